@@ -6,12 +6,11 @@ A context, or the value of a custom tool, is plain data, a lazy text, or a dict 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Union, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from monocontext.text.lazy_kinds import LazyContext, LazyMapping, LazyText
 
@@ -40,16 +39,6 @@ def lazy_parts(value: object, depth: int = 0) -> Iterator[LazyContext]:
     elif isinstance(value, (dict, list, tuple)) and depth < _MOST_DEPTH:
         for item in value.values() if isinstance(value, dict) else value:
             yield from lazy_parts(item, depth + 1)
-
-
-def lazy_text(context: object) -> Any:
-    """The text in whose characters the sources of an answer count: the context itself, the text of its documents, or
-    the texts of a dict one after another, if one of them is lazy. None if there is none."""
-    if is_text(context):
-        return context
-    if isinstance(context, dict) and any(map(is_lazy, context.values())):
-        return JoinedTexts({name: value for name, value in context.items() if is_text(value)})
-    return context.text if isinstance(context, (LazyMapping, LazyContext)) else None  # type: ignore[union-attr]
 
 
 def thinking(parts: Iterable[LazyContext]) -> AbstractContextManager[object]:
@@ -83,7 +72,7 @@ class Reads:
     """The characters that were read, half-open; None for a context of several texts."""
     handed: Ranges | None = None
     """The characters that code received: slices, lines of hits, matches, passages; of several texts in a dict, they
-    count in `lazy_text`."""
+    count in `text_parts`."""
 
 
 class ReadMeter:
@@ -94,10 +83,12 @@ class ReadMeter:
         self.parts = list({id(part): part for part in (*lazy_parts(context), *parts)}.values())
         """All lazy texts, each once."""
         self._context = context if isinstance(context, LazyContext) else None
-        self._logs: list[tuple[int, LazyContext]] = [(0, context)] if isinstance(context, LazyContext) else []
+        self._logs: list[tuple[int, Any]] = [
+            (part.start, part.text) for part in text_parts(context) if isinstance(part.text, LazyContext)
+        ]
         """The texts whose characters are told, with the offsets of their first ones."""
-        if isinstance(joined := lazy_text(context), JoinedTexts):
-            self._logs = [(start, text) for start, text in joined.parts() if isinstance(text, LazyContext)]
+        if self._context is not None:
+            self._logs = [(0, context)]
 
     @contextmanager
     def measure(self) -> Iterator[Reads]:
@@ -153,89 +144,58 @@ _WEB = re.compile(r"https?://[^\s<>\"]+")
 """A URL that can be a link."""
 
 
-class JoinedTexts:
-    """The texts of a dict, one after another. Each is a document, or has documents; ranges do not cross its ends."""
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A text in which the sources of an answer are; characters count from its own first one."""
 
-    generation = None
+    name: str | None
+    """Its key in a dict of texts."""
+    text: Any
+    """A `str` or a `Monocontext`."""
+    start: int
+    """The offset of its first character, where the texts of a dict stand one after another."""
 
-    def __init__(self, texts: Mapping[str, Any]) -> None:
-        self._names, self._texts = list(texts), list(texts.values())
-        self._starts = list(accumulate(map(len, self._texts), initial=0))
+    def line_of(self, character: int) -> int:
+        """The number of the line with a character, from 1."""
+        text = self.text
+        return text.count("\n", 0, character) + 1 if isinstance(text, str) else len(text.view(0, character + 1).lines)
 
-    def __len__(self) -> int:
-        return self._starts[-1]
+    def document_at(self, character: int) -> Any:
+        """The document with a character; None without documents."""
+        return None if (documents := self._documents()) is None else documents.at(character)
 
-    def __getitem__(self, part: slice) -> Any:
-        _, text, start = self.part_at(part.start)
-        return text[part.start - start : part.stop - start]
+    def url_at(self, character: int) -> str | None:
+        """The web address of the document with a character, from its metadata (`url`) or its name."""
+        if (documents := self._documents()) is None or (document := documents.at(character)) is None:
+            return None
+        url = documents.metadata_of(document.number).get("url", document.name)
+        return url if isinstance(url, str) and _WEB.fullmatch(url) else None
 
-    def parts(self) -> list[tuple[int, Any]]:
-        """The texts with the offsets of their first characters."""
-        return list(zip(self._starts, self._texts, strict=False))
+    def by_document(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """A range, divided where documents begin and end."""
+        documents = self._documents()
+        for edge in () if documents is None or start >= stop else documents.edges(start + 1, stop):
+            yield start, edge
+            start = edge
+        if start < stop:
+            yield start, stop
 
-    def part_at(self, character: int) -> tuple[str, Any, int]:
-        """The name of the text with a character, the text, and the offset of its first character."""
-        i = min(bisect_right(self._starts, character), len(self._texts)) - 1
-        return str(self._names[i]), self._texts[i], self._starts[i]
-
-    def find(self, quote: str, start: int, stop: int) -> int:
-        """The first occurrence within one text, or -1."""
-        for first, text in self.parts():
-            if first < stop and first + len(text) > start:
-                offset = text.find(quote, max(0, start - first), stop - first)
-                if offset >= 0:
-                    return int(first + offset)
-        return -1
-
-
-Text = Union[str, "Monocontext", JoinedTexts]
-
-
-def line_of(text: Text, character: int) -> int:
-    """The number of the line with a character, from 1, in a text or in one of several."""
-    if isinstance(text, JoinedTexts):
-        _, part, start = text.part_at(character)
-        return line_of(part, character - start)
-    return text.count("\n", 0, character) + 1 if isinstance(text, str) else len(text.view(0, character + 1).lines)
+    def _documents(self) -> Any:
+        """The documents of the text; None for a `str`, and for a text that is a part of another or derived from one."""
+        try:
+            return None if isinstance(self.text, str) else self.text.documents
+        except ValueError:
+            return None
 
 
-def document_at(text: Text, character: int) -> tuple[str, int] | None:
-    """The name of the document with a character, and the position where it starts; None without documents."""
-    if isinstance(text, JoinedTexts):
-        name, part, start = text.part_at(character)
-        inner = document_at(part, character - start)
-        return (name, start) if inner is None else (f"{name}/{inner[0]}", start + inner[1])
-    document = None if (documents := _documents(text)) is None else documents.at(character)
-    return None if document is None else (str(document.name), int(document.start))
-
-
-def document_url(text: Text, character: int) -> str | None:
-    """The web address of the document with a character, from its metadata (`url`) or its name; None if it has none."""
-    if isinstance(text, JoinedTexts):
-        _, part, start = text.part_at(character)
-        return document_url(part, character - start)
-    if (documents := _documents(text)) is None or (document := documents.at(character)) is None:
-        return None
-    url = documents.metadata_of(document.number).get("url", document.name)
-    return url if isinstance(url, str) and _WEB.fullmatch(url) else None
-
-
-def document_edges(text: Text, start: int, stop: int) -> Iterable[int]:
-    """The characters in [start, stop) where documents begin and end."""
-    if isinstance(text, JoinedTexts):
-        inner = [
-            first + edge
-            for first, part in text.parts()
-            if first < stop and first + len(part) > start
-            for edge in (0, *document_edges(part, max(0, start - first), min(len(part), stop - first)))
-        ]
-        return sorted({edge for edge in inner if start <= edge < stop})
-    return () if (documents := _documents(text)) is None else documents.edges(start, stop)
-
-
-def _documents(text: str | Monocontext) -> Any:
-    """The documents of a text; None for a `str`, and for a text that is a part of another or derived from one."""
-    try:
-        return None if isinstance(text, str) else text.documents
-    except ValueError:
-        return None
+def text_parts(context: object) -> list[TextPart]:
+    """The texts in whose characters the sources of an answer count: the context itself, the text of its documents, or
+    the texts of a dict one after another, if one of them is lazy."""
+    if is_text(context):
+        return [TextPart(None, context, 0)]
+    if isinstance(context, dict):
+        texts = {str(name): value for name, value in context.items() if is_text(value)}
+        starts = accumulate(map(len, texts.values()), initial=0)
+        named = [TextPart(name, text, start) for (name, text), start in zip(texts.items(), starts, strict=False)]
+        return named if any(map(is_lazy, context.values())) else []
+    return [TextPart(None, context.text, 0)] if isinstance(context, (LazyMapping, LazyContext)) else []  # type: ignore[union-attr]

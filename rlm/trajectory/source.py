@@ -7,12 +7,13 @@ out. Nobody infers what an answer rests on.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rlm.context import lazy
 from rlm.context.excerpt import join_ends
+from rlm.context.lazy import TextPart, text_parts
 from rlm.runners.claims import Claim
 from rlm.trajectory.ranges import Range
 
@@ -107,16 +108,16 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
     """
     if not claims:
         return [], []
-    text = lazy.lazy_text(context)
-    if text is None:
+    parts = text_parts(context)
+    if not parts:
         return [], ["sources of a context that is no text are not checked: none is shown"]
     sources, notes = [], []
     for number, claim in enumerate(claims, 1):
-        location, why = _find(text, claim, read, is_whole=text is context)
+        location, why = _find(parts, claim, read, is_whole=parts[0].text is context)
         if location is None:
             notes.append(f"source {number} of the answer is left out: {why}")
         else:
-            sources.append(_source(text, location))
+            sources.append(_source(*location))
     return sources, notes
 
 
@@ -125,71 +126,65 @@ def places_of(context: object, handed: Sequence[Range]) -> list[Read]:
 
     Costs the GETs of the pages of documents and of frames that are no longer in the cache.
     """
-    text = lazy.lazy_text(context)
     places: list[Read] = []
-    if text is None:
-        return places
+    parts = text_parts(context)
     for start, stop in handed:
-        for part in _by_document(text, start, min(stop, len(text))):
-            if len(places) == MOST_READS:
-                return places
-            places.append(_place(text, *part))
+        for part in parts:
+            for place in part.by_document(max(0, start - part.start), min(len(part.text), stop - part.start)):
+                if len(places) == MOST_READS:
+                    return places
+                places.append(_place(part, *place))
     return places
 
 
-def _by_document(text: Any, start: int, stop: int) -> Iterator[Range]:
-    """A range, divided where documents begin and end."""
-    for edge in lazy.document_edges(text, start + 1, stop):
-        yield start, edge
-        start = edge
-    if start < stop:
-        yield start, stop
+Location = tuple[TextPart, int, int]
 
 
-def _find(text: Any, claim: Claim, read: Sequence[Range] | None, *, is_whole: bool) -> tuple[Range | None, str]:
+def _find(
+    parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | None, *, is_whole: bool
+) -> tuple[Location | None, str]:
     """The place of a claim, or why there is none."""
     if claim is None:
         return None, "it is no pair of characters and no quote"
     if isinstance(claim, str):
-        return _find_quote(text, claim, read)
+        return _find_quote(parts, claim, read)
     if not is_whole:
         return None, "of documents a quote can be looked for, no pair of characters"
     start, stop = claim
-    if stop > len(text):
-        return None, f"{start}:{stop} reaches past the end of the text, {len(text)}"
+    if stop > len(parts[0].text):
+        return None, f"{start}:{stop} reaches past the end of the text, {len(parts[0].text)}"
     if stop - start > MOST_CHARACTERS:
         return None, f"{start}:{stop} are more than {MOST_CHARACTERS:,} characters"
-    return claim, ""
+    return (parts[0], start, stop), ""
 
 
-def _find_quote(text: Any, quote: str, read: Sequence[Range] | None) -> tuple[Range | None, str]:
+def _find_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] | None) -> tuple[Location | None, str]:
     quote = quote.strip()
     remaining = _MOST_SEARCHED
-    for start, stop in [(0, len(text))] if read is None else read:
-        if remaining <= 0:
-            break
-        remaining -= stop - start
-        offset = text.find(quote, start, min(stop, len(text)))
-        if offset >= 0:
-            return (offset, offset + len(quote)), ""
+    for start, stop in [(0, sys.maxsize)] if read is None else read:
+        for part in parts:
+            first, last = max(0, start - part.start), min(len(part.text), stop - part.start)
+            if first < last and remaining > 0 and (offset := part.text.find(quote, first, last)) >= 0:
+                return (part, offset, offset + len(quote)), ""
+            remaining -= max(0, last - first)
     return None, f"{quote[:80]!r} is not {'there' if read is None else 'where the run has read'}"
 
 
-def _place(text: Any, start: int, stop: int) -> Read:
-    first, last = lazy.line_of(text, start), lazy.line_of(text, stop - 1)
-    document = lazy.document_at(text, start)
-    before = (lazy.line_of(text, document[1]) or 1) - 1 if document else 0
-    lines = None if first is None or last is None else (first - before, last - before)
-    return Read(start, stop, lines, document[0] if document else None)
+def _place(part: TextPart, start: int, stop: int) -> Read:
+    document = part.document_at(start)
+    before = part.line_of(int(document.start)) - 1 if document else 0
+    lines = part.line_of(start) - before, part.line_of(stop - 1) - before
+    name = "/".join(filter(None, (part.name, document and str(document.name)))) or None
+    return Read(part.start + start, part.start + stop, lines, name)
 
 
-def _source(text: Any, place: Range) -> Source:
-    start, stop = place
-    whole, half, read = str(text[start:stop]), _SHOWN // 2, _place(text, start, stop)
+def _source(part: TextPart, start: int, stop: int) -> Source:
+    whole, half, read = str(part.text[start:stop]), _SHOWN // 2, _place(part, start, stop)
     display = whole if len(whole) <= _SHOWN else join_ends(whole[:half], whole[-half:], len(whole) - _SHOWN)
+    generation = None if part.name is not None or isinstance(part.text, str) else part.text.generation
+    sha256 = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
     return Source(
-        start, stop, read.lines, read.document, display, None if isinstance(text, str) else text.generation,
-        hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest(), lazy.document_url(text, start),
+        read.start, read.stop, read.lines, read.document, display, generation, sha256, part.url_at(start),
     )  # fmt: skip
 
 
