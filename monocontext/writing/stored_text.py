@@ -168,14 +168,14 @@ class StoredText:
         return text[start - first.start : stop - first.start]
 
 
-def neighbours(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
-    """Yield frames in groups that follow each other in the text and in one object, of some 8 MiB stored at most."""
+def neighbours(frames: Iterable[Frame], most_bytes: int = _READ_BYTES) -> Iterator[list[Frame]]:
+    """Yield frames in groups that follow each other in the text and in one object, of so many stored bytes at most."""
     group: list[Frame] = []
     for frame in frames:
         if group:
             last = group[-1]
             follows = (last.number + 1, last.object, last.offset + last.stored_bytes) == frame[:3]
-            if not follows or frame.offset + frame.stored_bytes - group[0].offset > _READ_BYTES:
+            if not follows or frame.offset + frame.stored_bytes - group[0].offset > most_bytes:
                 yield group
                 group = []
         group.append(frame)

@@ -17,7 +17,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.format.refs import PageDirectory
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore, Crash, CrashingStore
+from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.compact import add_filters, compact
 from monocontext.writing.upkeep.gc import gc
@@ -131,25 +131,6 @@ def test_upkeep(seed: int) -> None:
     expand(root_of(store), lambda ref: (wanted.add(ref.key), store.get(ref.key).data)[1])
     assert {key for key in named if key.endswith(".dir")} == wanted
     assert gc(store, older_than_seconds=0).objects == 1, "the generation before the fence"
-
-
-@pytest.mark.slow
-def test_a_crash_at_every_put() -> None:
-    base, new = lines(5000), lines(900, 1)
-    for puts in range(200):
-        store = memory()
-        publish(base, store, **LAYOUT)  # type: ignore[arg-type]
-        crashing = CrashingStore(store, puts)
-        try:
-            append(new, crashing)
-        except Crash:
-            pass
-        with Monocontext.open(store) as context:
-            assert str(context[0 : len(base + new)]) in (base, base + new)
-        assert verify(store).problems == []
-        if not crashing.crashed:
-            break
-    assert puts > 5
 
 
 def test_damage_is_named() -> None:

@@ -8,6 +8,7 @@ others keep their segments and records.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
@@ -27,7 +28,7 @@ from monocontext.writing.cover import covered, gaps, wants_filters
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, Written, write_segments
 from monocontext.writing.splice import Stretch, splice, with_copies
-from monocontext.writing.stored_text import StoredText
+from monocontext.writing.stored_text import StoredText, neighbours
 from monocontext.writing.upkeep.forget import dead_bytes
 
 
@@ -123,14 +124,12 @@ def add_filters(
 
 
 def _write(store: Store, text: StoredText, first: int, stop: int, layout: SegmentLayout) -> Written:
-    return write_segments(store, _reported(text, first, stop), layout)
+    def pieces() -> Iterator[bytes]:
+        for piece in text.texts(first, stop):
+            text.report(len(piece))
+            yield piece
 
-
-def _reported(text: StoredText, first: int, stop: int) -> Iterator[bytes]:
-    """Yield the text of frames [first, stop), and report progress."""
-    for piece in text.texts(first, stop):
-        text.report(len(piece))
-        yield piece
+    return write_segments(store, pieces(), layout)
 
 
 def _with_filters(text: StoredText) -> Manifest:
@@ -182,21 +181,10 @@ class Run:
 
 
 def _runs(frames: Iterable[Frame]) -> Iterator[Run]:
-    """Join adjacent frames of one object."""
-    first = count = stored_bytes = text_bytes = end = 0
-    name = ""
-    for frame in frames:
-        if count and (frame.object, frame.offset) != (name, end):
-            yield Run(name, first, count, stored_bytes, text_bytes)
-            count = 0
-        if not count:
-            name, first, stored_bytes, text_bytes = frame.object, frame.number, 0, 0
-        count += 1
-        stored_bytes += frame.stored_bytes
-        text_bytes += frame.bytes
-        end = frame.offset + frame.stored_bytes
-    if count:
-        yield Run(name, first, count, stored_bytes, text_bytes)
+    """Join neighbouring frames of one object."""
+    for group in neighbours(frames, sys.maxsize):
+        stored_bytes, text_bytes = sum(frame.stored_bytes for frame in group), sum(frame.bytes for frame in group)
+        yield Run(group[0].object, group[0].number, len(group), stored_bytes, text_bytes)
 
 
 def plan(runs: Iterable[Run], layout: SegmentLayout, dead: Mapping[str, int]) -> list[tuple[int, int]]:
@@ -207,10 +195,10 @@ def plan(runs: Iterable[Run], layout: SegmentLayout, dead: Mapping[str, int]) ->
     neighbours is at least half full.
     """
     results = []
-    for packed, neighbours in groupby(runs, key=lambda run: run.is_packed(layout, dead)):
+    for packed, adjacent in groupby(runs, key=lambda run: run.is_packed(layout, dead)):
         if packed:
             continue
-        group = list(neighbours)
+        group = list(adjacent)
         frames = sum(run.frames for run in group)
         segments = -(-sum(run.stored_bytes for run in group) // layout.segment_bytes)
         fewest = -(-sum(run.text_bytes for run in group) // layout.frame_bytes)

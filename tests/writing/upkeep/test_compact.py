@@ -27,12 +27,10 @@ from .upkept import (
     FRAME_BYTES,
     SEGMENT_BYTES,
     Overtaken,
-    append_as_before,
     check,
     grow_context,
     memory,
     root,
-    text_of,
     words,
 )
 
@@ -55,31 +53,6 @@ def small_pages(monkeypatch: pytest.MonkeyPatch, frames: int) -> None:
 
 
 # -- what becomes of a text --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lines", [0, 40, 2000])
-def test_three_hundred_appends(lines: int, random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pages(monkeypatch, 50)
-    append_as_before(monkeypatch)
-    store = memory()
-    text = grow_context(store, random, lines, 300)
-    before, segments = root(store), len(segments_of(store))
-    after = compact(store, segment_bytes=SEGMENT_BYTES)
-    assert after == root(store)
-    assert (after.generation, after.frame_bytes, after.codec) == (302, before.frame_bytes, before.codec)
-    assert len(segments_of(store)) < segments / 4
-    assert len(after.pages) <= len(before.pages) / 2
-    assert len(after.filters) <= 2
-    assert sum(ref.frames for ref in after.filters) == after.frames < before.frames / 2
-    check(store, text, random)
-    with Monocontext.open(store) as context:
-        assert text[-60:-30] in context
-        assert context.stats.search.pruned > after.frames / 2
-    assert text_of(store) == text
-    with Monocontext.open(store, generation=301) as earlier:
-        assert str(earlier) == text
-    assert compact(store, segment_bytes=SEGMENT_BYTES).generation == 302
 
 
 def test_nothing_to_do_costs_two_requests_and_the_pages(random: Random) -> None:

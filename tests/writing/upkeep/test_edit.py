@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from monocontext import Monocontext, append, delete, documents, publish, replace, update
+from monocontext import Monocontext, append, delete, documents, publish, replace
 from monocontext.engine.reader import Reader
-from monocontext.errors import AlreadyExists, ContextChanged, InvalidText, NotFound, StoreFailure
+from monocontext.errors import InvalidText, NotFound
 from monocontext.format import inline
 from monocontext.format.generations import listed_generations, read_newest
 from monocontext.format.manifest import Manifest
@@ -25,12 +23,11 @@ from monocontext.writing import changes
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.forget import find_leftovers
 from monocontext.writing.upkeep.gc import gc
-from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.verify import verify
 from monocontext.writing.upkeep.versions import restore
 from tests.budget import examples
 
-from .programs import Program, check, text_of
+from .programs import Program, check
 
 
 @pytest.fixture
@@ -319,131 +316,3 @@ def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -
     assert delete(store, []).generation == 1
     with Monocontext.open(store) as context:
         assert (context.generation, str(context)) == (1, "A\n")
-
-
-# -- storms ------------------------------------------------------------------------------------------------------------
-
-
-class Writer(threading.Thread):
-    """Changes documents of its own, as its dict, and is killed now and then: then all of a change is there, or nothing.
-    A collector or rewriter may make it begin again."""
-
-    def __init__(self, store: Store, seed: str, folder: Path, steps: int) -> None:
-        super().__init__()
-        self.store, self.seed, self.steps = store, seed, steps
-        self.chance = random.Random(seed)
-        self.folder = folder / seed
-        self.folder.mkdir()
-        self.texts: dict[str, str] = {}
-        self.kills = 0
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            for step in range(self.steps):
-                self._step(step)
-        except BaseException as error:  # raised where the test waits
-            self.error = error
-
-    def _step(self, step: int) -> None:
-        chance, there = self.chance, list(self.texts)
-        some = chance.sample(there, min(len(there), 2))
-        changed = {name: f"{name} at {step}\n" * chance.randrange(1, 40) for name in some}
-        added = {f"{self.seed}.{step}": f"new at {step}\n" * chance.randrange(1, 40)}
-        left = {name: text for name, text in self.texts.items() if name not in some}
-        all_of_it = self.texts | changed | added
-        kinds = ("append", "replace", "delete", "forget", "update", "sync")
-        match chance.choice(kinds) if there else "append":
-            case "append":
-                self._do(lambda store: append(dict(added), store), self.texts | added)
-            case "replace":
-                self._do(lambda store: replace(store, changed), self.texts | changed)
-            case "update":
-                self._do(lambda store: update(store, changed | added), all_of_it)
-            case "sync":
-                for name, text in (changed | added).items():
-                    (self.folder / name).write_bytes(text.encode())
-                files = [self.folder / name for name in changed | added]
-                self._do(lambda store: sync(files, store), all_of_it)
-            case kind:
-                self._do(lambda store: delete(store, some, forget=kind == "forget"), left)
-
-    def _do(self, act: Callable[[Store], object], after: dict[str, str]) -> None:
-        while True:
-            try:
-                act(CrashingStore(self.store, self.chance.randrange(60), landed=self.chance.random() < 0.5))
-                self.texts = after
-                return
-            except AlreadyExists:
-                continue  # nothing was changed
-            except StoreFailure as error:  # a forget finds what other writers have under way
-                if "the deletion is committed as generation" not in str(error):
-                    raise
-                self.texts = after
-                return
-            except (Crash, ContextChanged):  # many others were faster: it asks to look
-                self.kills += 1
-                found = self._own()
-                assert found in (self.texts, after)
-                self.texts = found
-                return
-
-    def _own(self) -> dict[str, str]:
-        while True:
-            with suppress(NotFound), open_newest(self.store) as context:
-                names = [name for name in context.documents if name.startswith(f"{self.seed}.")]
-                return {name: str(context.documents[name]) for name in names}
-
-
-def open_newest(store: Store) -> Monocontext:
-    """The newest generation, which the next writer goes on from: `manifest.json` may name the one before where a writer
-    was killed."""
-    newest = read_newest(store)
-    assert newest is not None
-    return Monocontext.open(store, generation=newest.generation)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_a_storm_of_writers_collectors_and_rewriters(any_store: Store, tmp_path: Path) -> None:
-    storm(any_store, tmp_path, 0)
-
-
-def storm(store: Store, folder: Path, seed: int) -> int:
-    """Eight writers of all kinds, a collector and a rewriter, all of them killed now and then: nothing is lost, twice
-    there or back. Returns how often they were killed."""
-    publish({"first": "first\n"}, store, frame_bytes=600)
-    writers = [Writer(store, f"{seed}-{number}", folder, 12) for number in range(8)]
-    done = threading.Event()
-    killed = 0
-
-    def sweep() -> None:
-        nonlocal killed
-        chance = random.Random(seed)
-        while not done.is_set():
-            for work in (lambda store: gc(store, older_than_seconds=0), compact):
-                with suppress(AlreadyExists, ContextChanged):
-                    try:
-                        work(CrashingStore(store, chance.randrange(20), landed=chance.random() < 0.5))
-                    except Crash:
-                        killed += 1
-
-    sweeper = threading.Thread(target=sweep)
-    for thread in (*writers, sweeper):
-        thread.start()
-    for writer in writers:
-        writer.join()
-    done.set()
-    sweeper.join()
-    for writer in writers:
-        if writer.error:
-            raise writer.error
-    expected = {"first": "first\n"}
-    for writer in writers:
-        expected |= writer.texts
-    with open_newest(store) as context:
-        assert {name: str(context.documents[name]) for name in context.documents} == expected
-        assert context.documents.count == len(expected)
-        assert sorted(str(context).splitlines()) == sorted(text_of(expected).splitlines())
-    assert verify(store).ok
-    return killed + sum(writer.kills for writer in writers)
