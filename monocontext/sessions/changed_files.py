@@ -7,12 +7,12 @@ archive.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, StoreFailure
+from monocontext.sessions.machine import write_file
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.upload import Uploaded
 
@@ -47,10 +47,8 @@ def upload_changed(
                 states[path] = seen  # as it was before it was read: what was added since is another state
     finally:
         if states != before:
-            temporary = noted.with_suffix(f".{os.getpid()}")
             with suppress(OSError):  # it only saves work
-                temporary.write_text(json.dumps(states))
-                temporary.replace(noted)
+                write_file(noted, json.dumps(states).encode())
 
 
 def read_states(noted: Path) -> dict[str, list[int]]:

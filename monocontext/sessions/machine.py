@@ -1,4 +1,4 @@
-"""Say where hooks keep what they need on this machine, and print their errors. Imports next to nothing."""
+"""Keep files on this machine, say where those of hooks are, and print errors. Imports next to nothing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,15 @@ def home() -> str:
 
 def log_path() -> str:
     return os.path.join(home(), "upload.log")
+
+
+def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> None:
+    """Write a file completely or not at all."""
+    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+    with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(data)
+    os.chmod(temporary, mode)
+    os.replace(temporary, path)
 
 
 def one_line(text: object) -> str:

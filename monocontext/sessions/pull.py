@@ -7,7 +7,6 @@ that its maker signed. Secrets stay redacted.
 from __future__ import annotations
 
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from typing import Any
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.sessions import claude_code, codex
 from monocontext.sessions.archive import Project, Sessions
+from monocontext.sessions.machine import write_file
 from monocontext.sessions.project_name import find_repository, project_of
 from monocontext.sessions.reader import part, word
 from monocontext.sessions.readers import AGENTS
@@ -206,17 +206,11 @@ def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> b
                 f"{path} went on in another way than the archive's copy: it is left as it is; upload it, and the "
                 f"archive keeps both"
             )
+    files = {path: b"".join(dumps(record) + b"\n" for record in kept)}
     for record in outputs:
         name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.OUTPUT}-"))
-        _write_file(path.with_suffix("") / "tool-results" / name, str(record.get("text")).encode("utf-8", "replace"))
-    _write_file(path, b"".join(dumps(record) + b"\n" for record in kept))
+        files[path.with_suffix("") / "tool-results" / name] = str(record.get("text")).encode("utf-8", "replace")
+    for file, data in reversed(files.items()):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_file(file, data)
     return True
-
-
-def _write_file(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import MonocontextError
+from monocontext.sessions.machine import write_file
 
 Settings = dict[str, Any]
 
@@ -152,10 +153,7 @@ def _without_ours(group: Any) -> Any:
 
 def is_ours(entry: Any) -> bool:
     """Whether an entry of an agent's settings starts our hook."""
-    if not isinstance(entry, dict):
-        return False
-    args = entry.get("args")
-    words = " ".join([str(entry.get("command", "")), *map(str, args if isinstance(args, list) else ())])
+    words = f"{entry.get('command')} {entry.get('args')}" if isinstance(entry, dict) else ""
     return _MARK in words or _MODULE in words
 
 
@@ -198,19 +196,15 @@ def write_settings(path: Path, settings: Settings) -> Path | None:
     of a copy are restored with the copy's format.
     """
     path = path.resolve()
-    exists = path.exists()
     if read_settings(path) == settings:
         return None
-    backup, data = None, _find_original(path, settings) or as_text(settings).encode()
+    backup, mode, data = None, 0o600, _find_original(path, settings) or as_text(settings).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
-    if exists:
+    if path.exists():
+        mode = path.stat().st_mode & 0o777
         backup = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1_000_000:06d}.bak")
         shutil.copy2(path, backup)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(data)
-    if exists:
-        shutil.copymode(path, temporary)
-    os.replace(temporary, path)
+    write_file(path, data, mode)
     return backup
 
 

@@ -99,12 +99,12 @@ def upload_session(
     """
     name = project or project_of_session(file)
     redactor = Redactor(patterns, enabled=redact)
-    records, problems, unreadable, is_partial = _read(file, is_open)
+    records, problems, is_partial = _read(file, is_open)
 
     @cache
     def make() -> tuple[SessionInfo, list[bytes]]:
         clean = [redactor.record(record, line) for line, record in records]
-        return _describe(file, name, clean, redactor, user, unreadable)
+        return _describe(file, name, clean, redactor, user)
 
     def report(new: int, turns: int, size: int) -> Uploaded:
         reported = tuple(redactor.findings) if new else ()
@@ -150,36 +150,36 @@ def project_of_session(file: SessionFile) -> str:
 # -- the file ----------------------------------------------------------------------------------------------------------
 
 
-def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], int, bool]:
-    """The records of a file with their lines, each uuid once; remarks; the number of lines that are no records; and
-    whether an incomplete last line is left for later."""
+def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], bool]:
+    """The records of a file with their lines, each uuid once; remarks; and whether an incomplete last line is left for
+    later."""
     results: list[tuple[int, Record]] = []
     problems: list[str] = []
-    uuids, unreadable = set[str](), 0
+    uuids = set[str]()
     for line in reader_of(file).lines(file.path):
         if line.is_tail and is_open:
             problems.append(f"line {line.number}: incomplete; left for the next upload")
-            return results, problems, unreadable, True
+            return results, problems, True
         uuid = line.record.get("uuid")
         if isinstance(uuid, str):
             if uuid in uuids:
                 continue
             uuids.add(uuid)
         if line.problem:
-            unreadable += 1
             problems.append(f"line {line.number}: {line.problem}; kept as unknown")
         results.append((line.number, line.record))
-    return results, problems, unreadable, False
+    return results, problems, False
 
 
 def _describe(
-    file: SessionFile, project: str, records: list[Record], redactor: Redactor, user: str, unreadable: int
+    file: SessionFile, project: str, records: list[Record], redactor: Redactor, user: str
 ) -> tuple[SessionInfo, list[bytes]]:
     """The description of redacted records, and the records as lines."""
     maker = reader_of(file).maker(file.session_id)
     turns = [turn for record in records for turn in maker.feed(record)]
     lines, ids = [dumps(record) for record in records], ids_of(records)
     tools = {turn.tool for turn in turns if turn.kind == "tool_use"}
+    unreadable = sum(record.get("type") == "unreadable" for record in records)
     began_in = maker.began_in or maker.cwd
     return SessionInfo(
         file.session_id, project, file.agent, maker.title, maker.first_prompt, maker.cwd, began_in,
