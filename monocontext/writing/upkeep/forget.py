@@ -155,13 +155,14 @@ def _contains(data: bytes, needles: list[bytes]) -> bool:
 def _forms(data: bytes) -> Iterator[bytes]:
     """Yield the bytes of an object, and those of all its zstd frames, decompressed and joined; for a root, the same for
     each value in it."""
-    yield data
-    yield b"".join(_decompressed(data))
     try:
-        values = list(_strings(json.loads(data))) if data[:1] in (b"{", b"[") else []
+        values = list(_strings(json.loads(data))) if data[:1] in (b"{", b"[") else None
     except ValueError:
-        values = []  # text that begins like JSON
-    for value in values:
+        values = None  # text that begins like JSON
+    if values is None:
+        yield data
+        yield b"".join(_decompressed(data))
+    for value in values or ():
         yield value.encode("utf-8", "surrogatepass")
         try:
             decoded = base64.b64decode(value, validate=True) if len(value) >= _LEAST_BASE64 else b""
