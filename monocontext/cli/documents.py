@@ -154,5 +154,5 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
     manifest = delete(url, wanted, forget=forget, store_options=options)
     count = f"{len(wanted):,} document" + "s" * (len(wanted) != 1)
-    rest = "no object holds them any more" if forget else "`gc` removes the versions before it"
+    rest = "earlier versions are gone" if forget else "`gc` removes the versions before it"
     say(f"{url}: version {manifest.generation} without {count}; {rest}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import click
 
 from monocontext.cli.options import S3, Allow, AsJson, is_place, options_of, plain_folder
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import escape_controls, remark
+from monocontext.cli.printing import as_flags, escape_controls, remark, say
 from monocontext.errors import MonocontextError
 
 
@@ -63,7 +62,7 @@ def search(
         for line in item.text.rstrip("\n").split("\n"):
             print(f"    {escape_controls(line)}")
     if result.note:
-        print(f"monocontext: {result.note}", file=sys.stderr)
+        say(f"monocontext: {as_flags(result.note)}", err=True)
     elif not result:
         remark("note: no passage matches these words")
     if not result:

@@ -12,7 +12,7 @@ _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 """Control characters except tab and line ends, marks that reverse a line's direction, and lone surrogates."""
 
 _KEYWORD = re.compile(
-    r"\b(allow|anonymous|base_url|encoding|endpoint|errors|follow_links|generation|prefetch|profile|region|replace)="
+    r"\b(allow|anonymous|base_url|encoding|endpoint|errors|follow_links|generation|max_bytes|max_seconds|prefetch|profile|region|replace)="
     r"(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 )
 

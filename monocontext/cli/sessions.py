@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -220,21 +221,25 @@ def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = Fals
     from monocontext.sessions import settings
     from monocontext.sessions.machine import log_path
 
-    here, hooks, notes = Path.cwd(), [], []
+    here, notes, found = Path.cwd(), list[str](), dict[str, str]()
     for agent in settings.AGENTS.values():
-        paths = [agent.settings_path(here, is_user) for is_user in (False, True)]
-        results = [path for path in paths if settings.has_hooks(settings.read_settings(path))]
-        hooks += [f"hooks of {agent.name} in {path}" for path in results]
-        if clean_up := settings.describe_clean_up(agent, here):
-            notes.append(clean_up)
-        if results and agent.name == "codex":
-            notes.append(settings.CODEX_TRUST)
+        for path in (agent.settings_path(here, is_user) for is_user in (False, True)):
+            installed = settings.read_settings(path)
+            if settings.has_hooks(installed):
+                url = re.search(r"""--url[\s"',\\]+([^\s"',\\]+)""", settings.as_text(installed))
+                found[f"hooks of {agent.name} in {path}"] = url[1] if url else ""
+                notes += [settings.CODEX_TRUST] if agent.name == "codex" else []
+        notes += [clean_up] if (clean_up := settings.describe_clean_up(agent, here)) else []
+    hooks = list(found)
     if not as_json:
-        for line in hooks or ["no hooks for this directory: monocontext hooks install"]:
+        for line in [*(hooks or ["no hooks for this directory: monocontext hooks install"]), *notes]:
             say(line)
-        for line in [*notes, f"log of uploads: {log_path()}"]:
-            say(line)
-    with _open_archive(place_of(to or place), s3) as archive:
+        say(f"log of uploads: {log_path()}")
+    archive_url = to or place or os.environ.get("MONOCONTEXT_URL") or next(filter(None, found.values()), "")
+    if not archive_url:
+        say("no archive is named: give its URL, or set MONOCONTEXT_URL, to see what it has")
+        return
+    with _open_archive(archive_url, s3) as archive:
         for project in _projects(archive, None):
             count = len(project.list_sessions())
             if as_json:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +25,6 @@ from monocontext.format.generations import read_newest
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.records import replace
 from monocontext.stores import open_store, split_object
-from monocontext.stores.address import parse
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
 from monocontext.stores.regular_file import open_file
 from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
@@ -47,11 +46,6 @@ def _open_store(url: str, s3: S3) -> Iterator[Store]:
         yield store
 
 
-def _volumes() -> str:
-    """The URL below which volumes are stored."""
-    return volumes_url()
-
-
 def _place(word: str, s3: S3) -> str:
     """Resolve an argument: a URL or a path stays as it is, and the name of a volume becomes its URL, which ends in /.
 
@@ -62,7 +56,7 @@ def _place(word: str, s3: S3) -> str:
     if "://" in word or not is_volume_name(name) or (slash and os.path.lexists(name)):
         return word
     is_file = os.path.lexists(name)
-    root = _volumes()
+    root = volumes_url()
     with _open_store(root, s3) as store:
         is_volume = Volumes(store).exists(name)
     if is_volume and is_file:
@@ -116,6 +110,12 @@ def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) 
     if named:
         note(f"{store.url}: {named}")
     return bool(named)
+
+
+def _say_removed(store: Store, url: str, count: int, left_out: list[str]) -> None:
+    say(f"{url}: removed {count:,}")
+    if _note_left_out(store, left_out, markers=True):
+        raise click.exceptions.Exit(1)
 
 
 def put(
@@ -187,8 +187,7 @@ def get(
             _fetch_all(store, Path(target).expanduser(), force)
         return
     root, key = split_object(url)
-    with _open_store(root, s3) as store:
-        _check_object(url, "a / at its end fetches everything in it")
+    with _open_store(root, s3) as store, _naming_what_is_below(url, s3, "a / at its end fetches everything in it"):
         data = store.get(key).data
     if target == "-":
         write_bytes(data)
@@ -209,8 +208,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
         try:
             _check_inside(path, base)
             path.parent.mkdir(parents=True, exist_ok=True)
-            data = store.get(info.key).data
-            _write(path, data, force)
+            _write(path, store.get(info.key).data, force)
         except OSError as error:
             parent_is_file = error.errno == errno.EEXIST and error.filename != str(path)
             if error.errno not in _NO_NAME and not parent_is_file:
@@ -264,38 +262,28 @@ def rm(
             keys = [info.key for info in list_usable(store, left_out)]
             for key in keys:
                 store.delete(key)
-            say(f"{store.url}: removed {len(keys):,}")
-            if _note_left_out(store, left_out, markers=True):
-                raise click.exceptions.Exit(1)
+            _say_removed(store, store.url, len(keys), left_out)
         return
     root, key = split_object(url)
-    with _open_store(root, s3) as store:
-        _check_object(url, "-r removes everything in it")
-        try:
-            store.head(key)
-        except NotFound as error:
-            _name_what_is_below(url, s3, error)
-            raise
+    with _open_store(root, s3) as store, _naming_what_is_below(url, s3, "-r removes everything in it"):
+        store.head(key)
         store.delete(key)
 
 
-def _name_what_is_below(url: str, s3: S3, error: NotFound) -> None:
-    """Raise `InvalidUrl` for a URL below which objects are, though none has its name."""
-    with _open_store(url, s3) as store:
-        if next(store.list(), None) is None:
-            return
-        try:
-            root = read_newest(store)
-        except MonocontextError:
-            root = None
-    what = f"is a text of {root.characters:,} characters" if root else "is no object, but there are objects below it"
-    raise InvalidUrl(f"{url} {what}: -r removes everything in it") from error
-
-
-def _check_object(url: str, hint: str) -> None:
-    """Raise `InvalidUrl` for a local folder."""
-    if parse(url).scheme == "file" and Path(parse(url).path).is_dir():
-        raise InvalidUrl(f"{url} is a folder: {hint}")
+@contextmanager
+def _naming_what_is_below(url: str, s3: S3, hint: str) -> Iterator[None]:
+    """Raise `InvalidUrl` where no object has a URL, but objects are below it."""
+    root = None
+    try:
+        yield
+    except NotFound as error:
+        with _open_store(url, s3) as store:
+            if next(store.list(), None) is None:
+                raise
+            with suppress(MonocontextError):
+                root = read_newest(store)
+        what = f"is a text of {root.characters:,} characters" if root else "is no object, but objects are below it"
+        raise InvalidUrl(f"{url} {what}: {hint}") from error
 
 
 def _row(info: ObjectInfo, as_json: bool) -> str:
@@ -309,14 +297,14 @@ def _row(info: ObjectInfo, as_json: bool) -> str:
 
 def list_volumes(*, s3: S3, as_json: AsJson = False) -> None:
     """List the volumes by name."""
-    with _open_store(_volumes(), s3) as store:
+    with _open_store(volumes_url(), s3) as store:
         for name in Volumes(store).names():
             say_row(json.dumps({"name": name}) if as_json else name)
 
 
 def create(name: VolumeName, *, s3: S3) -> None:
     """Create an empty volume. Fails if it exists."""
-    with _open_store(_volumes(), s3) as store:
+    with _open_store(volumes_url(), s3) as store:
         volumes = Volumes(store)
         if volumes.exists(name):
             raise AlreadyExists(f"volume {name!r} already exists in {store.url}")
@@ -326,14 +314,12 @@ def create(name: VolumeName, *, s3: S3) -> None:
 
 def remove(name: VolumeName, *, s3: S3) -> None:
     """Remove a volume with all its files."""
-    with _open_store(_volumes(), s3) as store:
+    with _open_store(volumes_url(), s3) as store:
         volumes = Volumes(store)
         if not volumes.exists(name):
             raise NotFound(f"no volume {name!r} in {store.url}")
         left_out = list[str]()
-        say(f"{store.url.rstrip('/')}/{name}: removed {volumes.remove(name, left_out):,}")
-        if _note_left_out(store, left_out, markers=True):
-            raise click.exceptions.Exit(1)
+        _say_removed(store, f"{store.url.rstrip('/')}/{name}", volumes.remove(name, left_out), left_out)
 
 
 app = CommandGroup(

@@ -33,7 +33,7 @@ ROWS = [
     Row("monocontext grep -n FATAL app.log", 0, "6:0005 FATAL disk\n"),
     Row("monocontext grep app.log FATAL", 2, "", "no text at 'FATAL'; the URL comes last: `monocontext grep FATAL app"),
     Row("monocontext grep clock", 2, "", "expected two arguments, PATTERN and URL"),
-    Row("monocontext grep clock src", 0, "src/a.py:3:    return 'clock'\nsrc/sub/b.py:1:# clock\n"),
+    Row("monocontext grep clock src", 0, "src/a.py:    return 'clock'\nsrc/sub/b.py:# clock\n"),
     Row("monocontext grep -w cloc src", 1),
     Row("monocontext grep --column -w clock src", 0, "src/a.py:3:13:    return 'clock'\nsrc/sub/b.py:1:3:# clock\n"),
     Row("monocontext grep -l clock src", 0, "src/a.py\nsrc/sub/b.py\n"),

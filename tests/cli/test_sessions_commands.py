@@ -204,10 +204,13 @@ def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path) -> 
     assert "no hooks for this directory: monocontext hooks install" in cli("sessions", "status", machine).fine().out
 
 
-def test_status_shows_hooks_where_no_archive_is_named(cli: Cli, machine: Path) -> None:
-    done = cli("sessions", "status")
-    assert "no hooks for this directory" in done.out
-    assert "which archive?" in done.err
+def test_status_asks_the_archive_of_the_hooks(cli: Cli, machine: Path) -> None:
+    alone = cli("sessions", "status").fine().out
+    assert "no hooks for this directory" in alone
+    assert "no archive is named" in alone
+    cli("sessions", "upload", machine).fine()
+    cli("hooks", "install", machine).fine()
+    assert cli("sessions", "status").fine().out.endswith("proj: 1 sessions\n")
 
 
 @pytest.mark.parametrize(
