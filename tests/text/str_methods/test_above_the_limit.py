@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 import pytest
 
@@ -89,7 +88,7 @@ OTHERWISE = {
     "str([t])": "str([t[:]])", "int(t)": "int(str(t))", "','.join([t])": "','.join([str(t)])",
     "'9123'.find(t)": "'9123'.find(str(t))", "json.loads(t)": "json.loads(str(t))", "re.findall('1', t)": "regex.findall('1', t)",
     "io.StringIO(t).read()": "t.file().read()",
-    "textwrap.dedent(t)": "textwrap.dedent(str(t))", "parse_qs(t)": "parse_qs(str(t))",
+    "textwrap.dedent(t)": "textwrap.dedent(str(t))",
     "ast.literal_eval(t)": "ast.literal_eval(str(t))", "numpy.array([t]).tolist()": "numpy.array([str(t)]).tolist()",
     "hasattr(large.split(), 'sort')": "hasattr(list(large.split()), 'sort')",
     "large.split() * 2": "list(large.split()) * 2",
@@ -100,7 +99,7 @@ OTHERWISE = {
 def otherwise() -> str:
     """The table of what is not the same."""
     modules = {name: importlib.import_module(name) for name in ("ast", "io", "json", "numpy", "re", "textwrap")}
-    shared = {**modules, "regex": regex, "parse_qs": parse_qs}
+    shared = {**modules, "regex": regex}
     text = "12"
     ours = {**shared, "t": stored(text), "large": stored("a b", limit=1)}
     rows = []
