@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import subprocess
 import sys
 import textwrap
@@ -66,28 +65,56 @@ def test_a_string_is_text_and_no_path(tmp_path: Path) -> None:
     assert read_back([str(file), file]) == str(file) + "its content"
 
 
-def test_pieces_join_bare() -> None:
-    assert read_back(["one", "", "two\n", "é"]) == "onetwo\né"
-    assert read_back(iter(["one", "two"])) == "onetwo"
-    assert read_back(piece for piece in ["a", "b"]) == "ab"
-    assert read_back([]) == read_back("") == read_back(b"") == read_back(["", b""]) == ""
+@pytest.mark.parametrize(
+    ("sources", "text"),
+    [
+        (["one", "", "two\n", "é"], "onetwo\né"),
+        (iter(["one", "two"]), "onetwo"),
+        ([], ""),
+        (["", b""], ""),
+        (bytearray("é\n".encode()), "é\n"),
+        (memoryview("é\n".encode()), "é\n"),
+        ([bytearray(b"caf\xc3"), memoryview(b"\xa9")], "café"),
+        ("\ufeffabc", "\ufeffabc"),
+    ],
+)
+def test_kinds_of_sources(sources: Any, text: str) -> None:
+    assert read_back(sources) == text
 
 
-def test_an_empty_text_is_a_context() -> None:
-    store = memory()
-    root = publish("", store)
-    assert (root.pages, root.characters, root.lines) == ((), 0, 0)
-    context = Monocontext.open(store)
-    assert (len(context), str(context), context[:], context[::-1], list(context), "" in context) == (
-        0,
-        "",
-        "",
-        "",
-        [],
-        True,
-    )
-    assert (list(context.lines), context.find("x"), context.split("\n"), context.count("\n")) == ([], -1, [""], 0)
-    assert context == ""
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"encoding": "klingon"}, "unknown encoding 'klingon'"),
+        ({"encoding": "rot13"}, "unknown encoding 'rot13'"),
+        ({"errors": "ignore"}, "errors must be 'strict' or 'replace', not 'ignore'"),
+        ({"include": "*.py"}, r"include must be a list of globs, not a str: write include=\['\*\.py'\]"),
+        ({"frame_bytes": 0}, "frame_bytes"),
+        ({"frame_bytes": 1 << 30}, "frame_bytes"),
+        ({"segment_bytes": 0}, "segment_bytes"),
+        ({"codec": "lzma"}, "codec"),
+        ({"sources": None}, "expected str, bytes, a path, documents, or an iterable of these, not NoneType"),
+        ({"sources": [3]}, "source 0 is int: expected str, bytes, a path or documents"),
+    ],
+)
+def test_bad_arguments(options: dict[str, Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        publish(**({"sources": "x", "url": memory()} | options))
+
+
+@pytest.mark.parametrize(
+    ("sources", "options", "words"),
+    [
+        ([b"caf\xc3", "x", b"\xa9"], {}, "bytes of source 0: not utf-8 at byte 3"),
+        (b"hello\nworld\n", {"encoding": "utf-16"}, "not utf-16"),
+        (b"hello\nworld\n", {"encoding": "utf-16", "errors": "replace"}, "not utf-16"),
+        ("ab😀".encode("utf-16-le")[:-2], {"encoding": "utf-16-le"}, "not utf-16-le at byte 4"),
+        (["abc", "\ud83d", "\ude00"], {}, "at character 3"),
+        (rb"\ud800", {"encoding": "unicode_escape"}, "surrogate"),
+    ],
+)
+def test_what_is_no_text(sources: Any, options: dict[str, Any], words: str) -> None:
+    assert words in must_refuse(sources, **options)
 
 
 @given(st.lists(st.integers(0, len(TEXT.encode())), max_size=8))
@@ -96,11 +123,6 @@ def test_bytes_may_be_cut_inside_characters(cuts: list[int]) -> None:
     bounds = [0, *sorted(cuts), len(data)]
     pieces = [data[start:stop] for start, stop in itertools.pairwise(bounds)]
     assert read_back(pieces) == TEXT
-
-
-def test_bytes_around_other_sources_are_streams_of_their_own() -> None:
-    message = must_refuse([b"caf\xc3", "x", b"\xa9"])
-    assert "bytes of source 0: not utf-8 at byte 3" in message
 
 
 # -- directories ----------------------------------------------------
@@ -126,7 +148,10 @@ def header(name: str) -> str:
 
 
 def test_a_directory(folder: Path) -> None:
-    text = read_back(folder)
+    before = "no newline at the end"
+    text = read_back([before, folder]).removeprefix(before + "\n")
+    (folder / "sub" / "deep" / os.fsdecode(b"caf\xe9{0}.txt")).write_text("latin name\n")
+    assert read_back(folder / "sub" / "deep", header="<{path}>\n") == "<caf\ufffd{0}.txt>\nlatin name\n<d.md>\nd\n"
     parts = {
         "a.py": "a = 1\n",
         "b.txt": "b without an end\n",
@@ -139,11 +164,6 @@ def test_a_directory(folder: Path) -> None:
         assert header(name) + body in text
     assert len(text) == sum(len(header(name) + body) for name, body in parts.items())
     assert all(line.startswith("===") for line in text.splitlines() if "FILE" in line)
-
-
-def test_a_file_name_that_is_no_text(folder: Path) -> None:
-    (folder / "sub" / os.fsdecode(b"caf\xe9.txt")).write_text("latin name\n")
-    assert header("caf\ufffd.txt") + "latin name\n" in read_back(folder / "sub")
 
 
 @pytest.fixture
@@ -273,11 +293,6 @@ def test_a_pipe_is_named_and_not_waited_for(tmp_path: Path) -> None:
     assert notes == [f"{tmp_path}/folder: left out entries that are not files: pipe (a named pipe)"]
 
 
-def test_a_header_begins_a_line_whatever_came_before(folder: Path) -> None:
-    text = read_back(["no newline at the end", folder / "sub"])
-    assert text == "no newline at the end\n" + header("c.txt") + "c\r\n" + header("deep/d.md") + "d\n"
-
-
 # -- encodings ----------------------------------------------------
 
 
@@ -290,20 +305,6 @@ def test_encodings(encoding: str, tmp_path: Path) -> None:
     assert read_back([data[i : i + 1] for i in range(len(data))], encoding=encoding) == TEXT
 
 
-@pytest.mark.parametrize("encoding", ["klingon", "rot13", "base64", "undefined"])
-def test_an_unknown_encoding(encoding: str) -> None:
-    with pytest.raises(ValueError, match=f"unknown encoding '{encoding}'"):
-        publish("x", memory(), encoding=encoding)
-    with pytest.raises(ValueError, match="errors must be 'strict' or 'replace', not 'ignore'"):
-        publish("x", memory(), errors="ignore")
-
-
-@pytest.mark.parametrize("errors", ["strict", "replace"])
-def test_a_stream_without_the_byte_order_mark_that_its_encoding_demands(errors: str, tmp_path: Path) -> None:
-    (tmp_path / "plain.txt").write_text("hello\nworld\n")
-    assert "plain.txt: not utf-16" in must_refuse(tmp_path / "plain.txt", encoding="utf-16", errors=errors)
-
-
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_without_its_mark_is_no_text_with_nuls(encoding: str, tmp_path: Path) -> None:
     (tmp_path / "wide.txt").write_bytes("a needle\nb\n".encode(encoding))
@@ -312,23 +313,6 @@ def test_utf_16_without_its_mark_is_no_text_with_nuls(encoding: str, tmp_path: P
         assert f"looks like UTF-16, not utf-8; give encoding='{encoding}'" in must_refuse(source)
     assert read_back(tmp_path / "nul.txt") == "a needle\0b\nc\0d\n"
     assert read_back(tmp_path / "wide.txt", encoding=encoding) == "a needle\nb\n"
-
-
-@pytest.mark.parametrize("globs", ["include", "exclude"])
-def test_one_glob_in_place_of_a_tuple_of_them(globs: str) -> None:
-    with pytest.raises(TypeError, match=rf"{globs} must be a list of globs, not a str: write {globs}=\['\*\.py'\]"):
-        publish("x", memory(), **{globs: "*.py"})
-
-
-@pytest.mark.parametrize(("sources", "kind"), [(None, "NoneType"), (3, "int")])
-def test_what_is_no_source_at_all(sources: Any, kind: str) -> None:
-    with pytest.raises(TypeError, match=f"expected str, bytes, a path, documents, or an iterable of these, not {kind}"):
-        publish(sources, memory())
-
-
-@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_every_kind_of_bytes_is_one_stream(kind: Any) -> None:
-    assert read_back(kind("é\n".encode())) == "é\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
@@ -341,10 +325,6 @@ def test_a_byte_order_mark_is_dropped_with_a_note(encoding: str, tmp_path: Path)
     mark = "\ufeff".encode(encoding)
     assert read_back([mark[:1], mark[1:], "é".encode(encoding)], encoding=encoding) == "é"
     assert read_back(mark, encoding=encoding) == ""
-
-
-def test_a_string_keeps_its_mark() -> None:
-    assert read_back("\ufeffabc") == "\ufeffabc"
 
 
 INVALID = {
@@ -410,28 +390,6 @@ def test_the_same_text_gives_the_same_frames(codec: str, tmp_path: Path) -> None
     assert objects(list(TEXT)) == first
     assert objects([TEXT.encode()[:11], TEXT.encode()[11:]]) == first
     assert objects(tmp_path / "file") == first
-
-
-def test_raw_segments_are_plain_text() -> None:
-    store = memory()
-    root = publish(TEXT, store, frame_bytes=50, segment_bytes=100, codec="raw")
-    with Monocontext.open(store) as context:
-        reader = context._reader
-        assert reader is not None
-        segments = [store.get(run.object).data for run in reader.table.page(0).runs]
-    data = b"".join(segment[:-SALT_BYTES] for segment in segments)
-    assert data == TEXT.encode()
-    assert all(re.fullmatch(rb"[\w-]{15}\n", segment[-SALT_BYTES:]) for segment in segments), "a line of text"
-    assert (root.stored_bytes, root.text_bytes, root.characters) == (len(data), len(data), len(TEXT))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"frame_bytes": 0}, {"frame_bytes": 1 << 30}, {"segment_bytes": 0}, {"codec": "lzma"}, {"frame_bytes": -5}],
-)
-def test_layouts_that_cannot_be(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        publish("x", memory(), **wrong)
 
 
 def test_an_append_keeps_the_layout_of_the_context() -> None:
