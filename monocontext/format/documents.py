@@ -24,7 +24,7 @@ import zstandard
 
 from monocontext.errors import DamagedData, InvalidText
 from monocontext.format.document_refs import DocumentPageRef, documents_key
-from monocontext.format.index import little_endian
+from monocontext.format.index import check_stored, decode_columns, encode_columns
 from monocontext.format.refs import MOST_PAGE_BYTES
 from monocontext.records import NamedTuple, dataclass
 
@@ -117,10 +117,7 @@ def encode_page(rows: Sequence[DocumentRow]) -> bytes:
     """The bytes of a page."""
     gaps, gap_newlines, characters, sizes, newlines, names, metadata = zip(*rows, strict=True)
     columns = (gaps, gap_newlines, characters, sizes, newlines, map(len, names), map(len, metadata))
-    body = b"".join(
-        little_endian(array(kind, column)).tobytes() for (_, kind), column in zip(_COLUMNS, columns, strict=True)
-    )
-    body += b"".join(names) + b"".join(metadata)
+    body = encode_columns(_COLUMNS, columns) + b"".join(names) + b"".join(metadata)
     return _MAGIC + len(rows).to_bytes(4, "little") + zstandard.ZstdCompressor(level=3).compress(body)
 
 
@@ -148,10 +145,7 @@ class DocumentPage:
     def __init__(self, data: bytes, ref: DocumentPageRef, before: DocumentPageRef | None):
         """Parse and check a page. Raises `DamagedData`, whose message names the object."""
         key = documents_key(ref.id)
-        if len(data) != ref.size_bytes:
-            raise DamagedData(f"{key}: length differs: expected {ref.size_bytes} bytes, found {len(data)}")
-        if (result := google_crc32c.value(data)) != ref.crc32c:
-            raise DamagedData(f"{key}: crc32c differs: expected {ref.crc32c:08x}, found {result:08x}")
+        check_stored(key, data, ref)
         base = before or _BEFORE
         self.data = data
         """The page as it is stored."""
@@ -174,13 +168,7 @@ class DocumentPage:
         body = zstandard.ZstdDecompressor().decompress(data[12:])
         if len(body) != size or size < count * _ROW_BYTES:
             raise ValueError(f"expected {count} documents, found {len(body)} bytes")
-        offset = 0
-        columns = []
-        for _, kind in _COLUMNS:
-            column = array(kind)
-            column.frombytes(body[offset : offset + count * column.itemsize])
-            columns.append(little_endian(column))
-            offset += count * column.itemsize
+        columns, offset = decode_columns(_COLUMNS, count, body, 0)
         gaps, gap_newlines, characters, self.bytes, self.newlines, name_bytes, metadata_bytes = columns
         self._heap = body[offset:]
         if sum(name_bytes) + sum(metadata_bytes) != len(self._heap):

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import accumulate
 from operator import and_, lt
+from typing import Any
 
 import google_crc32c
 
@@ -45,6 +46,8 @@ r"""The frame ends in `\n`. Not set in contexts of versions without filters."""
 OF_TEXT = ASCII | LOWER_KEEPS_LENGTH
 """The flags that hold for a whole text if all its frames have them, wherever it is cut."""
 
+Columns = tuple[tuple[str, str], ...]
+"""The names of the columns of a table, and their type codes in `array`."""
 _MAGIC = b"MCPAGE\x00\x01"
 _COLUMNS = (
     ("stored_bytes", "I"),
@@ -116,14 +119,37 @@ class Frame(NamedTuple):
         return self.start + self.characters
 
 
-def little_endian(column: array[int]) -> array[int]:
-    """The column with its bytes swapped in place on a big-endian machine; unchanged on others.
+def encode_columns(kinds: Columns, columns: Iterable[Iterable[int]]) -> bytes:
+    """The columns of a table end to end, little endian."""
+    return b"".join(
+        _little_endian(array(kind, column)).tobytes() for (_, kind), column in zip(kinds, columns, strict=True)
+    )
 
-    Serves both directions.
-    """
+
+def decode_columns(kinds: Columns, count: int, data: bytes, offset: int) -> tuple[list[array[int]], int]:
+    """The columns of a table of `count` rows that begins at a byte of `data`, and the byte after it."""
+    columns = []
+    for _, kind in kinds:
+        column = array(kind)
+        column.frombytes(data[offset : offset + count * column.itemsize])
+        columns.append(_little_endian(column))
+        offset += count * column.itemsize
+    return columns, offset
+
+
+def _little_endian(column: array[int]) -> array[int]:
+    """The column with its bytes swapped in place on a big-endian machine, in either direction."""
     if sys.byteorder == "big":
         column.byteswap()
     return column
+
+
+def check_stored(key: str, data: bytes, ref: Any) -> None:
+    """Raise `DamagedData` unless a stored object has the length and the checksum in its entry."""
+    if len(data) != ref.size_bytes:
+        raise DamagedData(f"{key}: length differs: expected {ref.size_bytes} bytes, found {len(data)}")
+    if (result := google_crc32c.value(data)) != ref.crc32c:
+        raise DamagedData(f"{key}: crc32c differs: expected {ref.crc32c:08x}, found {result:08x}")
 
 
 def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> bytes:
@@ -136,11 +162,8 @@ def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> byt
         rows.append(row if run.etag is None else {**row, "etag": run.etag})
     table = json.dumps(rows, separators=(",", ":")).encode()
     table += b" " * (-len(table) % 8)
-    columns = zip(*records, strict=True)
     head = _MAGIC + len(records).to_bytes(4, "little") + len(table).to_bytes(4, "little") + table
-    return head + b"".join(
-        little_endian(array(kind, column)).tobytes() for (_, kind), column in zip(_COLUMNS, columns, strict=True)
-    )
+    return head + encode_columns(_COLUMNS, zip(*records, strict=True))
 
 
 def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
@@ -174,29 +197,10 @@ class Page:
     Some 54 bytes a frame in memory.
     """
 
-    # starts, byte_starts, newline_starts: counts of the text before each frame, and at the end;
-    # stored_starts: bytes in the page
-    __slots__ = (
-        "_columns",
-        "_common_flags",
-        "_run_starts",
-        "byte_starts",
-        "first_frame",
-        "newline_starts",
-        "ref",
-        "runs",
-        "size_bytes",
-        "starts",
-        "stored_starts",
-    )
-
     def __init__(self, data: bytes, ref: PageRef, before: PageRef | None):
         """Parse and check a page. Raises `DamagedData`, whose message names the object."""
         self.ref = ref
-        if len(data) != ref.size_bytes:
-            raise DamagedData(f"{ref.key}: length differs: expected {ref.size_bytes} bytes, found {len(data)}")
-        if (result := google_crc32c.value(data)) != ref.crc32c:
-            raise DamagedData(f"{ref.key}: crc32c differs: expected {ref.crc32c:08x}, found {result:08x}")
+        check_stored(ref.key, data, ref)
         try:
             self._parse(data)
             self._check(before)
@@ -219,12 +223,8 @@ class Page:
             for row in json.loads(data[16:offset])
         )
         self._common_flags: int | None = None
-        self._columns: dict[str, array[int]] = {}
-        for name, kind in _COLUMNS:
-            column = array(kind)
-            stop = offset + count * column.itemsize
-            column.frombytes(data[offset:stop])
-            self._columns[name], offset = little_endian(column), stop
+        columns, _ = decode_columns(_COLUMNS, count, data, offset)
+        self._columns = {name: column for (name, _), column in zip(_COLUMNS, columns, strict=True)}
 
     def _check(self, before: PageRef | None) -> None:
         """Check the invariants, and compute the sums."""
@@ -249,6 +249,7 @@ class Page:
             raise ValueError("a frame has fewer bytes than characters")
         if any(map(lt, characters, columns["newlines"])):
             raise ValueError("a frame has more newlines than characters")
+        # the counts of the text before each frame, and at the end; those of `stored_starts` are of bytes in the page
         self.starts = array("Q", accumulate(characters, initial=base.characters))
         self.byte_starts = array("Q", accumulate(sizes, initial=base.bytes))
         self.newline_starts = array("Q", accumulate(columns["newlines"], initial=base.newlines))

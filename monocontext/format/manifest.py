@@ -233,17 +233,10 @@ class Manifest:
             "format": _FORMAT,
             "min_reader": _FORMAT,
             "requires": [DIRECTORIES] if self.has_directories else [],
-            "generation": self.generation,
-            "write_id": self.write_id,
-            "created": self.created,
-            "characters": self.characters,
+            **{name: getattr(self, name) for name in ("generation", "write_id", "created", "characters")},
             "bytes": self.text_bytes,
-            "newlines": self.newlines,
-            "final_newline": self.final_newline,
-            "frames": self.frames,
-            "stored_bytes": self.stored_bytes,
-            "frame_bytes": self.frame_bytes,
-            "codec": self.codec,
+            **{name: getattr(self, name) for name in ("newlines", "final_newline", "frames")},
+            **{name: getattr(self, name) for name in ("stored_bytes", "frame_bytes", "codec")},
             "sources": list(self.sources),
             **{name: value for name, value in optional.items() if value},
             "pages": [as_object(page) for page in self.pages],
@@ -302,23 +295,18 @@ class Manifest:
         known |= {*cls.__match_args__, "open_frames"}
         filters = filter_refs(root.get("filters", ()))
         is_earlier = len(filters) < len(root.get("filters", ()))  # then directories of filters are earlier, too
+        fields: dict[str, Any] = {name: count_of(root[name]) for name in ("generation", "stored_bytes", "frame_bytes")}
+        fields |= {name: str(root[name]) for name in ("write_id", "created", "codec")}
+        fields |= {name: str(root.get(name, "")) for name in ("text", "head", "tail")}
         manifest = cls(
-            generation=count_of(root["generation"]),
+            **fields,
             pages=page_refs(root["pages"]),
-            stored_bytes=count_of(root["stored_bytes"]),
-            frame_bytes=count_of(root["frame_bytes"]),
             flags=count_of(root.get("flags", 0)),
             filters=filters,
             has_earlier_filters=is_earlier,
             filter_directories=() if is_earlier else filter_directories(root.get("filter_directories", ())),
-            write_id=str(root["write_id"]),
-            created=str(root["created"]),
             final_newline=bool(root["final_newline"]),
-            codec=str(root["codec"]),
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
-            text=str(root.get("text", "")),
-            head=str(root.get("head", "")),
-            tail=str(root.get("tail", "")),
             sources=tuple(str(source) for source in root["sources"]),
             documents=_documents_in(root),
             history=History.from_object(root.get("history", {})),
