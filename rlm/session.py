@@ -15,8 +15,7 @@ from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import ChildAnswer, SubCalls
 from rlm.calls.usage import Usage
-from rlm.context.checks import check_context, check_query
-from rlm.context.description import describe
+from rlm.context.description import check_context, check_query, describe
 from rlm.context.lazy import ReadMeter, cost_between, lazy_parts
 from rlm.errors import BudgetSpent, LLMError, TrajectoryError
 from rlm.loop import Loop, Setup, has_run

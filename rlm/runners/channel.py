@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import struct
 import threading
 import time
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ MOST_HEAD_BYTES = 1 << 20
 MOST_MESSAGE_BYTES = 64 << 20
 """The limit of a whole message from a worker, such as a batch of prompts."""
 _UNBOUNDED = (1 << 32) - 1
-_LENGTHS = 8
+_LENGTHS = struct.Struct(">II")
 
 Message = tuple[dict[str, Any], memoryview]
 
@@ -53,8 +54,9 @@ class Channel:
         self._closed = False
         for fd in {read_fd, write_fd}:
             os.set_blocking(fd, False)
-        self._begin(_LENGTHS)
-        self._head_size: int | None = None
+        self._buffer, self._filled = memoryview(bytearray(_LENGTHS.size)), 0
+        self._head_bytes_announced: int | None = None
+        """The bytes of JSON in the message that arrives; None before its lengths are there."""
 
     def send(
         self, head: dict[str, Any], body: Sequence[bytes | memoryview] = (), *, seconds: float | None = None
@@ -71,17 +73,17 @@ class Channel:
                 f"a message of {total:,} bytes, {len(text):,} of them JSON, is too large to leave the sandbox (limits: "
                 f"{self._sent_message_bytes:,} and {self._sent_head_bytes:,} bytes): send it in parts"
             )
-        lengths = total.to_bytes(4, "big") + len(text).to_bytes(4, "big")
-        unsent = [memoryview(part) for part in (lengths + text, *body) if len(part)]
+        unsent = [memoryview(part) for part in (_LENGTHS.pack(total, len(text)) + text, *body) if len(part)]
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._sending:
             try:
                 while unsent:
-                    self._check_open()
+                    if self._closed:
+                        raise ChannelClosed("closed")
                     try:
                         written = os.writev(self._write_fd, unsent[:64])
                     except BlockingIOError:
-                        if not self.wait(self._write_fd, select.POLLOUT, _seconds_until(deadline)):
+                        if not self.wait(self._write_fd, select.POLLOUT, deadline):
                             raise ChannelClosed("the other side does not read") from None
                         continue
                     except OSError as exc:
@@ -97,33 +99,53 @@ class Channel:
     def receive(self, seconds: float | None = None) -> Message | None:
         """The next message; None when it is not complete in time. Raises ChannelClosed, ChannelAbuse."""
         deadline = None if seconds is None else time.monotonic() + seconds
-        while True:
-            while self._filled < len(self._buffer):
-                self._check_open()
-                try:
-                    count = os.readv(self._read_fd, [self._buffer[self._filled :]])
-                except BlockingIOError:
-                    if not self.wait(self._read_fd, select.POLLIN, _seconds_until(deadline)):
-                        return None
-                    continue
-                except OSError as exc:
-                    raise ChannelClosed(str(exc)) from None
-                if not count:
-                    raise ChannelClosed("the other side is gone")
-                self._filled += count
-            if self._head_size is None:
-                self._head_size = self._check_lengths()
-                continue
-            message = self._parse(self._buffer, self._head_size)
-            self._begin(_LENGTHS)
-            self._head_size = None
-            return message
+        if self._head_bytes_announced is None:
+            if not self._fill(deadline):
+                return None
+            total, head_bytes = _LENGTHS.unpack(self._buffer)
+            if total > self._message_bytes or head_bytes > self._head_bytes or head_bytes > total:
+                raise ChannelAbuse(
+                    f"the worker announced a message of {total:,} bytes with a JSON object of {head_bytes:,}: at most "
+                    f"{self._message_bytes:,} and {self._head_bytes:,}"
+                )
+            self._buffer, self._filled = memoryview(bytearray(total)), 0
+            self._head_bytes_announced = head_bytes
+        if not self._fill(deadline):
+            return None
+        data, head_bytes = self._buffer, self._head_bytes_announced
+        self._buffer, self._filled = memoryview(bytearray(_LENGTHS.size)), 0
+        self._head_bytes_announced = None
+        try:
+            head = json.loads(bytes(data[:head_bytes]))
+        except (ValueError, RecursionError) as exc:
+            raise ChannelAbuse(f"the worker sent a message without JSON: {type(exc).__name__}") from None
+        if not isinstance(head, dict):
+            raise ChannelAbuse(f"the worker sent a JSON {type(head).__name__}, expected an object")
+        return head, data[head_bytes:]
 
-    def wait(self, fd: int, events: int, seconds: float | None) -> bool:
-        """Wait until a descriptor is ready."""
+    def _fill(self, deadline: float | None) -> bool:
+        """Read until the buffer is full; False when it is not in time."""
+        while self._filled < len(self._buffer):
+            if self._closed:
+                raise ChannelClosed("closed")
+            try:
+                count = os.readv(self._read_fd, [self._buffer[self._filled :]])
+            except BlockingIOError:
+                if not self.wait(self._read_fd, select.POLLIN, deadline):
+                    return False
+                continue
+            except OSError as exc:
+                raise ChannelClosed(str(exc)) from None
+            if not count:
+                raise ChannelClosed("the other side is gone")
+            self._filled += count
+        return True
+
+    def wait(self, fd: int, events: int, deadline: float | None) -> bool:
+        """Wait until a descriptor is ready; False when it is not by then."""
         poll = select.poll()
         poll.register(fd, events)
-        return bool(poll.poll(None if seconds is None else max(0, seconds * 1000)))
+        return bool(poll.poll(None if deadline is None else max(0, (deadline - time.monotonic()) * 1000)))
 
     def close(self) -> None:
         """Close the descriptors. Idempotent."""
@@ -134,34 +156,3 @@ class Channel:
             for fd in {self._read_fd, self._write_fd}:
                 os.close(fd)
             self._read_fd = self._write_fd = -1
-
-    def _begin(self, size: int) -> None:
-        self._buffer = memoryview(bytearray(size))
-        self._filled = 0
-
-    def _check_lengths(self) -> int:
-        total, head = (int.from_bytes(self._buffer[offset : offset + 4], "big") for offset in (0, 4))
-        if total > self._message_bytes or head > self._head_bytes or head > total:
-            raise ChannelAbuse(
-                f"the worker announced a message of {total:,} bytes with a JSON object of {head:,}: at most "
-                f"{self._message_bytes:,} and {self._head_bytes:,}"
-            )
-        self._begin(total)
-        return head
-
-    def _parse(self, data: memoryview, head_size: int) -> Message:
-        try:
-            head = json.loads(bytes(data[:head_size]))
-        except (ValueError, RecursionError) as exc:
-            raise ChannelAbuse(f"the worker sent a message without JSON: {type(exc).__name__}") from None
-        if not isinstance(head, dict):
-            raise ChannelAbuse(f"the worker sent a JSON {type(head).__name__}, expected an object")
-        return head, data[head_size:]
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ChannelClosed("closed")
-
-
-def _seconds_until(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.monotonic())

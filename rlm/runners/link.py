@@ -109,12 +109,12 @@ class WorkerLink(Channel):
                 self.shielded = shielded
         return self._is_interrupted
 
-    def wait(self, fd: int, events: int, seconds: float | None) -> bool:
+    def wait(self, fd: int, events: int, deadline: float | None) -> bool:
         if threading.get_ident() != self._main or events != select.POLLIN:
-            return super().wait(fd, events, seconds)  # half a message that is out cannot be taken back
+            return super().wait(fd, events, deadline)  # half a message that is out cannot be taken back
         self.shielded = False
         try:
-            return super().wait(fd, events, seconds)
+            return super().wait(fd, events, deadline)
         finally:
             self.shielded = True
 

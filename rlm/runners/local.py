@@ -18,10 +18,9 @@ from rlm.context.lazy import lazy_parts
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.capture import NOTES_CHARACTERS, Buffer, capture_thread, redirection, route_streams
-from rlm.runners.cell_clock import CellClock
 from rlm.runners.cell_thread import CellRunner, CellThread, CellTimeout
 from rlm.runners.claims import Claim
-from rlm.runners.runner import CellResult, ModelCalls
+from rlm.runners.runner import CellClock, CellResult, ModelCalls
 from rlm.runners.syntax import hide_syntax_warnings, parse
 
 _runs = itertools.count(1)
