@@ -282,7 +282,7 @@ def _naming_what_is_below(url: str, s3: S3, hint: str) -> Iterator[None]:
                 raise
             with suppress(MonocontextError):
                 root = read_newest(store)
-        what = f"is a text of {root.characters:,} characters" if root else "is no object, but objects are below it"
+        what = f"is a text of {root.characters:,} characters" if root else "is a folder"
         raise InvalidUrl(f"{url} {what}: {hint}") from error
 
 

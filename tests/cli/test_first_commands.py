@@ -79,7 +79,7 @@ ROWS = [
     Row("monocontext upload src mine", 0, "mine: "),
     Row("monocontext upload src mine", 2, "", "add to it with `append`, or replace its text (--replace)"),
     Row("monocontext upload fa fb both", 0, "both: "),
-    Row("monocontext grep from both", 0, "fa/x.txt:1:one from fa\nfb/x.txt:1:two from fb\n"),
+    Row("monocontext grep from both", 0, "fa/x.txt:one from fa\nfb/x.txt:two from fb\n"),
     Row("monocontext append app.log mine", 0, "mine: version 2, "),
     Row("monocontext append app.log nosuch", 2, "", "`upload` makes one"),
     Row("monocontext verify mine", 0, "all as recorded"),
