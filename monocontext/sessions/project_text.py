@@ -7,6 +7,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from typing import Any, cast
 
 from monocontext.engine.open import TextOptions
@@ -25,7 +26,7 @@ from monocontext.writing.upkeep.gc import gc
 
 _FACTS = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
 _BATCH_CHARACTERS = 64 << 20
-"""Turns that are added in one generation, and held in memory for it."""
+"""Turns that are added to a text in one generation, and held in memory for it. A new text is one generation."""
 _GC_GENERATIONS = 16
 """With each so many-th generation those that are older than an hour are removed."""
 _ATTEMPTS = 50
@@ -35,6 +36,7 @@ _SESSION = "\n=== SESSION: "
 _STEP = 1 << 14
 """Characters in which the ends of a turn are looked for at once."""
 
+_Document = tuple[str, str, dict[str, Any]]
 Load = Callable[[str], tuple[SessionInfo, list[Turn]]]
 """Reads a session by its id. Raises `NotFound`."""
 
@@ -149,11 +151,14 @@ def _turn_around(text: Monocontext, offset: int) -> tuple[int, int]:
 def _bring_up_to_date(below: _Below, known: Mapping[str, Any], versions: Mapping[str, str], load: Load) -> None:
     """Add new sessions, replace grown ones and remove those that are gone. What another reader does at the same time
     is done once: documents have the names of their sessions."""
-    changed = [name for name in versions if known.get(name) != versions[name]]
+    changed = (name for name in versions if known.get(name) != versions[name])
+    loaded = (item for name in changed for item in _loaded(name, load))
+    new = (_document(info, turns, versions[info.session_id]) for info, turns in loaded)
     roots: list[Manifest] = []
-    for batch in _batches(changed, versions, load):
-        is_first = not known and not roots
-        roots.append(publish(documents(batch), below) if is_first else update(below, batch))
+    if known:
+        roots += [update(below, batch) for batch in _batches(new)]
+    elif first := next(new, None):
+        roots.append(publish(documents(chain([first], new)), below))
     if gone := [name for name in known if name not in versions]:
         with suppress(StoreFailure):  # what others are adding right now may hold it too: `gc` removes that
             roots.append(delete(below, gone, forget=True))
@@ -161,12 +166,12 @@ def _bring_up_to_date(below: _Below, known: Mapping[str, Any], versions: Mapping
         gc(below, older_than_seconds=3600.0)
 
 
-def _batches(names: list[str], versions: Mapping[str, str], load: Load) -> Iterator[list[Any]]:
-    batch: list[Any] = []
+def _batches(items: Iterable[_Document]) -> Iterator[list[_Document]]:
+    batch: list[_Document] = []
     size = 0
-    for info, turns in (item for name in names for item in _loaded(name, load)):
-        batch.append(_document(info, turns, versions[info.session_id]))
-        size += len(batch[-1][1])
+    for item in items:
+        batch.append(item)
+        size += len(item[1])
         if size > _BATCH_CHARACTERS:
             yield batch
             batch, size = [], 0
@@ -184,7 +189,7 @@ def _loaded(name: str, load: Load) -> Iterator[tuple[SessionInfo, list[Turn]]]:
         warnings.warn(f"left out: {error}", stacklevel=2)
 
 
-def _document(info: SessionInfo, turns: list[Turn], version: str) -> tuple[str, str, dict[str, Any]]:
+def _document(info: SessionInfo, turns: list[Turn], version: str) -> _Document:
     """A session as a document: its name, its text, and facts about it."""
     title = " ".join((info.title or info.first_prompt).split())
     by = ", ".join(info.users) or "unknown"
