@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -35,3 +35,15 @@ def in_order(
     finally:
         for future in pending:
             future.cancel()
+
+
+def at_once(work: Callable[[T], R], items: Iterable[T], most: int) -> list[R]:
+    """The results of `work` for each item, in order, with at most `most` of them under way; one item takes no thread.
+
+    Raises the first error in that order; items that have not begun are left out.
+    """
+    parts = list(items)
+    if len(parts) < 2:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(min(most, len(parts)), thread_name_prefix="monocontext-at-once") as threads:
+        return list(threads.map(work, parts))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.malloc import give_back_memory
 from monocontext.format.codec import encode, frame_end
 from monocontext.format.documents import DocumentPage
 from monocontext.format.index import FrameRecord
 from monocontext.records import NamedTuple, dataclass
+from monocontext.stores.parallel import at_once
 from monocontext.writing.input_options import HEADER
 from monocontext.writing.segments import SegmentLayout, Segments, Written
 from monocontext.writing.splice import Stretch
@@ -89,20 +90,17 @@ def places_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], chara
     `wanted`: changes by document number; `characters`: the length of the text.
     """
     results: list[ChangedPlace] = []
-    previous_stop = 0
-    waiting: ChangedPlace | None = None
-    for page in pages:
-        for i in range(len(page)):
-            start, stop = page.starts[i], page.stops[i]
-            if waiting:
-                waiting.has_text_after = start > waiting.stop
-                waiting = None
-            if (change := wanted.get(page.first + i)) is not None and not change.keeps_text:
-                waiting = ChangedPlace(page.first + i, page.raw_name(i), change, previous_stop, start, stop, False)
-                results.append(waiting)
-            previous_stop = stop
-    if waiting:
-        waiting.has_text_after = characters > waiting.stop
+    firsts = [page.first for page in pages]
+    for number in sorted(wanted):
+        if wanted[number].keeps_text:
+            continue
+        n = bisect_right(firsts, number) - 1
+        page, i = pages[n], number - firsts[n]
+        before = page.stops[i - 1] if i else pages[n - 1].stops[-1] if n else 0
+        is_last = i + 1 == len(page)
+        after = page.starts[i + 1] if not is_last else pages[n + 1].starts[0] if n + 1 < len(pages) else characters
+        start, stop = page.starts[i], page.stops[i]
+        results.append(ChangedPlace(number, page.raw_name(i), wanted[number], before, start, stop, after > stop))
     return results
 
 
@@ -135,12 +133,13 @@ def stored_again(text: StoredText, groups: Sequence[Group]) -> tuple[list[Stretc
     stretches: list[Stretch] = []
     for number in range(0, len(groups), _GROUPS_AT_ONCE):
         some = groups[number : number + _GROUPS_AT_ONCE]
-        rewritten = in_threads(lambda group: _rewritten(text, group), some, _GROUPS_AT_ONCE, "monocontext-edit")
+        rewritten = at_once(lambda group: _rewritten(text, group), some, _GROUPS_AT_ONCE)
         for group, frames in zip(some, rewritten, strict=True):
             for stored, record in frames:
                 segments.add(stored, record)
             stretches.append(Stretch(group.first, group.stop, len(frames)))
-        give_back_memory()
+        if len(some) == _GROUPS_AT_ONCE:
+            give_back_memory()
     return stretches, segments.finish()
 
 

@@ -6,7 +6,6 @@ import json
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from monocontext.engine.fetch.threads import in_threads
 from monocontext.format.directories import expand_documents
 from monocontext.format.document_names import (
     decode_names,
@@ -33,6 +32,7 @@ from monocontext.format.documents import (
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id
 from monocontext.records import replace
+from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 from monocontext.writing.changes import Change, ChangedPlace
 from monocontext.writing.documents import DocumentRows, DocumentWriter, load_document_page
@@ -49,7 +49,7 @@ def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]
     def load(number: int) -> DocumentPage:
         return load_document_page(ref, number, lambda key: store.get(key).data)
 
-    return in_threads(load, range(len(ref.pages)), _REQUESTS, "monocontext-documents")
+    return at_once(load, range(len(ref.pages)), _REQUESTS)
 
 
 # -- documents of new text ---------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import sub
 from typing import Any
 
-from monocontext.engine.fetch.threads import in_threads
 from monocontext.errors import InvalidText
 from monocontext.format.document_names import HASH_BYTES, entries_of, first_doubled, name_hash
 from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, documents_key
@@ -27,6 +26,7 @@ from monocontext.format.documents import (
 )
 from monocontext.format.refs import fresh_id
 from monocontext.records import replace
+from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 
 _UPLOADS = 4
@@ -131,7 +131,7 @@ class DocumentWriter:
 
     def store_pages(self) -> None:
         """Store the pages that are complete (1 PUT each, some at once)."""
-        in_threads(lambda page: self._store.put(*page), self._unstored.items(), _UPLOADS, "monocontext-documents")
+        at_once(lambda page: self._store.put(*page), self._unstored.items(), _UPLOADS)
         self._unstored.clear()
 
     def finish(self) -> None:

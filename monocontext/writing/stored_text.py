@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from copy import copy
+from itertools import chain, islice
 
 from monocontext.engine.open import ContextHandle
 from monocontext.errors import ForeignObject
@@ -133,14 +134,16 @@ class StoredText:
     def stored(self, frames: Iterable[Frame]) -> Iterator[tuple[Frame, bytes]]:
         """Yield frames with their stored bytes: 1 GET for some 8 MiB of neighbours in an object, a few of them ahead;
         none for a text that is in its root."""
+        groups = neighbours(frames)
+        some = list(islice(groups, 2))
+        if len(some) < 2:
+            yield from split(map(self.read_range, some))
+            return
         with (
             ThreadPoolExecutor(_READS_AHEAD, thread_name_prefix="monocontext-read") as threads,
-            closing(in_order(threads, self.read_range, neighbours(frames), _READS_AHEAD)) as ranges,
+            closing(in_order(threads, self.read_range, chain(some, groups), _READS_AHEAD)) as ranges,
         ):
-            for group, data in ranges:
-                for frame in group:
-                    start = frame.offset - group[0].offset
-                    yield frame, data[start : start + frame.stored_bytes]
+            yield from split(ranges)
 
     def read_range(self, group: list[Frame]) -> tuple[list[Frame], bytes]:
         """Neighbouring frames, and their stored bytes (1 GET)."""
@@ -166,6 +169,14 @@ class StoredText:
         first = self.locate(start)
         text = b"".join(self.texts(first.number, self.locate(stop - 1).number + 1)).decode()
         return text[start - first.start : stop - first.start]
+
+
+def split(ranges: Iterable[tuple[list[Frame], bytes]]) -> Iterator[tuple[Frame, bytes]]:
+    """Yield each frame of ranges with its stored bytes."""
+    for group, data in ranges:
+        for frame in group:
+            start = frame.offset - group[0].offset
+            yield frame, data[start : start + frame.stored_bytes]
 
 
 def neighbours(frames: Iterable[Frame], most_bytes: int = _READ_BYTES) -> Iterator[list[Frame]]:

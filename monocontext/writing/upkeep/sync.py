@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from monocontext.engine.fetch.threads import in_threads
 from monocontext.errors import InvalidUrl, NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass, field
 from monocontext.stores import options_for, split_object
+from monocontext.stores.parallel import at_once
 from monocontext.writing.changes import Change
 from monocontext.writing.commit import Staged
 from monocontext.writing.decoding import NotText
@@ -177,7 +177,7 @@ def _compare(
             known = page.metadata(i)
             if known.get("file") != file.facts:
                 unsure.append((file, page, i, encode_metadata({**known, "file": file.facts}, 0)))
-    read = in_threads(lambda item: _text(item[0], options), unsure, _REQUESTS, "monocontext-sync")
+    read = at_once(lambda item: _text(item[0], options), unsure, _REQUESTS)
     for (file, page, i, metadata), new in zip(unsure, read, strict=True):
         start, stop = page.starts[i], page.stops[i]
         if isinstance(new, NotText):

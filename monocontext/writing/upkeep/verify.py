@@ -30,7 +30,7 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.documents import load_document_page
 from monocontext.writing.pages import load_page, record_of
 from monocontext.writing.place import Place, open_store_at, portable_place
-from monocontext.writing.stored_text import StoredText, neighbours
+from monocontext.writing.stored_text import StoredText, neighbours, split
 
 CHECKED_BYTES = 64 << 20
 """About as many stored bytes are in a part for a worker."""
@@ -229,13 +229,11 @@ def _frames(text: StoredText, first: int, stop: int, report: Report) -> Iterator
 def _read(text: StoredText, group: list[Frame], report: Report) -> Iterator[tuple[Frame, bytes]]:
     """Yield neighbouring frames with their text (1 GET), and report those that cannot be read."""
     try:
-        _, stored = text.read_range(group)
+        read = text.read_range(group)
     except MonocontextError as error:
         report.problems.append(str(error) if isinstance(error, ForeignObject) else f"{group[0].object}: {error}")
         return
-    for frame in group:
-        start = frame.offset - group[0].offset
-        data = stored[start : start + frame.stored_bytes]
+    for frame, data in split([read]):
         report.frames += 1
         report.stored_bytes += len(data)
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from monocontext.engine.fetch.threads import in_threads
 from monocontext.errors import NotFound
 from monocontext.format.directories import expand
 from monocontext.format.document_refs import DocumentsRef, documents_key
@@ -14,6 +13,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.format.refs import fresh_id, index_key
 from monocontext.options import StoreOptions
 from monocontext.records import replace
+from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit
 from monocontext.writing.cover import covered, gaps, wants_filters
@@ -44,7 +44,7 @@ def list_versions(
             except NotFound:  # `gc` has removed it since
                 return None
 
-        return [root for root in in_threads(read, numbers, _REQUESTS, "monocontext-versions") if root is not None]
+        return [root for root in at_once(read, numbers, _REQUESTS) if root is not None]
 
 
 def restore(
