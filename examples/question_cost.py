@@ -26,7 +26,7 @@ from rlm.calls.prices import dollars
 from rlm.models.lm import Reply
 from rlm.models.registry import PRESETS
 
-_, *DEFAULT = PRESETS["openai"]
+DEFAULT = PRESETS["openai"]
 MODELS = (tuple(DEFAULT), *((name, name) for name in ("gpt-5-mini", "gemini-3.8-flash", "claude-sonnet-5-5")))
 """Root model and model of sub-calls; first those of `rlm run` without options."""
 THOUGHT_TOKENS = 300

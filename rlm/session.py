@@ -21,6 +21,7 @@ from rlm.errors import BudgetSpent, LLMError, TrajectoryError
 from rlm.loop import Loop, Setup, has_run
 from rlm.models.lm import Message
 from rlm.prompts import messages as prompts
+from rlm.prompts.system import system_prompt
 from rlm.runners import make_runner
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
@@ -277,14 +278,14 @@ class Session:
         return ChildAnswer(completion.answer, usage, steps, completion.reason)
 
     def _first_messages(self, query: str) -> list[Message]:
-        return prompts.opening_messages(
-            query,
+        system = system_prompt(
             self._description,
             prompt_characters=self._setup.prompt_characters,
             output_limit=self._setup.output_limit,
             children=self._depth < self._setup.max_depth,
             tools=self._tool_lines,
         )
+        return prompts.opening_messages(query, self._description, system)
 
     def _metadata_of(self, query: str) -> dict[str, Any]:
         about: dict[str, Any] = {"query": query, "context": self._description.to_dict(), "started_at": time.time()}

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from rlm.models.lm import LM
     from rlm.models.sampling import Sampling
 
-PRESETS: Mapping[str, tuple[str, str, str]] = {
-    "openai": ("openai", "gpt-5.6", "gpt-5.4-mini"),
-    "anthropic": ("anthropic", "claude-sonnet-5-5", "claude-haiku-5-5"),
+PRESETS: Mapping[str, tuple[str, str]] = {
+    "openai": ("gpt-5.6", "gpt-5.4-mini"),
+    "anthropic": ("claude-sonnet-5-5", "claude-haiku-5-5"),
 }
-"""Preset -> backend, root model, model of sub-calls."""
+"""Backend -> root model, and a cheaper model of sub-calls."""
 
 BACKENDS = ("openai", "anthropic", "claude-agent")
 
@@ -55,8 +55,8 @@ def choose(
     """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its maker.
 
     `connection` (`base_url`, `api_key`, `headers`) applies to the maker of the root, `sub_base_url` to a sub-model of
-    another maker. Without a name the maker's preset decides. Sub-calls go to the root's object with its sampling,
-    unless there is a `sub_lm`, `sub_sampling`, or a sub-model of another maker.
+    another maker. Without a name, or with a `preset`, `PRESETS` decide. Sub-calls go to the root's object with its
+    sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of another maker.
 
     Raises UnknownOption, and TypeError for an object in place of a name or a name in place of an object.
     """
@@ -68,14 +68,14 @@ def choose(
             raise TypeError(f"{keyword} must be an object with complete(messages), not {bounded_repr(value)}")
     if preset and preset not in PRESETS:
         raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
-    preset_backend, preset_model, preset_sub = PRESETS[preset] if preset else (None, None, None)
     maker, name = split_maker(model) if model else (None, None)
-    maker = maker or backend or preset_backend or "openai"
-    if name is None and preset is None and lm is None:  # sub-calls are most of the cost: the default is a cheaper model
-        preset_sub = next((sub for of, _, sub in PRESETS.values() if of == maker), None)
+    maker = maker or backend or preset or "openai"
+    default, cheaper = PRESETS.get("anthropic" if maker == "claude-agent" else maker, ("", None))
     created: list[LM] = []
     if lm is None:
-        created.append(root := make_lm(maker, name or preset_model or _default(maker), **connection))
+        if not (name or default) and is_known(maker):
+            raise UnknownOption(f"{maker!r} has no default model: name one, as in '{maker}:NAME'")
+        created.append(root := make_lm(maker, name or default, **connection))
     else:
         root, maker = lm, str(getattr(lm, "backend", maker))
     root = _sampled(root, sampling, "sampling")
@@ -86,18 +86,9 @@ def choose(
         created.append(sub := make_lm(str(sub_maker), sub_name, base_url=sub_base_url))
         sub_name = None
     else:
-        sub, sub_name = root, sub_name or preset_sub
+        by_default = preset or (name is None and lm is None)  # sub-calls are most of the cost
+        sub, sub_name = root, sub_name or (cheaper if by_default else None)
     return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(created))
-
-
-def _default(maker: str) -> str:
-    """The root model of a maker's preset; empty for an unknown maker. Raises UnknownOption if a maker has none."""
-    root = next((root for of, root, _ in PRESETS.values() if of == maker), None)
-    if maker == "claude-agent":
-        return PRESETS["anthropic"][1]
-    if root is None and is_known(maker):
-        raise UnknownOption(f"{maker!r} has no default model: name one, as in '{maker}:NAME'")
-    return root or ""
 
 
 def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:

@@ -11,7 +11,6 @@ from rlm.models.lm import Message, Reply
 from rlm.prompts.compaction import Window, fit, without_turn
 from rlm.prompts.examples import LOOK_FIRST, QUESTION_OPENS, example_messages
 from rlm.prompts.replies import code_of_call
-from rlm.prompts.system import system_prompt
 from rlm.runners.syntax import has_no_statement
 from rlm.trajectory.step import Cell, Step
 
@@ -70,22 +69,11 @@ _FORCED = (
 )
 
 
-def opening_messages(
-    query: str,
-    context: Description,
-    *,
-    prompt_characters: int,
-    output_limit: int,
-    children: bool = False,
-    tools: Sequence[str] = (),
-) -> list[Message]:
+def opening_messages(query: str, context: Description, system: str) -> list[Message]:
     """The system prompt, the examples, and the question with a description of the context.
 
     Only the question differs between contexts of the same kind.
     """
-    system = system_prompt(
-        context, prompt_characters=prompt_characters, output_limit=output_limit, children=children, tools=tools
-    )
     # The quoted form is what the rlms visualizer shows as the question of a run.
     question = f'{QUESTION_OPENS}{query}"\n\nThe variable `context` holds {context.sentence}.'
     return [_message("system", system), *example_messages(context), _message("user", question)]

@@ -79,9 +79,6 @@ class LazyText(lazy_kinds.LazyContext, lazy_kinds.LazyText):
     def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         return 0, []
 
-    def outline(self) -> str:
-        return ""
-
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_bubblewrap() -> Iterator[None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
 from typing import Any
 
@@ -151,29 +150,6 @@ def test_a_call_of_a_cancelled_run_says_why() -> None:
     spent = Gateway(Usage(), Budget(calls=0))
     with pytest.raises(BudgetSpent, match=r"^no more calls: max_calls is reached; answer from what you have$"):
         spent.ask(lm, prompt)
-
-
-def test_calls_that_an_earlier_question_left_behind_count_where_they_end() -> None:
-    gate, release, entered = Gateway(Usage(), Budget(calls=3)), threading.Event(), threading.Barrier(3, timeout=60)
-
-    def sub(prompt: str) -> str:
-        entered.wait()
-        release.wait(60)
-        return prompt
-
-    lm = ScriptedLM(sub)
-    left = [threading.Thread(target=gate.ask, args=(lm, [{"role": "user", "content": "x"}])) for _ in range(2)]
-    for thread in left:
-        thread.start()
-    entered.wait()
-    gate.renew(Usage())
-    assert gate.spent is None
-    release.set()
-    for thread in left:
-        thread.join()
-    gate.ask(ScriptedLM(str.upper), [{"role": "user", "content": "y"}])
-    with pytest.raises(BudgetSpent):
-        gate.ask(ScriptedLM(str.upper), [{"role": "user", "content": "z"}])
 
 
 @pytest.mark.parametrize("call", ["llm_query('x', model='gpt-99')", "llm_query_batched(['x'] * 4, model='gpt-99')"])

@@ -63,7 +63,7 @@ def test_a_server_elsewhere(endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_presets_and_examples_are_models_with_a_price() -> None:
-    named = [(model, "") for _, *models in PRESETS.values() for model in models]
+    named = [(model, "") for models in PRESETS.values() for model in models]
     for code in re.findall(r'RLM\(.*?\)`?|LM\(".*?"\)|models=\[.*?\]', PAGE):
         for name in re.findall(r'"((?:\w+:)?(?:gpt|claude|gemini)-[^"]+)"', code):
             maker, model = split_maker(name)

@@ -71,9 +71,6 @@ class Told(lazy_kinds.LazyContext, lazy_kinds.LazyText):
     def hint(self, delta: str) -> None:
         """Nothing to read ahead."""
 
-    def outline(self) -> str:
-        return ""
-
     def repl_namespace(self) -> Any:
         return SimpleNamespace(names={})
 

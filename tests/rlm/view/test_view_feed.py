@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -125,27 +124,6 @@ def test_what_is_under_way_comes_from_the_file_beside(tmp_path: Path) -> None:
     os.utime(path, (past, past))
     os.utime(partial_of(path), (past, past))
     assert feed.state()["live"]["status"] == "quiet"
-
-
-def test_while_a_run_goes_on(tmp_path: Path) -> None:
-    """Read all the time while it is written: never torn, never out of order, and all there at the end."""
-    path = tmp_path / "run.jsonl"
-    replies = [f"```repl\nx = llm_query('{i}')\n```" for i in range(20)]
-    rlm = RLM(lm=ScriptedLM([*replies, "FINAL(1)"]), sub_lm=ScriptedLM(str.upper), trajectory=path)
-    run = threading.Thread(target=rlm.completion, args=("q", "text"))
-    run.start()
-    feed, seen = None, []
-    while not seen or seen[-1] < 21:
-        if feed is None:
-            if path.exists() and b"\n" in path.read_bytes():
-                feed = RowFeed(path)
-            continue
-        turns = [row["turn"] for row in feed.state()["rows"]]
-        assert turns == list(range(1, len(turns) + 1))
-        seen.append(len(turns))
-    run.join()
-    assert feed is not None
-    assert feed.state()["live"] == {"status": "ended"}
 
 
 @pytest.mark.parametrize(

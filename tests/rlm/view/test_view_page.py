@@ -7,9 +7,6 @@ import hashlib
 import http.client
 import json
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,25 +116,6 @@ def test_what_a_user_can_mend_is_one_line(tmp_path: Path, recorded: Path) -> Non
         assert result.exit_code == 2, result.output
         assert says in result.stderr
         assert result.stderr.count("\n") == 1
-
-
-def test_serves_until_interrupted(recorded: Path) -> None:
-    command = [sys.executable, "-m", "rlm", "view", str(recorded)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
-    ) as child:
-        assert child.stdout is not None
-        url = child.stdout.readline().strip()
-        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/", url)
-        assert found is not None
-        link = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=30)
-        link.request("GET", "/state")
-        assert json.loads(link.getresponse().read())["metadata"]["query"] == "What stands there?"
-        link.close()
-        child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=60)
-    assert child.returncode == 0
-    assert "Traceback" not in errors
 
 
 # --- colours --------------------------------------------------------------------------------------
