@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,8 +12,8 @@ from monocontext.stores.protocol import Store
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.client import ThrottleCounter
 from monocontext.stores.s3.reads import read_by_boto3
-from monocontext.testing import HttpFault, S3StandIn
-from monocontext.testing.http_faults import cut, refuse, slow_down
+from monocontext.testing import S3StandIn
+from monocontext.testing.http_faults import refuse, slow_down
 
 
 @pytest.fixture
@@ -32,31 +30,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3StandIn]:
 
 def by_boto3(server: S3StandIn) -> Store:
     return open_store(server.url(), endpoint=server.endpoint, transport="boto3")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", [None, refuse(404, "NoSuchKey"), refuse(403, "AccessDenied"), cut(10)], ids=repr)
-def test_close_closes_all_sockets_at_once(server: S3StandIn, fault: HttpFault | None) -> None:
-    """The traceback of an error refers to botocore's pools: left to themselves they live until the collector runs."""
-    gc.collect()
-    gc.disable()
-    try:
-        store = by_boto3(server)
-        if fault:
-            server.faults.add(fault)
-        try:
-            assert store.get_range("a", 0, 10).data == b"0123456789"
-        except MonocontextError:
-            assert fault is not None
-        store.close()
-        end = time.monotonic() + 60
-        while server.open_connections and time.monotonic() < end:
-            time.sleep(0.01)
-        assert server.open_connections == 0
-    finally:
-        gc.enable()
-    assert store.get_range("a", 0, 10).data == b"0123456789"
-    store.close()
 
 
 class Interrupted(BaseException):

@@ -133,24 +133,7 @@ class S3Connection:
         if state.pool is not None:
             state.pool.close()
         if state.client is not None and state.process == os.getpid():
-            _close_client(state.client)
-
-
-def _close_client(client: Any) -> None:
-    """Close a client and its sockets.
-
-    botocore only drops its connection pools. One to which a traceback refers would keep its sockets open until the
-    garbage collector runs.
-    """
-    # These attributes are private, so any of them may be missing in a version of botocore.
-    session = getattr(getattr(client, "_endpoint", None), "http_session", None)
-    managers = [getattr(session, "_manager", None), *getattr(session, "_proxy_managers", {}).values()]
-    pools = [manager.pools for manager in managers if manager is not None]
-    results = [item.get(key) for item in pools for key in item.keys()]  # noqa: SIM118  (it has no iteration of its own)
-    client.close()
-    for pool in results:
-        if pool is not None:
-            pool.close()
+            state.client.close()
 
 
 def _learn(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
@@ -211,7 +194,7 @@ def _connect(options: S3Options) -> Any:
     if is_aws(client):
         return client
     # botocore found another endpoint in the environment or a profile.
-    _close_client(client)
+    client.close()
     return make("path")
 
 

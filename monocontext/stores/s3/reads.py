@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from io import BytesIO
 from random import SystemRandom
 from typing import Any
@@ -273,9 +274,11 @@ def parse_http_date(date: str | None) -> float:
         return 0.0
     if match := _DATE.fullmatch(date):
         day, month, year, hour, minute, second = match.groups()
-        days = _days(int(year), _MONTHS.index(month), int(day))
-        seconds = days * 86400 + int(hour) * 3600 + int(minute) * 60 + int(second)
-        return float(seconds) if time.gmtime(seconds).tm_mday == int(day) else 0.0
+        when = int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second)
+        try:
+            return datetime(*when, tzinfo=UTC).timestamp()
+        except ValueError:  # the 30th of February
+            return 0.0
     from email.utils import parsedate_to_datetime  # 8 ms that dates of the usual form need not pay
 
     try:
@@ -294,9 +297,3 @@ def bare_etag(etag: Any, url: str) -> str:
     if not etag:
         raise DamagedData(f"{url}: the response has no ETag")
     return str(etag).strip('"')
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970; `month` counts from 0. In the formula years begin in March, so leap days come last."""
-    year, month = (year, month - 2) if month >= 2 else (year - 1, month + 10)
-    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719469
