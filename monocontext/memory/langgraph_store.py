@@ -74,9 +74,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
             return self._list_namespaces(op)
-        if isinstance(op, PutOp):
-            return None
-        raise ValueError(f"Unknown operation type: {type(op)}")
+        return None
 
     def _put(self, op: Any) -> None:
         key = _key(op.namespace, op.key)
@@ -90,7 +88,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         self.memory.put(key, text, None if op.ttl is None else op.ttl * 60)
 
     def _refresh(self, entry: Entry, refresh: bool) -> Entry:
-        """Restart the lifetime of an entry (1 conditional put), if `refresh`; returns it as it was read."""
+        """Restart the lifetime of an entry (1 conditional put); returns it as it was read."""
         if refresh and entry.ttl_seconds is not None:
             metadata = {_UPDATED: entry.added_utc.isoformat(), **entry.metadata}
             try:
