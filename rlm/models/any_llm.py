@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Unpack
 
 from rlm.errors import LLMError
@@ -92,17 +93,8 @@ def knows(provider: str) -> bool:
     )
 
 
-class _Provider:
-    """The client of a provider, in the form that `SDKClient` needs."""
-
-    def __init__(self, ask: Any, api_key: str | None, base_url: str | None) -> None:
-        self.ask, self.api_key, self.base_url = ask, api_key, base_url
-
-    def close(self) -> None:
-        """The library closes its own connections."""
-
-
-def _connect(provider: str, api_key: str | None, base_url: str | None, given: Mapping[str, Any]) -> _Provider:
+def _connect(provider: str, api_key: str | None, base_url: str | None, given: Mapping[str, Any]) -> SimpleNamespace:
+    """The client of a provider, in the form that `SDKClient` needs; the library closes its own connections."""
     try:
         import any_llm
         from any_llm.exceptions import UnsupportedParameterError
@@ -110,9 +102,10 @@ def _connect(provider: str, api_key: str | None, base_url: str | None, given: Ma
         raise _missing(provider, error) from None
     make = partial(any_llm.AnyLLM.create, provider, api_key, base_url, unified_exceptions=True, **given)
     try:
-        return _Provider(make(max_retries=0), api_key, base_url)
+        ask = make(max_retries=0)
     except UnsupportedParameterError:  # its SDK has no retries that could be counted twice
-        return _Provider(make(), api_key, base_url)
+        ask = make()
+    return SimpleNamespace(ask=ask, api_key=api_key, base_url=base_url, close=lambda: None)
 
 
 def install(provider: str) -> str:

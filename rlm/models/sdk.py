@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
@@ -16,7 +17,7 @@ from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sampling import Sampled, SamplingOptions
+from rlm.models.sampling import Sampling, SamplingOptions, check_body
 from rlm.models.wire import read_body, read_text
 
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
@@ -83,7 +84,7 @@ class SDKOptions(SamplingOptions, total=False):
 _OPTION_NAMES = ", ".join(SDKOptions.__annotations__)
 
 
-class SDKModel(Sampled, ABC):
+class SDKModel(ABC):
     """A model behind an SDK. One client with its pool of connections serves all threads; `close()` frees it."""
 
     backend: str
@@ -92,6 +93,10 @@ class SDKModel(Sampled, ABC):
     """The window of the model, where it is known."""
     prompt_characters: int
     """The most that one prompt may hold, where it is known."""
+    sampling: Sampling
+    """The options of each request, by the names of `SamplingOptions` or of the maker."""
+    names: ClassVar[Mapping[str, str]] = {}
+    """The maker's name for an option of `SamplingOptions`; a dot leads into an object."""
     required: frozenset[str] = frozenset()
     """Fields that no request may lack."""
 
@@ -103,10 +108,11 @@ class SDKModel(Sampled, ABC):
         self._timeout_seconds = options.get("timeout") or 600.0
         self._headers = dict(options.get("headers") or {})
         self._client = SDKClient(connect, options.get("api_key"))
-        self._set_sampling({name: value for name, value in options.items() if name in SamplingOptions.__annotations__})
+        known = {name: options.get(name) for name in SamplingOptions.__annotations__}
+        self.sampling = check_body({name: value for name, value in known.items() if value is not None})
         self._refused: dict[str, dict[str, str | None]] = {}
         """Model -> refused fields, each with the name that is sent in its place, if there is one."""
-        self._extra_body = dict(self.check_body(options.get("extra_body") or {}))
+        self._extra_body = check_body(options.get("extra_body") or {})
         if (window := options.get("window_tokens")) is not None:
             self.window_tokens = window
         if (characters := options.get("prompt_characters")) is not None:
@@ -125,6 +131,13 @@ class SDKModel(Sampled, ABC):
     def secrets(self) -> tuple[str, ...]:
         """The key, once it is known, and the values of further headers."""
         return (*self._client.secrets, *(value for value in self._headers.values() if len(value) >= 8))
+
+    def with_sampling(self, options: Sampling) -> Self:
+        """This model, with the same connections, whose requests have these options in addition; None removes one."""
+        other = copy.copy(self)
+        given = {**self.sampling, **options}
+        other.sampling = check_body({name: value for name, value in given.items() if value is not None})
+        return other
 
     def connect(self) -> None:
         """Make the client, which the first call does otherwise. Raises LLMError, as for a missing key."""
@@ -177,6 +190,14 @@ class SDKModel(Sampled, ABC):
                 for field, other in refused.items()
             ]
             return replace(reply, notes=(*reply.notes, *notes))
+
+    def _fields(self) -> dict[str, Any]:
+        """The options as fields of a request."""
+        fields: dict[str, Any] = {}
+        for name, value in self.sampling.items():
+            outer, _, inner = self.names.get(name, name).partition(".")
+            fields[outer] = {**fields.get(outer, {}), inner: value} if inner else value
+        return fields
 
     @abstractmethod
     def _ask(self, name: str, messages: Sequence[Message], fields: Fields, builder: ReplyBuilder) -> Reply:
