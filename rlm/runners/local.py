@@ -9,12 +9,12 @@ import linecache
 import math
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, NoReturn
 
 from rlm.context.excerpt import bounded_repr, shorten
-from rlm.context.lazy import lazy_parts
+from rlm.context.lazy import is_text, lazy_parts
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.capture import NOTES_CHARACTERS, Buffer, capture_thread, redirection, route_streams
@@ -277,16 +277,9 @@ def _note_on_rebound_context(context: object) -> str:
     """The note on code that rebound `context`: weak models assign a text of their own before they look."""
     if context is None:
         return "[`context` is None in this session and was restored: use another name]\n"
-    is_text = isinstance(context, str) or hasattr(context, "lines")
-    whole = "the whole text" if is_text else "all of it"
-    if not hasattr(context, "__getitem__"):
-        look = "context"
-    elif isinstance(context, Mapping):
-        look = "list(context)[:20]"
-    else:
-        look = "context[:3]" if isinstance(context, Sequence) and not is_text else "context[:1000]"
+    look = "context[:1000]" if is_text(context) else "context"  # of which the limit of outputs shows the beginning
     return (
-        f"[You assigned to `context`, so what is printed above is of your own making. `context` holds {whole} again: "
+        "[You assigned to `context`, so what is printed above is of your own making. `context` is again what it was: "
         f"never assign it. Look at it as it is, with print({look}), and use other names for values of your own]\n"
     )
 

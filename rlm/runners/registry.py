@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Collection, Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rlm.errors import RunnerUnavailable
@@ -35,25 +33,20 @@ def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
     elif name == "wasm":
         if lacks := what_is_missing(value.get("pyodide")):
             raise RunnerUnavailable(f"runner 'wasm': {lacks}")
-    elif name in ("confined", "subprocess") and (lacks := _missing_of_linux()):
+    elif name in ("confined", "subprocess") and not _is_linux():
         hint = "use --runner wasm"
         if name == "confined":
             if not (wasm_lacks := what_is_missing(value.get("pyodide"))):
                 return
             hint = f"--runner wasm is not available either: there is {wasm_lacks}"
         raise RunnerUnavailable(
-            f"runner 'subprocess' needs {lacks}, which this system ({sys.platform}) lacks; {hint}; or use --runner "
-            f"docker, or, to run the code of a model with your own rights, --runner local"
+            f"runner 'subprocess' needs Linux, and this system is {sys.platform}; {hint}; or use --runner docker, or, "
+            "to run the code of a model with your own rights, --runner local"
         )
 
 
-def _missing_of_linux() -> str:
-    """The missing requirement of the runner `subprocess`; empty if none is missing."""
-    if sys.platform != "linux":
-        return "Linux"
-    if find_spec("resource") is None:
-        return "the module resource"
-    return "" if hasattr(os, "fork") else "os.fork"
+def _is_linux() -> bool:
+    return sys.platform == "linux"
 
 
 def make_runner(
@@ -90,7 +83,7 @@ def make_runner(
         from rlm.runners.sandbox import SandboxRunner
 
         return SandboxRunner(context, subcalls, **shared, **options)
-    if name != "wasm" and not (name == "confined" and _missing_of_linux()):
+    if name == "subprocess" or (name == "confined" and _is_linux()):
         from rlm.runners.process import ProcessRunner
 
         own = _without(_ONLY_WASM, options) if name == "confined" else options

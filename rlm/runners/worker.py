@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -113,22 +114,19 @@ def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[]
     from monocontext.engine.remote import ServedReader
     from monocontext.text import served_text
 
-    def asker(number: int) -> Callable[[bytes], memoryview]:
-        def ask(request: bytes) -> memoryview:
-            if len(request) > MOST_HEAD_BYTES:
-                raise ValueError(f"this search is too long: {len(request):,} bytes, at most {MOST_HEAD_BYTES:,}")
-            _, body = _call_host(link, {"op": "read", "text": number}, [request])
-            return body
-
-        return ask
-
-    readers = [ServedReader(asker(number)) for number in range(count)]
+    readers = [ServedReader(partial(_read_text, link, number)) for number in range(count)]
 
     def report() -> None:
         for reader in readers:
             reader.report()
 
     return [served_text(reader) for reader in readers], report
+
+
+def _read_text(link: WorkerLink, number: int, request: bytes) -> memoryview:
+    if len(request) > MOST_HEAD_BYTES:
+        raise ValueError(f"this search is too long: {len(request):,} bytes, at most {MOST_HEAD_BYTES:,}")
+    return _call_host(link, {"op": "read", "text": number}, [request])[1]
 
 
 def _call_host(link: WorkerLink, head: dict[str, Any], body: list[bytes]) -> Message:
