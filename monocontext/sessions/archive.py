@@ -20,13 +20,12 @@ from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.records import Record, parse_lines
 from monocontext.sessions.session_info import SessionInfo, read_info, read_session
 from monocontext.sessions.time_span import ALWAYS, span_of, touches, turns_within
-from monocontext.sessions.turn import Turn, as_blocks
+from monocontext.sessions.turn import Turn
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.stores.store_user import StoreUser
 
 if TYPE_CHECKING:
-    from monocontext.sessions.upload import Uploaded
     from monocontext.text.search.passages import Passages
 
 _T = TypeVar("_T")
@@ -55,16 +54,6 @@ class Sessions(StoreUser):
     def project(self, name: str) -> Project:
         """The sessions of one project (no request). Raises `InvalidUrl` for a name that is empty or too long."""
         return Project(self.store, name)
-
-    def upload(self, session: str | os.PathLike[str], **options: Any) -> list[Uploaded]:
-        """Upload a session of this machine and those of its subagents: a file, an id, or the beginning of an id.
-
-        `options` are those of `upload_session`; the cost is its cost for each session.
-        """
-        from monocontext.sessions.readers import find_sessions
-        from monocontext.sessions.upload import upload_session
-
-        return [upload_session(self.store, file, **options) for file in find_sessions(os.fspath(session))]
 
     def find(self, session_id: str, project: str | None = None) -> tuple[Project, str]:
         """The project and the id of the session whose id is or begins with `session_id` (cost as of `list_sessions`).
@@ -188,7 +177,8 @@ class Project:
 
     def read_session(self, session_id: str) -> str:
         """A session as text, for each turn `[Turn n - ROLE]` and its text (cost as of `turns`)."""
-        return as_blocks(self._turns_or_none(session_id)) or f"No turns found for session {session_id}"
+        turns = [f"[Turn {turn.n} - {turn.role.upper()}]\n{turn.text}" for turn in self._turns_or_none(session_id)]
+        return "\n\n".join(turns) or f"No turns found for session {session_id}"
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
         """The turns that contain a text, in any case, at most `limit` (cost as of `context` and of its `grep`)."""

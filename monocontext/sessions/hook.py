@@ -37,7 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         event, options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
         hook_input = read_input(0)
-        start_worker({**options, "event": event, "cwd": os.getcwd(), **_told(hook_input)})
+        told = {name: hook_input[name] for name in ("transcript_path", "session_id", "cwd") if hook_input.get(name)}
+        start_worker({**options, "event": event, "cwd": os.getcwd(), **told})
         if event == "session-start":
             from monocontext.sessions.brief import show_brief
 
@@ -45,10 +46,6 @@ def main(arguments: list[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         complain(error)
     return 0
-
-
-def _told(hook_input: dict[str, object]) -> dict[str, object]:
-    return {name: hook_input[name] for name in ("transcript_path", "session_id", "cwd") if hook_input.get(name)}
 
 
 def start_worker(job: dict[str, object]) -> None:

@@ -87,10 +87,5 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
         )
 
 
-def as_blocks(turns: Iterable[Turn]) -> str:
-    """Turns as DeepRecurse's `read_session` shows them: `[Turn n - ROLE]` and the text."""
-    return "\n\n".join(f"[Turn {turn.n} - {turn.role.upper()}]\n{turn.text}" for turn in turns)
-
-
 def _one_word(text: str) -> str:
     return re.sub(r"\s+", "_", text.strip()) or "-"

@@ -212,14 +212,6 @@ def test_calls_in_messages(messages: list[dict[str, Any]], tmp_path: Path) -> No
     assert found == [("assistant", "tool_use", "f", '{"a": 1}'), ("tool", "tool_result", "f", "42")]
 
 
-def test_a_message_of_claude_code_that_is_a_text(tmp_path: Path) -> None:
-    path = tmp_path / f"{session_id(1)}.jsonl"
-    path.write_text(
-        '{"type": "user", "uuid": "1", "message": "Hello"}\n{"type": "user", "uuid": "2", "message": null}\n'
-    )
-    assert texts_in(path) == [("user", "text", "Hello")]
-
-
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [

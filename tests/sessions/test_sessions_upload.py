@@ -43,15 +43,6 @@ def test_twice_is_once(any_store: Store, tmp_path: Path) -> None:
     assert (counted.puts, counted.gets, counted.requests) == (0, 1, 2)
 
 
-@pytest.mark.parametrize("content", ["", '{"type": "summary", "uuid": "1"}\n'])
-def test_a_session_without_turns_leaves_no_empty_object(tmp_path: Path, content: str) -> None:
-    store, path = open_store(tmp_path / "a"), tmp_path / f"{session_id(1)}.jsonl"
-    path.write_text(content)
-    upload_session(store, SessionFile(path, session_id(1), "claude-code", 0.0), project="proj")
-    assert all(info.size_bytes for info in store.list())
-    assert len(list(store.list())) == (1 if content else 0)
-
-
 def test_a_session_is_one_small_object_and_goes_on_under_its_key(tmp_path: Path) -> None:
     """Of 16 KB: at most 3 objects, at most 1.3 times the compressed records; what goes on costs no read of the rest."""
     chance = random.Random(16)
