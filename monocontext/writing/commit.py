@@ -169,6 +169,19 @@ def commit(store: Store, change: _Change) -> Manifest | None:
     )
 
 
+def commit_on(store: Store, purpose: str, change: Callable[[Manifest, Staged], Manifest | None]) -> Manifest:
+    """`commit` for a change of a context that must be there. Raises `NotFound`, which names the purpose."""
+
+    def checked(base: Manifest | None, staged: Staged) -> Manifest | None:
+        if base is None:
+            raise NotFound(f"{store.url}: no context there {purpose}")
+        return change(base, staged)
+
+    root = commit(store, checked)
+    assert root is not None  # the newest one at least
+    return root
+
+
 def _as_next(root: Manifest, base: Manifest | None) -> Manifest:
     """The root as the generation after `base`."""
     history = root.history.after(base.write_id, base.history) if base else root.history

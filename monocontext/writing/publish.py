@@ -12,13 +12,13 @@ from functools import partial
 from itertools import chain
 from typing import Any, Unpack
 
-from monocontext.errors import AlreadyExists, NotFound
+from monocontext.errors import AlreadyExists
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.records import replace as with_fields
 from monocontext.stores.protocol import Store
 from monocontext.writing.appended import appended, short_bytes
-from monocontext.writing.commit import Staged, commit
+from monocontext.writing.commit import Staged, commit, commit_on
 from monocontext.writing.document_table import join_documents
 from monocontext.writing.documents import DocumentRows, documents
 from monocontext.writing.input_options import InputOptions, ReadingOptions
@@ -103,7 +103,9 @@ def publish_written(
             written.filters = root.filters
         return root
 
-    return _some(commit(store, change))
+    root = commit(store, change)
+    assert root is not None  # the change made one
+    return root
 
 
 def _with_keys(store: Staged, written: Written) -> Written:
@@ -146,9 +148,7 @@ def append(
     """
     reads = InputOptions(**reading)
 
-    def change(base: Manifest | None, store: Staged) -> Manifest | None:
-        if base is None:
-            raise NotFound(f"{store.url}: no context to append to: `upload` makes one")
+    def change(base: Manifest, store: Staged) -> Manifest | None:
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, codec or base.codec, filters)
         read = partial(store_text, store, sources, base, executor, url, store_options, reads, layout, progress)
         new = store.once("text", read, again=False)
@@ -161,7 +161,7 @@ def append(
         return root
 
     with open_store_at(url, store_options) as store:
-        return _some(commit(store, change))
+        return commit_on(store, "to append to: `upload` makes one", change)
 
 
 def store_text(
@@ -202,11 +202,6 @@ def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
         if len(text) >= size:
             break
     return bytes(text)
-
-
-def _some(root: Manifest | None) -> Manifest:
-    assert root is not None  # the change was made on a root, or made one
-    return root
 
 
 def _as_sources(sources: Any) -> Any:

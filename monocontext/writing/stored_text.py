@@ -103,7 +103,7 @@ class StoredText:
         """The index page of the frame or character with this number."""
         number = bisect_right(self._entries, value, key=lambda entry: int(getattr(entry, count)))
         if isinstance(self._entries[number], PageDirectory):
-            self._entries = expand(self.root, lambda directory: self.get(directory.key)).pages
+            self._entries = expanded(self.store, self.root).pages
             self._pages.clear()
             return self._page_of(count, value)
         page = self._pages.get(number)
@@ -169,6 +169,11 @@ class StoredText:
         first = self.locate(start)
         text = b"".join(self.texts(first.number, self.locate(stop - 1).number + 1)).decode()
         return text[start - first.start : stop - first.start]
+
+
+def expanded(store: Store, root: Manifest) -> Manifest:
+    """The root with all pages and filters instead of directories (1 GET each). It must not be committed as it is."""
+    return expand(root, lambda directory: store.get(directory.key).data)
 
 
 def split(ranges: Iterable[tuple[list[Frame], bytes]]) -> Iterator[tuple[Frame, bytes]]:

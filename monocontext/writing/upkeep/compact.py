@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 
-from monocontext.errors import NotFound
-from monocontext.format.directories import expand
 from monocontext.format.filters.building import GROUP_FRAMES
 from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.joining import can_join, join
@@ -23,12 +21,12 @@ from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import Store
-from monocontext.writing.commit import Staged, commit
+from monocontext.writing.commit import Staged, commit_on
 from monocontext.writing.cover import covered, gaps, wants_filters
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, Written, write_segments
 from monocontext.writing.splice import Stretch, splice, with_copies
-from monocontext.writing.stored_text import StoredText, neighbours
+from monocontext.writing.stored_text import StoredText, expanded, neighbours
 from monocontext.writing.upkeep.forget import dead_bytes
 
 
@@ -59,11 +57,9 @@ def compact(
     frames that it changed or added are stored again. Raises `NotFound` if there is no context.
     """
 
-    def change(base: Manifest | None, store: Staged) -> Manifest | None:
-        if base is None:
-            raise NotFound(f"{store.url}: no context there to compact")
+    def change(base: Manifest, store: Staged) -> Manifest | None:
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False)
-        old = expand(base, lambda directory: store.get(directory.key).data)
+        old = expanded(store, base)
         with StoredText(store, old, allow=allow, store_options=store_options, progress=progress) as text:
             dead = dead_bytes(text)
             stretches, new = [], Written()
@@ -80,9 +76,7 @@ def compact(
             return None if root is old else with_copies(text.after(root), old)
 
     with open_store_at(url, store_options) as store:
-        root = commit(store, change)
-        assert root is not None
-        return root
+        return commit_on(store, "to compact", change)
 
 
 def add_filters(
@@ -105,10 +99,8 @@ def add_filters(
     it starts again.
     """
 
-    def change(base: Manifest | None, store: Staged) -> Manifest | None:
-        if base is None:
-            raise NotFound(f"{store.url}: no context there to add filters to")
-        root = expand(base, lambda directory: store.get(directory.key).data)
+    def change(base: Manifest, store: Staged) -> Manifest | None:
+        root = expanded(store, base)
         if rebuild:
             root = replace(root, filters=())
         missing = gaps(root.filters, root.frames)
@@ -118,9 +110,7 @@ def add_filters(
             return covered(text, missing, strict=True)
 
     with open_store_at(url, store_options) as store:
-        root = commit(store, change)
-        assert root is not None
-        return root
+        return commit_on(store, "to add filters to", change)
 
 
 def _write(store: Store, text: StoredText, first: int, stop: int, layout: SegmentLayout) -> Written:

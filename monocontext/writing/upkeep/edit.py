@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
-from monocontext.format.directories import expand
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.generations import listed_generations, read_generation
 from monocontext.format.manifest import Manifest
@@ -34,7 +33,7 @@ from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import store_text, with_new
 from monocontext.writing.segments import Written
 from monocontext.writing.splice import EMPTY_ROOT, splice, uncovered, with_copies
-from monocontext.writing.stored_text import StoredText
+from monocontext.writing.stored_text import StoredText, expanded
 from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
 
@@ -213,7 +212,7 @@ def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[byte
     for number in listed_generations(store):
         if newest is not None and number < newest.generation:
             with suppress(NotFound):
-                root = expand(read_generation(store, number), lambda directory: store.get(directory.key).data)
+                root = expanded(store, read_generation(store, number))
                 yield _names_in(load_documents(store, root.documents))
 
 
@@ -244,7 +243,7 @@ def edit(
     def change(base: Manifest | None, store: Staged) -> Manifest | None:
         if base is None and not makes:
             raise NotFound(f"{store.url}: no context there to change: `upload` makes one")
-        old = EMPTY_ROOT if base is None else expand(base, lambda directory: store.get(directory.key).data)
+        old = EMPTY_ROOT if base is None else expanded(store, base)
         pages = load_documents(store, old.documents)
         changes, new = plan(base and old, pages, store)
         if not changes and new is None and not forget:

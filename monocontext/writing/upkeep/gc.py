@@ -27,7 +27,7 @@ from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Mani
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, innermost, seconds_now
-from monocontext.writing.commit import commit, is_lagging
+from monocontext.writing.commit import commit_on, is_lagging
 from monocontext.writing.named_objects import FOLDERS, OBJECT, NamedByRoot, id_in, ids_in_root
 from monocontext.writing.place import Place, open_store_at
 
@@ -171,13 +171,11 @@ def _commit_fence(store: Store) -> None:
     fence, and stores its objects again under new names, or gives up.
     """
 
-    def fence(base: Manifest | None, _: Store) -> Manifest:
-        assert base is not None  # `_plan` found a root
+    def fence(base: Manifest, _: Store) -> Manifest:
         number = base.generation + 1
         return replace(base, history=History(floor=number, fence=number))
 
-    root = commit(store, fence)
-    if root is None or is_lagging(store, root):
+    if is_lagging(store, commit_on(store, "to remove objects from", fence)):
         raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
 
 

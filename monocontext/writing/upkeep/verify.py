@@ -15,7 +15,6 @@ from operator import add
 
 from monocontext.errors import ForeignObject, MonocontextError, NotFound
 from monocontext.format import codec, inline
-from monocontext.format.directories import expand
 from monocontext.format.document_names import HASH_BYTES, decode_names, entries_of, last_of_each_name, name_hash
 from monocontext.format.document_refs import DocumentsRef, documents_key
 from monocontext.format.documents import Document
@@ -30,7 +29,7 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.documents import load_document_page
 from monocontext.writing.pages import load_page, record_of
 from monocontext.writing.place import Place, open_store_at, portable_place
-from monocontext.writing.stored_text import StoredText, neighbours, split
+from monocontext.writing.stored_text import StoredText, expanded, neighbours, split
 
 CHECKED_BYTES = 64 << 20
 """About as many stored bytes are in a part for a worker."""
@@ -129,7 +128,7 @@ def verify(
         report = Report(store.url, root.generation)
         _check_commit(store, root, generation is None, report)
         try:
-            root = expand(root, lambda directory: store.get(directory.key).data)
+            root = expanded(store, root)
         except MonocontextError as error:
             report.problems.append(f"{error}: nothing that it names was checked")
             return report
@@ -184,7 +183,7 @@ def _check_part(
     """Open the context and check frames [first, stop), with their filters and documents."""
     first, stop = part
     with open_store_at(url, options) as store:
-        root = expand(read_generation(store, generation), lambda ref: store.get(ref.key).data)
+        root = expanded(store, read_generation(store, generation))
         report = report or Report(store.url, generation)
         refs = tuple(ref for ref in root.filters if ref.first_frame < stop and first < ref.stop_frame)
         checker = Checker(refs, lambda key: store.get(key).data, first, stop)

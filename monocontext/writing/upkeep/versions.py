@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 
 from monocontext.errors import NotFound
-from monocontext.format.directories import expand
 from monocontext.format.document_refs import DocumentsRef, documents_key
 from monocontext.format.generations import listed_generations, read_generation, read_newest
 from monocontext.format.manifest import Manifest
@@ -15,11 +14,11 @@ from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
-from monocontext.writing.commit import Staged, commit
+from monocontext.writing.commit import Staged, commit_on
 from monocontext.writing.cover import covered, gaps, wants_filters
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.splice import moved_frames, splice, with_copies
-from monocontext.writing.stored_text import StoredText
+from monocontext.writing.stored_text import StoredText, expanded
 
 _REQUESTS = 8
 """The most GETs at once."""
@@ -65,25 +64,16 @@ def restore(
     version, or no longer.
     """
     with open_store_at(url, store_options) as store:
-        if read_newest(store) is None:
-            raise NotFound(f"{store.url}: no context there")
 
-        def change(base: Manifest | None, store: Staged) -> Manifest:
-            assert base is not None  # generations are never taken back
+        def change(base: Manifest, store: Staged) -> Manifest:
             try:
                 wanted = read_generation(store, generation)
             except NotFound:
                 raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
-            with StoredText(store, _expanded(store, wanted), allow=allow, store_options=store_options) as text:
-                return _restored(text, _expanded(store, base))
+            with StoredText(store, expanded(store, wanted), allow=allow, store_options=store_options) as text:
+                return _restored(text, expanded(store, base))
 
-        root = commit(store, change)
-        assert root is not None
-        return root
-
-
-def _expanded(store: Store, root: Manifest) -> Manifest:
-    return expand(root, lambda directory: store.get(directory.key).data)
+        return commit_on(store, "to restore", change)
 
 
 def _restored(text: StoredText, base: Manifest) -> Manifest:

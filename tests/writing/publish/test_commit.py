@@ -218,7 +218,7 @@ def test_publish_where_a_context_is() -> None:
 
 
 def test_append_where_nothing_is() -> None:
-    with pytest.raises(NotFound, match=r"no context to append to.*`upload`"):
+    with pytest.raises(NotFound, match=r"no context there to append to.*`upload`"):
         append(NEW, memory())
 
 

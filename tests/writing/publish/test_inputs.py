@@ -347,15 +347,6 @@ def test_what_is_not_utf_8_is_refused_with_its_place(what: str, before: int, tmp
     assert f"bytes of source 0: not utf-8 at byte {before + at} (0x{byte})" in must_refuse(b"x" * before + data)
 
 
-def test_what_is_invalid_in_a_directory_is_named(folder: Path) -> None:
-    (folder / "sub" / "deep" / "bad.bin").write_bytes(b"x\xff")
-    notes: list[str] = []
-    assert "bad.bin" not in read_back(folder, note=notes.append)
-    assert notes == [f"{folder}: left out 1 file that is not text: sub/deep/bad.bin (not utf-8 at byte 1)"]
-    read_back(folder, exclude=("*.bin",), note=notes.append)
-    assert len(notes) == 1
-
-
 @pytest.mark.parametrize("what", INVALID)
 def test_errors_replace(what: str) -> None:
     data = INVALID[what][0]

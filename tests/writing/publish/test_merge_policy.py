@@ -13,7 +13,7 @@ from monocontext.errors import ContextChanged
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import generation_key
 from monocontext.stores.memory import MemoryStore
-from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
+from monocontext.testing import CountingStore, WrappedStore
 from monocontext.writing.appended import FAN_OUT, merged
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.gc import gc
@@ -74,35 +74,6 @@ def test_three_hundred_appends_stay_cheap() -> None:
         assert str(context) == text
     assert len(store.log) <= 60
     assert verify(store).problems == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
-@pytest.mark.parametrize("history", [20, 63, 200])
-def test_a_crash_at_every_put_of_an_append_that_merges(history: int, landed: bool) -> None:
-    """Whichever PUT is the last one, the text is the old or the new one; the next append goes on from there."""
-    for puts in range(30):
-        store = memory()
-        publish("begin\n", store, frame_bytes=512)
-        text = "begin\n"
-        for number in range(history if puts == 0 else history % 64):
-            text += LINE.format(number)
-            append(LINE.format(number), store)
-        crashing = CrashingStore(store, puts, landed=landed)
-        try:
-            append("new\n" * 100, crashing)
-        except Crash:
-            pass
-        newest = find_root(store).manifest.generation
-        assert text_of(store) in (text, text + "new\n" * 100)
-        assert verify(store).problems == []
-        append("more\n", store)
-        assert text_of(store) in (text + "more\n", text + "new\n" * 100 + "more\n")
-        assert find_root(store).manifest.generation > newest
-        assert verify(store).problems == []
-        if not crashing.crashed:
-            return
-    pytest.fail("never came to an end")
 
 
 def test_a_long_text_closes_the_short_ones_before_it() -> None:

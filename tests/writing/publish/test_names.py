@@ -43,16 +43,6 @@ def test_a_path_above_the_folder_is_no_name(files: Path, monkeypatch: pytest.Mon
     assert [*stored("memory://n", Path("../fb/x.txt"), Path("x.txt"))] == ["fb/x.txt", "x.txt"]
 
 
-def test_files_that_are_no_text_are_left_out_and_named(files: Path) -> None:
-    (files / "fb" / "latin.txt").write_bytes(b"x" * 3_000_000 + b"\xe9")
-    notes: list[str] = []
-    publish([files / "fb"], "memory://skip", note=notes.append)
-    assert [*Monocontext.open("memory://skip").documents] == ["x.txt", "y.txt"]
-    assert notes == [f"{files / 'fb'}: left out 1 file that is not text: latin.txt (not utf-8 at byte 3000000)"]
-    with pytest.raises(InvalidText, match="errors='replace'"):
-        publish([files / "fb" / "latin.txt"], "memory://strict")
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_tables_in_other_encodings(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "t.csv").write_text("text,who\ncafé,é\n", encoding)

@@ -6,16 +6,11 @@ are, since no name is stored twice.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from monocontext import Monocontext
-from monocontext.errors import AlreadyExists
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import WrappedStore
 from monocontext.writing import document_table, documents
@@ -42,55 +37,6 @@ def documents_lie_in_objects(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "DOCUMENTS_PER_PAGE", 16)
 
 
-class Racing(WrappedStore):
-    """The store of a `gc`: another writer acts once, at one point of the removal of an object."""
-
-    def __init__(self, store: Store, point: str, act: Callable[[], object]) -> None:
-        super().__init__(store)
-        self._point, self._act, self._lock = point, act, threading.Lock()
-        self._is_done = False
-        self.late: list[Callable[[], None]] = []
-
-    def delete(self, key: str, *, if_match: str | None = None) -> None:
-        def remove() -> None:
-            with suppress(AlreadyExists):
-                super(Racing, self).delete(key, if_match=if_match)
-
-        self._act_at("before DELETE", key)
-        if key.startswith(FOLDERS) and self._point == "DELETE lands late":
-            self.late.append(remove)
-            return
-        remove()
-        if key.startswith(FOLDERS) and self._point == "DELETE is sent twice":
-            self.late.append(remove)  # its first answer was lost
-
-    def finish(self) -> None:
-        """Let the writer act who has not, and then what is under way land."""
-        if not self._is_done:
-            self._act()
-        for remove in self.late:
-            remove()
-
-    def _act_at(self, point: str, key: str) -> None:
-        if self._point == point and key.startswith(FOLDERS):
-            with self._lock:
-                if not self._is_done:
-                    self._is_done = True
-                    self._act()
-
-
-POINTS = ["before DELETE", "DELETE lands late", "DELETE is sent twice"]
-GRACES = {"seven days": 7 * DAY, "none": 0.0}
-
-
-def race(store: Aging, point: str, grace: float, act: Callable[[], object]) -> None:
-    """Run `gc` on a store all of whose objects are old, with `act` at one point of it."""
-    store.turn(9 * DAY)
-    racing = Racing(store, point, act)
-    assert gc(racing, older_than_seconds=grace).segments > 0
-    racing.finish()
-
-
 def is_text(store: Store, text: str) -> None:
     assert verify(store).problems == []
     assert text_of(store) == text
@@ -113,21 +59,6 @@ def test_a_generation_that_another_collector_removes_meanwhile() -> None:
     assert gc(Late(store), older_than_seconds=3600).generations == 0
     assert not others
     is_text(store, "first\nsecond\n")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("grace", GRACES)
-@pytest.mark.parametrize("point", POINTS)
-def test_published_again(any_store: Store, point: str, grace: str) -> None:
-    store = Aging(any_store)
-    publish(DOCUMENTS, store, **LAYOUT)  # type: ignore[arg-type]
-    publish("other\n", store, replace=True)
-    kinds = {info.key.partition("/")[0] for info in store.list()}
-    assert {folder.rstrip("/") for folder in FOLDERS} < kinds
-    race(store, point, GRACES[grace], lambda: publish(DOCUMENTS, store, replace=True, **LAYOUT))  # type: ignore[arg-type]
-    is_text(store, "".join(DOCUMENTS.values()))
-    with Monocontext.open(store, shape="dict") as context:
-        assert context == DOCUMENTS
 
 
 def test_no_name_is_stored_twice(tmp_path: Path) -> None:

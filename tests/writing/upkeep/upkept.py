@@ -8,8 +8,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from random import Random
 
-import pytest
-
 from monocontext import Monocontext
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import Manifest
@@ -42,11 +40,6 @@ def words(random: Random, lines: int) -> str:
     """Lines of which each holds something that occurs nowhere else."""
     ends = ["\n", "\n", "\n", "\r\n", " ", "é\n", "漢字\n"]
     return "".join(f"the {random.randrange(10**9):09d} quick fox{random.choice(ends)}" for _ in range(lines))
-
-
-def append_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Appends leave a segment, a frame and a filter each, as those of 0.1 did."""
-    monkeypatch.setattr("monocontext.writing.publish.short_bytes", lambda layout: 1)
 
 
 def grow_context(store: Store, random: Random, lines: int, appends: int, lines_each: int = 3) -> str:
