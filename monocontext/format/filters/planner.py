@@ -5,8 +5,7 @@ has no filter, a literal has no grams, or a pattern has no literal.
 
 A required literal begins at most `latest` characters after its match. The candidates depend on that distance:
 
-- within the overlap of columns: the frames whose columns have the literal
-- further away: the frames that may contain the literal, and those up to `latest` characters before them
+- limited: the frames that may contain the literal, and those up to `latest` characters before them
 - unlimited, but within one line: the frames that may contain the literal, and those back to the start of its line
 - unlimited: every frame up to the last one that may contain the literal
 """
@@ -17,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from monocontext.format.filters.case_folding import MAX_BYTES, TABLES
+from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.grams import rows_to_read
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.filters.query import INFINITE, All, Any, FrequencyQuery, Literal, Query, leaves
@@ -32,13 +31,6 @@ if TYPE_CHECKING:
     Frames = NDArray[np.bool_]
     """For each frame from the first on, whether a match may begin in it."""
 
-ENOUGH_ROWS = 6
-"""With this many rows, a literal is looked up in the column of the frame in which its match begins, instead of in the
-column of the frame with the literal."""
-SPARSE = 16
-"""A literal in more than one frame of this many is not traced back to the frames in which its matches may begin."""
-_FEW = 64
-"""Up to this many frames are traced back in any text: their records are in a few index pages."""
 MOST_TRACED = 10_000
 """The most frames that are traced back: each takes 2 us, and in a large text loads an index page."""
 
@@ -82,7 +74,7 @@ class Planner:
         """The rows that `candidates` reads for a query, in the order of the text."""
         results: dict[tuple[FilterLayout, int], None] = {}
         for leaf in leaves(self._answerable_part(query)):
-            by_filter = self._word_rows(leaf) if isinstance(leaf, FrequencyQuery) else self._rows_for(leaf)[0]
+            by_filter = self._word_rows(leaf) if isinstance(leaf, FrequencyQuery) else self._rows_for(leaf)
             for layout, rows in zip(self.layouts, by_filter, strict=True):
                 results.update(((layout, row), None) for row in rows)
         return list(results)
@@ -94,7 +86,7 @@ class Planner:
         """
         match query:
             case Literal():
-                is_answerable = _is_impossible(query) or any(self._rows_for(query)[0])
+                is_answerable = _is_impossible(query) or any(self._rows_for(query))
                 return query if is_answerable else None
             case FrequencyQuery():
                 return query  # without rows of words, there are no such frames
@@ -156,10 +148,9 @@ class Planner:
 
         if _is_impossible(literal):
             return np.zeros(self.stop - self.first, np.bool_)
-        rows_by_filter, tells_starts = self._rows_for(literal)
         columns_by_filter = [
             _common_columns(layout, [rows[layout, number] for number in numbers if (layout, number) in rows])
-            for layout, numbers in zip(self.layouts, rows_by_filter, strict=True)
+            for layout, numbers in zip(self.layouts, self._rows_for(literal), strict=True)
         ]
         if all(columns is None for columns in columns_by_filter):
             return None
@@ -168,7 +159,7 @@ class Planner:
             if columns is not None:
                 for frames, column in self._clipped(layout.ref):
                     may_contain[frames] = columns[column : column + frames.stop - frames.start]
-        if tells_starts or literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
+        if literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
             return may_contain
         return self._trace_back(may_contain, literal, records, within_line)
 
@@ -202,23 +193,10 @@ class Planner:
             shares[layout] = shares.get(layout, 1.0) * float(filled)
         return sum(share * layout.ref.frames for layout, share in shares.items())
 
-    def _rows_for(self, literal: Literal) -> tuple[list[tuple[int, ...]], bool]:
-        """The rows to read from each filter, and whether these are about the frame in which a match begins.
-
-        Otherwise they are about the frame in which the literal begins.
-        """
-        rows = [self._rows(layout, literal, 0) for layout in self.layouts]
-        if not literal.latest:
-            return rows, True
-        near_rows = [self._rows(layout, literal, literal.latest * MAX_BYTES) for layout in self.layouts]
-        enough = all(len(near) >= min(len(every), ENOUGH_ROWS) for near, every in zip(near_rows, rows, strict=True))
-        return (near_rows, True) if enough and literal.latest < INFINITE else (rows, False)
-
-    def _rows(self, layout: FilterLayout, literal: Literal, before_bytes: int) -> tuple[int, ...]:
-        """The rows of a literal in the column of a frame whose match begins this many folded bytes before it."""
-        ref = layout.ref
-        near = ref.overlap_bytes - before_bytes
-        return rows_to_read(literal.text, ref.bits, near, ref.fold != TABLES) if near > 0 else ()
+    def _rows_for(self, literal: Literal) -> list[tuple[int, ...]]:
+        """The rows to read from each filter, which are about the frame in which the literal begins."""
+        refs = [layout.ref for layout in self.layouts]
+        return [rows_to_read(literal.text, ref.bits, ref.overlap_bytes, ref.fold != TABLES) for ref in refs]
 
     def _trace_back(
         self,
@@ -236,7 +214,7 @@ class Planner:
         if literal.latest >= INFINITE and not within_line:
             may_contain[: numbers[-1] - self.first] = True
             return may_contain
-        if len(numbers) > min(max(len(may_contain) // SPARSE, _FEW), MOST_TRACED):
+        if len(numbers) > MOST_TRACED:
             return None
         records.prefetch_pages([max(number - 1, 0) for number in numbers])
         last = self.first - 1
