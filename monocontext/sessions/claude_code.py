@@ -188,7 +188,7 @@ class ClaudeCode(SessionReader):
     maker = _ClaudeTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Sessions and those of their subagents, in any order."""
+        """Sessions and those of their subagents, in any order; a workflow's journal beside these is none."""
         for root in roots():
             for pattern in ("*/*.jsonl", "*/*/subagents/**/agent-*.jsonl"):
                 for file in self.files(sorted((root / "projects").glob(pattern))):
@@ -239,10 +239,6 @@ class ClaudeCode(SessionReader):
         return bool(lines) and all(
             not line.problem and "uuid" not in line.record and str(line.record.get("type")) in known for line in lines
         )
-
-    def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """The sessions of a session's subagents; a workflow keeps a journal beside them, which is none."""
-        return self.files(sorted(file.path.with_suffix("").glob("subagents/**/agent-*.jsonl")))
 
 
 def _main_folder(path: Path) -> Path | None:

@@ -317,13 +317,6 @@ class Codex(SessionReader):
         main = _main_thread(path, own)
         return own if main == own else f"{main}/subagents/{own}"
 
-    def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """The sessions of a session's subagents. They began later, which the names of the files show."""
-        folder = next((above for above in file.path.parents if above.name in FOLDERS), file.path.parent)
-        for item in self.files(path for path in _rollouts(folder) if path.name > file.path.name):
-            if item.session_id.startswith(f"{file.session_id}/subagents/"):
-                yield item
-
 
 def _rollouts(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("**/rollout-*.jsonl*") if path.name.endswith((".jsonl", ".jsonl.zst")))

@@ -143,10 +143,6 @@ class SessionReader(ABC):
         """Whether a file of the agent holds no session."""
         return False
 
-    def below(self, file: SessionFile) -> Iterator[SessionFile]:
-        """The sessions of a session's subagents, if they have files of their own."""
-        return iter(())
-
 
 def content_text(content: Any) -> str:
     """The text of a message's content, which is a string or a list of blocks. A picture is shown as its type."""

@@ -94,14 +94,14 @@ def _upload_missing(job: dict[str, Any], noted: Path) -> None:
 
 def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     """The files that the agent of a hook has: first the session itself, then all others."""
-    agent, path, own = str(job.get("agent") or ""), str(job.get("transcript_path") or ""), list[SessionFile]()
+    agent, path, own = str(job.get("agent") or "") or None, str(job.get("transcript_path") or ""), list[SessionFile]()
     if path:
         try:
-            main = recognize_session(Path(path).expanduser().absolute(), agent or None)
-            own = [file for file in (main, *reader_of(main).below(main)) if not reader_of(file).is_stub(file.path)]
+            main = recognize_session(Path(path).expanduser().absolute(), agent)
+            own = [] if reader_of(main).is_stub(main.path) else [main]
         except (MonocontextError, OSError) as error:
             _log(f"left out: {path}: {error}")
-    return {file.path: file for file in (*own, *discover_sessions(agent or None))}.values()
+    return {file.path: file for file in (*own, *discover_sessions(agent))}.values()
 
 
 def _is_wanted(file: SessionFile, job: dict[str, Any]) -> bool:
