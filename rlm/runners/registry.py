@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,7 @@ def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
 
 
 def _is_linux() -> bool:
-    return sys.platform == "linux"
+    return sys.platform == "linux" and hasattr(os, "fork")  # a Python in WebAssembly lacks it
 
 
 def make_runner(

@@ -136,6 +136,6 @@ def test_the_default_runner_says_what_is_missing() -> None:
             print(error)
         """
     )
-    assert "module resource" in line
+    assert "needs Linux" in line
     assert "--runner docker" in line
     assert "--runner local" in line
