@@ -296,14 +296,7 @@ def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> Non
 
 def test_run_over_the_sessions_of_this_machine(endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in (
-        "CLAUDE_CONFIG_DIR",
-        "CODEX_HOME",
-        "GEMINI_CLI_HOME",
-        "XDG_DATA_HOME",
-        "OPENCODE_DB",
-        "XDG_CACHE_HOME",
-    ):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     assert "no sessions of an agent" in cli.invoke(app, ["run", "--sessions", "q"]).stderr
     small(1).write(tmp_path / ".claude" / "projects" / "-home-dev-proj")

@@ -16,7 +16,7 @@ from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
 from rlm import RLM, LLMError, ScriptedLM
-from rlm.compile import BRIEF_CHARACTERS, compile_sessions
+from rlm.compile import compile_sessions
 from rlm.compile.digest import parse_statements, render, turns_of
 from rlm.errors import BudgetSpent
 from rlm.prompts.examples import conversation
@@ -136,13 +136,6 @@ def test_without_a_model_it_says_so(tmp_path: Path) -> None:
     assert later.read == [session.session_id]
     assert "No language model" not in read(store)
     assert [key.rsplit(".", 2)[1] for key in digests(store)] == ["model"]
-
-
-def test_the_brief_has_a_size(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "a")
-    put(store, tmp_path, range(1, 60))
-    compile_sessions(store, "proj")
-    assert 1000 < len(read(store)) <= BRIEF_CHARACTERS
 
 
 def test_what_a_model_writes() -> None:

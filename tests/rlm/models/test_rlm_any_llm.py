@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlm import RLM, LLMError, RateLimited, UnknownOption
+from rlm import LLMError, RateLimited, UnknownOption
 from rlm.models.any_llm import AnyLM
 from rlm.models.registry import make_lm, split_maker
 
@@ -37,16 +37,6 @@ def test_a_provider_of_any_llm(openrouter: Any) -> None:
     body = openrouter.requests[0]
     assert (body["model"], body["temperature"], body["top_k"]) == ("maker/m", 0, 5)
     assert openrouter.keys == ["Bearer sk-secret-key"]
-
-
-def test_a_run_with_a_maker_in_the_name(openrouter: Any) -> None:
-    openrouter.reply = lambda body: "```repl\nFINAL(llm_query('x'))\n```" if len(body["messages"]) > 1 else "yes"
-    assert split_maker("openrouter:maker/m") == ("openrouter", "maker/m")
-    with RLM("openrouter:maker/m", "openrouter:small", base_url=openrouter.url, api_key="k") as rlm:
-        completion = rlm.completion("q", "text")
-    assert completion.answer == "yes"
-    assert [body["model"] for body in openrouter.requests] == ["maker/m", "small"]
-    assert completion.trajectory[0]["backend"] == "openai"  # what has a base URL and speaks its protocol is asked so
 
 
 def test_its_errors_are_one_line(openrouter: Any) -> None:

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from rlm import RLM, LLMError, ScriptedLM
-from rlm.context.description import describe
 from rlm.models.lm import Message
-from rlm.prompts.examples import example_messages
 from rlm.prompts.messages import UNSEEN
 
 
@@ -58,15 +56,6 @@ def test_roles_alternate_in_a_forced_answer_and_over_questions_one_of_which_fail
         session.ask("last")
     assert all(map(alternate, lm.calls))
     assert "The query before was broken off" in lm.calls[-1][-1]["content"]
-
-
-@pytest.mark.parametrize("context", ["text", ["a"], {"a": 1}])
-def test_no_message_of_an_example_is_taken_for_the_question_by_the_visualizer_of_rlms(context: object) -> None:
-    shown = example_messages(describe(context))
-    assert roles(shown) == ["user", "assistant"] * (len(shown) // 2)
-    for message in shown[::2]:
-        assert len(message["content"]) <= 50 or "answer the prompt" in message["content"]
-        assert 'original query: "' not in message["content"]
 
 
 # --- before code has run --------------------------------------------------------------------------

@@ -56,11 +56,6 @@ def test_the_same_code_in_other_words_is_a_repetition(words: str) -> None:
     assert [line.get("repeats", 0) for line in completion.trajectory[1:]] == [0, 1, 2, 0]
 
 
-def test_code_that_is_cut_and_code_that_is_not_repeat_each_other() -> None:
-    completion = RLM(lm=ScriptedLM([repl("print(1)"), "```repl\nprint(1)", "FINAL(done)"])).completion("q", "text")
-    assert [line.get("repeats", 0) for line in completion.trajectory[1:]] == [0, 1, 0]
-
-
 def test_a_child_that_repeats_itself_spends_no_budget_of_its_parent() -> None:
     def reply(messages: Sequence[Message]) -> str:
         if "which child?" in conversation(messages)[0]["content"]:

@@ -96,13 +96,6 @@ def test_reads_are_what_code_was_handed_by_document_and_line(tmp_path: Path) -> 
     assert completion.reads[1].place == "a.py:3"
 
 
-def test_plain_data_records_no_reads_and_an_early_end_does(place: Path) -> None:
-    assert ask(TEXT, repl(f"FINAL(context[{AT}:{AT + 40}])")).reads == ()
-    with Monocontext.open(place) as text:
-        stopped = ask(text, LOOK, max_calls=1)
-    assert (stopped.finished, [(read.start, read.stop) for read in stopped.reads]) == (False, [(AT - 200, AT + 200)])
-
-
 def test_sources_are_in_the_trajectory_and_come_back(place: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Monocontext.open(place) as text:

@@ -113,13 +113,6 @@ def test_a_directory_gets_a_file_per_run_and_a_file_is_replaced(tmp_path: Path) 
     assert len(lines_of(tmp_path / "deep" / "one.jsonl")) == 2
 
 
-def test_lines_are_there_even_when_the_run_fails(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    with pytest.raises(LLMError):
-        RLM(lm=ScriptedLM(ROOT[:1]), sub_lm=ScriptedLM(sub), trajectory=path).completion("q", "text")
-    assert [line["type"] for line in lines_of(path)] == ["metadata", "iteration"]
-
-
 def test_the_key_is_never_written(tmp_path: Path, endpoint: Any) -> None:
     key = 'sk-zzz"secret-key'
     endpoint.reply = lambda body: (

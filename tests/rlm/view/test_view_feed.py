@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from view_lines import head, line, write
 
-from rlm import RLM, ScriptedLM, TrajectoryError
+from rlm import TrajectoryError
 from rlm.trajectory.trajectory import partial_of
 from rlm.view import RowFeed
 
@@ -65,17 +65,6 @@ def test_a_run_of_rlms_has_times_in_a_row(tmp_path: Path) -> None:
     assert two["cells"][0]["wait_storage"] is None
     assert two["dollars"] is None
     assert (state["read"], state["live"]["status"]) == (None, "ended")
-
-
-def test_the_clock_of_a_later_question_goes_on_behind_the_first(tmp_path: Path) -> None:
-    path = tmp_path / "chat.jsonl"
-    rlm = RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```", "FINAL(2)"]), trajectory=path)
-    with rlm.session("text") as session:
-        session.ask("first")
-        session.ask("second")
-    rows = RowFeed(path).state()["rows"]
-    assert [row["question"] for row in rows] == ["", "second"]
-    assert rows[1]["start"] >= rows[0]["end"] - 0.001
 
 
 def test_new_lines_alone_are_given_and_a_torn_one_waits(tmp_path: Path) -> None:
