@@ -11,37 +11,23 @@
     from monocontext.dspy import MemoryAgent
     from monocontext.sessions import Sessions
 
-    agent = MemoryAgent()
     memory = Sessions.open("s3://team/agents").project("api")
-    agent(query="Why did the deployment fail?", memory_db=memory, temporal_range="last week").synthesis
+    MemoryAgent()(query="Why did the deployment fail?", memory_db=memory).synthesis
 
-An import of this module does not import `dspy`; the use of its names does.
+With `dspy.RLM` a memory's field gets a lazy text, which the model reads as a `str`. Other modules of DSPy put a whole
+input into the prompt. Before that they check its type (unless `warn_on_type_mismatch` is off), and `MemoryText` refuses
+a text that is too large for a prompt. DSPy reads annotations as objects, so this module does not import `annotations`.
 """
 
-from __future__ import annotations
+from functools import partial
+from typing import Any
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+import dspy
 
-if TYPE_CHECKING:
-    from monocontext.adapters.dspy import interpreter
-    from monocontext.memory.dspy.memory_agent import MemoryAgent, MemoryRLM
-    from monocontext.memory.dspy.signatures import (
-        AgentMemoryRetrieval,
-        ExploreMemory,
-        MemoryChainReasoning,
-        SynthesizeMemories,
-    )
-
-_HOMES = {
-    "AgentMemoryRetrieval": "memory.dspy.signatures",
-    "ExploreMemory": "memory.dspy.signatures",
-    "MemoryAgent": "memory.dspy.memory_agent",
-    "MemoryChainReasoning": "memory.dspy.signatures",
-    "MemoryRLM": "memory.dspy.memory_agent",
-    "SynthesizeMemories": "memory.dspy.signatures",
-    "interpreter": "adapters.dspy",
-}
+from monocontext.adapters.dspy import interpreter
+from monocontext.errors import ContextTooLarge
+from monocontext.text.from_str import wrap_str
+from monocontext.text.monocontext import Monocontext
 
 __all__ = [
     "AgentMemoryRetrieval",
@@ -53,8 +39,189 @@ __all__ = [
     "interpreter",
 ]
 
+MEMORY_FIELDS = frozenset({"memory_context", "memory_bank", "memory_database", "agent_memories"})
+_LONG = 20_000
+"""Characters. A longer `str` in another field is made lazy, too: `dspy.RLM` sends a `str` again with every step."""
+PROMPT_CHARACTERS = 200_000
+"""The longest lazy text that goes into a prompt: some 50,000 tokens."""
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"monocontext.{_HOMES[name]}"), name)
+
+class _BoundedText(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        """Raises `ContextTooLarge` for a lazy text that a prompt cannot hold."""
+        if not isinstance(value, Monocontext):
+            return isinstance(value, str)
+        if len(value) > PROMPT_CHARACTERS:
+            raise ContextTooLarge(
+                f"a memory of {len(value):,} characters is too large for a prompt, which takes {PROMPT_CHARACTERS:,}: "
+                "monocontext.dspy.MemoryRLM(signature) reads it by code, in parts"
+            )
+        return True
+
+
+class MemoryText(str, metaclass=_BoundedText):
+    """The type of a memory's field: a `str`, or a lazy text that is small enough where it goes into a prompt."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """For pydantic, of which signatures are models, it is a `str`."""
+        return handler(str)
+
+
+MemoryText.__name__ = "str"  # its name in prompts
+
+
+class ExploreMemory(dspy.Signature):  # type: ignore[misc]
+    """Recursively explore memory database to find relevant information."""
+
+    query: str = dspy.InputField(desc="What information to find")
+    memory_context: MemoryText = dspy.InputField(desc="All memories as searchable text")
+    search_depth: int = dspy.InputField(desc="How many recursive explorations to allow")
+
+    exploration_strategy: str = dspy.OutputField(desc="How to decompose the search")
+    relevant_memories: list[str] = dspy.OutputField(desc="Found relevant memories")
+    confidence: float = dspy.OutputField(desc="Confidence in retrieval quality")
+
+
+class MemoryChainReasoning(dspy.Signature):  # type: ignore[misc]
+    """Follow chains of reasoning across multiple memories."""
+
+    question: str = dspy.InputField(desc="Question requiring multi-hop reasoning")
+    memory_bank: MemoryText = dspy.InputField(desc="All available memories")
+
+    reasoning_chain: str = dspy.OutputField(desc="Step-by-step memory traversal")
+    connected_memories: list[str] = dspy.OutputField(desc="Memories used in chain")
+    answer: str = dspy.OutputField(desc="Final synthesized answer")
+
+
+class SynthesizeMemories(dspy.Signature):  # type: ignore[misc]
+    """Explore and synthesize information from vast memory stores."""
+
+    task: str = dspy.InputField(desc="Task requiring memory synthesis")
+    memory_database: MemoryText = dspy.InputField(desc="Complete memory context")
+    temporal_range: str = dspy.InputField(desc="Time range to focus on (e.g., 'last week', 'all time')")
+
+    search_plan: str = dspy.OutputField(desc="Recursive exploration strategy")
+    synthesis: str = dspy.OutputField(desc="Aggregated insights from memories")
+    supporting_evidence: list[str] = dspy.OutputField(desc="Key memories referenced")
+
+
+class AgentMemoryRetrieval(dspy.Signature):  # type: ignore[misc]
+    """Agent explores its memory to inform decision-making."""
+
+    current_situation: str = dspy.InputField(desc="Current state/context")
+    agent_memories: MemoryText = dspy.InputField(desc="All past experiences, knowledge, observations")
+    goal: str = dspy.InputField(desc="Agent's current goal")
+
+    memory_exploration: str = dspy.OutputField(desc="Recursive search through memories")
+    relevant_experiences: list[str] = dspy.OutputField(desc="Past experiences that apply")
+    recommended_action: str = dspy.OutputField(desc="Action based on memory insights")
+
+
+class MemoryRLM(dspy.Module):  # type: ignore[misc]
+    """Run a signature over memories with `dspy.RLM`.
+
+        MemoryRLM(MemoryChainReasoning)(question="Who broke the build?", memory_bank=memory).answer
+
+    A memory is a `Monocontext`, a `str`, or an object with a `context()`: a `Memory`, a project of `Sessions`. Any
+    signature takes one more argument, `search_depth` (see `run_limits`). Options are those of `dspy.RLM`, except
+    `interpreter_factory`: code runs in our confined worker (`runner`, as in `monocontext.dspy.interpreter`).
+    """
+
+    def __init__(self, signature: Any, *, runner: str = "confined", **options: Any) -> None:
+        super().__init__()
+        self._interpreter = partial(interpreter, runner=runner)
+        self.signature = dspy.Signature(signature) if isinstance(signature, str) else signature
+        self.options = {name: value for name, value in options.items() if value is not None}
+
+    def forward(self, **inputs: Any) -> Any:
+        """The prediction of one run. Raises `ValueError` for a `search_depth` below 1."""
+        rlm, value = self._prepare(inputs)
+        return rlm(**value)
+
+    async def aforward(self, **inputs: Any) -> Any:
+        """The prediction of one run, for `acall`. Texts are opened and cells run in the thread of the event loop."""
+        rlm, value = self._prepare(inputs)
+        return await rlm.acall(**value)
+
+    def _prepare(self, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """A `dspy.RLM` whose code runs in our worker, and its inputs."""
+        options = dict(self.options)
+        if inputs.get("search_depth") is not None:
+            options = run_limits(inputs["search_depth"]) | options
+        arguments = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
+        texts = {name: text for name, value in arguments.items() if (text := _lazy_text(name, value)) is not None}
+        lazy = self._interpreter(texts)
+        return dspy.RLM(self.signature, interpreter_factory=lazy, **options), arguments | lazy.inputs
+
+
+class MemoryAgent(dspy.Module):  # type: ignore[misc]
+    """Explores a memory for facts about a query, then makes one answer of them.
+
+    `options` are those of `MemoryRLM`: `sub_lm`, `runner`, ...
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.explore = MemoryRLM(ExploreMemory, **options)
+        self.synthesize = MemoryRLM(SynthesizeMemories, **options)
+
+    def forward(self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time") -> Any:
+        """A prediction of `exploration`, `memories`, `synthesis`, `confidence` and `evidence`."""
+        explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
+        return _combine(self.explore(**explore), self.synthesize(**synthesize))
+
+    async def aforward(
+        self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time"
+    ) -> Any:
+        """Like `forward`, for `acall`."""
+        explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
+        return _combine(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
+
+
+def _questions(query: str, memory_db: Any, search_depth: int, temporal_range: str) -> tuple[dict[str, Any], ...]:
+    """The inputs of both modules of an agent, which share one open text."""
+    memory = text_of(memory_db)
+    return (
+        {"query": query, "memory_context": memory, "search_depth": search_depth},
+        {
+            "task": query, "memory_database": memory, "temporal_range": temporal_range, "search_depth": search_depth,
+        },
+    )  # fmt: skip
+
+
+def _combine(exploration: Any, synthesis: Any) -> Any:
+    """The prediction of an agent, from those of its two modules."""
+    return dspy.Prediction(
+        exploration=exploration.exploration_strategy,
+        memories=exploration.relevant_memories,
+        synthesis=synthesis.synthesis,
+        confidence=exploration.confidence,
+        evidence=synthesis.supporting_evidence,
+    )
+
+
+def run_limits(search_depth: int) -> dict[str, int]:
+    """The limits of `search_depth` explorations: each a step to search and a step to read, and four sub-calls."""
+    if isinstance(search_depth, bool) or not isinstance(search_depth, int) or search_depth < 1:
+        raise ValueError(f"search_depth must be a number of explorations, 1 or more, not {search_depth!r}")
+    return {"max_iters": 2 + 2 * search_depth, "max_llm_calls": 4 * search_depth}
+
+
+def text_of(memory: Any) -> Monocontext:
+    """A memory as a lazy text. Raises `TypeError` for a value that is none."""
+    if isinstance(memory, str):
+        return wrap_str(memory)
+    text = memory.context() if callable(getattr(memory, "context", None)) else memory
+    if not isinstance(text, Monocontext):
+        raise TypeError(
+            f"a memory must be a Monocontext, a str or an object whose context() is one, not {type(memory).__name__}"
+        )
+    return text
+
+
+def _lazy_text(name: str, value: Any) -> Monocontext | None:
+    """The lazy text for the value of a field; None if the value is passed on unchanged."""
+    if isinstance(value, str):
+        return wrap_str(value) if name in MEMORY_FIELDS or len(value) > _LONG else None
+    return text_of(value) if name in MEMORY_FIELDS or isinstance(value, Monocontext) else None

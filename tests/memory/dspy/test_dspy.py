@@ -32,13 +32,6 @@ def test_signatures_and_agent(tmp_path: Path) -> None:
     ]
 
 
-def test_importing_loads_no_dspy() -> None:
-    code = "import sys, monocontext.dspy; print('dspy' in sys.modules, hasattr(monocontext.dspy, 'nothing'))"
-    environment = {**os.environ, "PYTHONPATH": str(CONTRACT.parents[3])}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    assert done.stdout == "False False\n"
-
-
 @pytest.mark.parametrize("value", ["", "a", "zeile\r\nñ🦜\n" * 50_000])
 def test_a_wrapped_text_is_the_text(value: str) -> None:
     text = wrap_str(value)

@@ -1,1 +1,0 @@
-"""Memories as DSPy programs. `monocontext.dspy` is the public path."""
