@@ -52,6 +52,10 @@ class ContextFile(io.TextIOBase):
         return self._take(min(newline + 1 - self._offset, most))
 
     def __next__(self) -> str:  # type: ignore[override]
+        start, after = self._offset, self._buffer.find("\n", self._offset) + 1
+        if after:
+            self._offset = after
+            return self._buffer[start:after]
         line = self.readline()
         if not line:
             raise StopIteration

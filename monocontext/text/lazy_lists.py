@@ -249,6 +249,15 @@ class LazyListOfLines(LazyListOfParts):
         if item == last + 1 or item >= len(self):
             return super()._find(item)  # a loop
         span = self._span
+        if item == last - 1:  # a loop from the end: those before it are read with it
+            with self._lock:
+                first = max(item + 1 - CHECKPOINT_EVERY, 0)
+                if not self._block[0] <= item < self._block[0] + len(self._block[1]) and (
+                    items := super()._range(first, item + 1)
+                ):
+                    self._block = first, items, span.line_start(first), span.line_start(item + 1)
+                    self._open = -1, iter(())
+            return super()._find(item)
         start, stop = span.line_start(item), span.line_start(item + 1) - 1 if item + 1 < len(self) else len(span)
         span.log_received(start, stop)
         return span.read(start, stop)

@@ -50,6 +50,7 @@ COSTS: dict[str, tuple[Operation, int, int]] = {
     "lower().split()[a:b], far": (lambda t: t.lower().split("\n")[10**8 : 10**8 + 10], 2, 2 * FRAME_BYTES),
     "lower().find": (lambda t: t.lower().find("info"), 1, MIB // 2),
     "replace() of a character": (lambda t: t.replace("a", "b")[FAR : FAR + 500], 1, 2 * FRAME_BYTES),
+    "lines from the end": (lambda t: list(islice(reversed(t.split("\n")), 20_000)), 5, 2 * MIB),
     "lines[i]": (lambda t: t.lines[10**8], 2, 2 * FRAME_BYTES),
     "repr": (repr, 0, 0),
 }
