@@ -268,10 +268,8 @@ class LazyListOfLines(LazyListOfParts):
             return []
         span = self._span
         low, high = span.line_start(start), span.line_start(stop) - 1 if stop < len(self) else len(span)
-        if high - low > self._limit:
-            return None
-        if high - low > _READ_CHARACTERS:
-            return super()._range(start, stop)
+        if high - low > min(self._limit, _READ_CHARACTERS):
+            return super()._range(start, stop) if high - low <= self._limit else None
         span.log_received(low, high)
         return span.read(low, high).split("\n")
 

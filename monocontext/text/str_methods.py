@@ -197,16 +197,13 @@ class StrLike(LazyText):
 
     def _has_affix(self, name: str, affix: object, start: Bound, end: Bound) -> bool:
         slice(start, end).indices(0)  # raises for bounds that are not numbers, also with an empty tuple
-        if isinstance(affix, tuple):
-            return any(self._has_one_affix(name, _argument(name, item, (item,)), start, end) for item in affix)
-        return self._has_one_affix(name, _argument(name, affix), start, end)
-
-    def _has_one_affix(self, name: str, affix: str, start: Bound, end: Bound) -> bool:
-        bounds = self._bounds(start, end, len(affix))
-        if bounds is None:
-            return False
-        offset = bounds[0] if name == "startswith" else bounds[1] - len(affix)
-        return self.span.read(offset, offset + len(affix)) == affix
+        for item in affix if isinstance(affix, tuple) else (affix,):
+            text = _argument(name, item, (item,) if isinstance(affix, tuple) else item)
+            if bounds := self._bounds(start, end, len(text)):
+                offset = bounds[0] if name == "startswith" else bounds[1] - len(text)
+                if self.span.read(offset, offset + len(text)) == text:
+                    return True
+        return False
 
     # -- case and words --------------------------------------------------------------------------------------------
 
@@ -416,8 +413,7 @@ def _real_argument(value: Any) -> Any:
 
 def _separator(method: str, sep: object) -> str:
     value = _argument(method, sep)
-    if not value:
-        raise ValueError("empty separator")
+    getattr("", method)(value)  # raises the error of `str` for an empty one
     return value
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -21,7 +20,7 @@ from monocontext.engine.scan import find
 from monocontext.errors import InvalidParameters
 from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query, requires
 from monocontext.format.filters.query import Any as AnyOf
-from monocontext.text.regex.plan import Plan, plan
+from monocontext.text.regex.plan import plan
 from monocontext.text.windows import Window, overlap
 
 MOST_ANCHORS = 12
@@ -39,38 +38,30 @@ LineMatch = tuple[int, int, str, re.Match[str]]
 search, the line itself, and the first match in it."""
 
 
-@dataclass(frozen=True)
 class Linewise:
     """Patterns to search lines for. A line is a hit if any of them matches. Raises `InvalidParameters` for a pattern
     that can only match across lines."""
 
-    patterns: Sequence[re.Pattern[str]]
-    query: Query | None = field(init=False)
-    """The literals that the line of every hit has; None if unknown."""
-    _anchors: tuple[Literal, ...] = field(init=False)
-    """Literals, one of which every match contains; empty if a search for them is not worth it."""
-    _sees_one_line: bool = field(init=False)
-    """There is one pattern, which matches a line among others as it matches that line alone."""
-    plans: tuple[Plan, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        plans = tuple(map(plan, self.patterns))
-        queries = [item.query for item in plans]
-        for needed in queries:
-            if requires(needed, "\n"):
-                raise InvalidParameters(
-                    "the pattern needs a newline, but grep matches within a line: look for a part without one"
-                )
+    def __init__(self, patterns: Sequence[re.Pattern[str]]):
+        self.patterns = patterns
+        self.plans = [plan(pattern) for pattern in patterns]
+        queries = [item.query for item in self.plans]
+        if any(requires(query, "\n") for query in queries):
+            raise InvalidParameters(
+                "the pattern needs a newline, but grep matches within a line: look for a part without one"
+            )
+        known = [query for query in queries if query is not None]
+        self.query: Query | None = None
+        """The literals that the line of every hit has; None if unknown."""
+        if len(known) == len(queries):
+            self.query = known[0] if len(known) == 1 else AnyOf(tuple(known))
         anchors = [_anchors(query) for query in queries]
         flat = tuple(chain.from_iterable(anchors))
         is_worth_it = all(anchors) and len(flat) <= MOST_ANCHORS and _shortest(flat) >= SHORTEST_ANCHOR
-        query: Query | None = None
-        if None not in queries:
-            query = queries[0] if len(queries) == 1 else AnyOf(tuple(item for item in queries if item is not None))
-        object.__setattr__(self, "query", query)
-        object.__setattr__(self, "_anchors", flat if is_worth_it else ())
-        object.__setattr__(self, "_sees_one_line", len(plans) == 1 and plans[0].sees_one_line)
-        object.__setattr__(self, "plans", plans)
+        self._anchors = flat if is_worth_it else ()
+        """Literals, one of which every match contains; empty if a search for them is not worth it."""
+        self._sees_one_line = len(patterns) == 1 and self.plans[0].sees_one_line
+        """There is one pattern, which matches a line among others as it matches that line alone."""
 
     # -- one line --------------------------------------------------------------------------------------------------
 

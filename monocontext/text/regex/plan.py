@@ -6,7 +6,6 @@ Only this file uses the private `re._parser`, which knows the width of each part
 
 from __future__ import annotations
 
-import importlib
 import re
 import warnings
 from collections.abc import Iterable, Iterator
@@ -17,8 +16,8 @@ from monocontext.format.filters.query import INFINITE, All, Literal, Query, long
 from monocontext.format.filters.query import Any as AnyOf
 
 try:
-    _parser: Any = importlib.import_module("re._parser")
-    _op: Any = importlib.import_module("re._constants")
+    from re import _constants as _op  # type: ignore[attr-defined]
+    from re import _parser  # type: ignore[attr-defined]
 except ImportError:  # pragma: no cover  (a Python later than those that this was written for)
     _parser = _op = None
 
