@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, add_columns
 from monocontext.format.filters.frame_column import fold_head, overlap_for
@@ -67,14 +67,12 @@ def _end_after(text: StoredText, number: int, least_bytes: int) -> int:
 
 def _readable(text: StoredText, ranges: Iterable[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of ranges whose frames, and `reach` bytes after each, may be read."""
+
+    def may_read(number: int) -> bool:
+        return all(map(text.may_read, text.frames(number, _end_after(text, number + 1, reach))))
+
     for start, stop in ranges:
-        first = start
-        for number in range(start, stop):
-            after = _end_after(text, number + 1, reach)
-            is_readable = all(text.may_read(frame) for frame in text.frames(number, after))
-            if not is_readable:
-                if first < number:
-                    yield first, number
-                first = number + 1
-        if first < stop:
-            yield first, stop
+        for is_readable, numbers in groupby(range(start, stop), key=may_read):
+            if is_readable:
+                first, *others = numbers
+                yield first, first + len(others) + 1

@@ -54,11 +54,6 @@ class IndexWriter:
         self._put = put
         self._rows: list[Row] = []
 
-    @property
-    def waiting(self) -> int:
-        """The number of frames that are not in a page yet."""
-        return len(self._rows)
-
     def add(self, rows: Iterable[Row]) -> None:
         """The next frames (1 PUT for each full page)."""
         for row in rows:
@@ -72,9 +67,9 @@ class IndexWriter:
         self.pages.append(moved_page(page, before, self.pages[-1] if self.pages else None))
         self.last_page = copy
 
-    def end_page(self) -> None:
-        """Store the frames that were added since the last page."""
-        if self._rows:
+    def end_page(self, least: int = 1) -> None:
+        """Store the frames that were added since the last page, if there are at least so many."""
+        if len(self._rows) >= least:
             records = [row.record for row in self._rows]
             data = encode_page(list(_joined(self._rows)), records)
             before = self.pages[-1] if self.pages else None

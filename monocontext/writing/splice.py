@@ -131,8 +131,8 @@ def _write_index(
         while remaining and remaining[0].first < page.frames + takes_more:
             stretch = remaining.popleft()
             index.add(map(row_of, text.frames(next_frame, stretch.first)))
-            if stretch.stop == base.frames and index.waiting >= _SPLIT_FRAMES:
-                index.end_page()
+            if stretch.stop == base.frames:
+                index.end_page(_SPLIT_FRAMES)
             index.add(islice(rows, stretch.frames))
             dropped_bytes += sum(frame.stored_bytes for frame in text.frames(stretch.first, stretch.stop))
             next_frame = stretch.stop

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import uuid
 from random import Random
 
 import pytest
@@ -15,13 +14,13 @@ from monocontext.format.directories import expand
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import PageDirectory
-from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.compact import add_filters, compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
+from tests.writing.upkeep.upkept import memory
 
 LAYOUT = {"frame_bytes": 600, "segment_bytes": 4000}
 SMALL = 60_000
@@ -39,10 +38,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2}.items():
         monkeypatch.setattr(directories, name, value)
     monkeypatch.setattr(directories, "MOST_NAMED_BYTES", 2000)
-
-
-def memory() -> MemoryStore:
-    return MemoryStore(uuid.uuid4().hex, "prefix")
 
 
 def lines(count: int, seed: int = 0) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import threading
-import uuid
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,24 +16,15 @@ from monocontext import Monocontext, regex
 from monocontext.errors import AlreadyExists, DamagedData, NotAContext, NotFound, StoreFailure, UnsupportedFormat
 from monocontext.format.generations import find_root, read_generation
 from monocontext.format.manifest import ROOT_KEY, generation_key
-from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.verify import verify
+from tests.writing.upkeep.upkept import memory, text_of
 
 OLD = "".join(f"old line {i} é\n" for i in range(12))
 NEW = "".join(f"new line {i} 漢\r\n" for i in range(15)) + "no newline at the end"
 LAYOUT = {"frame_bytes": 50, "segment_bytes": 120}
-
-
-def memory() -> MemoryStore:
-    return MemoryStore(uuid.uuid4().hex, "prefix")
-
-
-def text_of(store: Store) -> str:
-    with Monocontext.open(store, cache_bytes=0) as context:
-        return str(context)
 
 
 def small_pages(monkeypatch: pytest.MonkeyPatch, frames: int) -> None:

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import uuid
 import zlib
 from pathlib import Path
 from typing import Any
@@ -21,19 +20,15 @@ from monocontext.errors import AccessDenied, InvalidText, InvalidUrl
 from monocontext.format.generations import find_root
 from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import ROOT_KEY
-from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.writing.folder import Folder
 from monocontext.writing.pages import load_page
 from monocontext.writing.publish import append, publish
 from monocontext.writing.segments import SALT_BYTES, Progress
 from monocontext.writing.upkeep.verify import verify
+from tests.writing.upkeep.upkept import memory
 
 TEXT = "plain\r\ncafé, 漢字, 😀 and U+2028:\u2028\n" * 7
-
-
-def memory() -> MemoryStore:
-    return MemoryStore(uuid.uuid4().hex)
 
 
 def read_back(sources: Any, **options: Any) -> str:

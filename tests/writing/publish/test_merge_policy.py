@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import uuid
 from random import Random
 
 import pytest
@@ -18,15 +17,7 @@ from monocontext.writing.appended import FAN_OUT, merged
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
-
-
-def memory() -> MemoryStore:
-    return MemoryStore(uuid.uuid4().hex, "prefix")
-
-
-def text_of(store: object) -> str:
-    with Monocontext.open(store, cache_bytes=0) as context:  # type: ignore[arg-type]
-        return str(context)
+from tests.writing.upkeep.upkept import memory, text_of
 
 
 @pytest.mark.parametrize("seed", range(6))
