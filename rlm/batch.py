@@ -90,9 +90,9 @@ def run_batch(
     - `at_once`: the most questions under way
     - `again`: also repeat the questions that failed or that a limit ended in an earlier run
 
-    Raises BadQuestions if `out` is about other questions, RunnerUnavailable.
+    Raises BadQuestions if `out` is about other questions or another batch writes it, RunnerUnavailable.
     """
-    from filelock import FileLock  # a dead process holds no lock
+    from filelock import FileLock, Timeout  # a dead process holds no lock
 
     runs = out.with_name(out.name + ".runs")
     runs.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,11 @@ def run_batch(
         except BaseException as exc:  # raised where the results are read
             ended.put((question, exc))
 
-    with FileLock(runs / "lock"), out.open("ab") as file:
+    try:
+        lock = FileLock(runs / "lock").acquire(timeout=1)
+    except Timeout:
+        raise BadQuestions(f"another batch is writing {out}") from None
+    with lock, out.open("ab") as file:
         limits, rows = budget or Budget(), _read_results(out, questions)
         spent: dict[str, float] = {name: sum(row["spent"][name] for row in rows) for name in _SHARED}
         done = {row["id"]: row for row in rows if not (again and _may_improve(row))}

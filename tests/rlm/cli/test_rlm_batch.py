@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from filelock import FileLock
 
 from monocontext import publish
 from rlm import RLM, Budget, LLMError, ScriptedLM
@@ -66,6 +67,14 @@ def test_a_torn_line_is_asked_again_and_other_results_are_refused(tmp_path: Path
     assert Counter(row["id"] for row in rows(out)) == {"q1": 1, "q2": 1, "q3": 1}
     with pytest.raises(BadQuestions, match=r"out.jsonl already exists, and its line 1 is not a result"):
         run_batch([Question("q1", "another", 1)], out, make(), "text")
+
+
+def test_two_batches_do_not_write_one_file(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    run_batch(questions(1), out, make(), "text")
+    with FileLock(tmp_path / "out.jsonl.runs" / "lock"), pytest.raises(BadQuestions, match="another batch is writing"):
+        run_batch(questions(2), out, make(), "text")
+    assert len(run_batch(questions(2), out, make(), "text").rows) == 2
 
 
 def test_what_fails_is_said_and_asked_again_on_demand(tmp_path: Path) -> None:
