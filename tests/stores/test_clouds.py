@@ -23,7 +23,6 @@ from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, NotF
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import Store
-from monocontext.testing import Crash, CrashingStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.verify import verify
@@ -85,27 +84,6 @@ def test_a_context_lives_there(any_store: Store) -> None:
         assert context.refresh()[-9:] == "and more\n"
         assert str(context) == TEXT + "and more\n"
     compact(any_store)
-    assert verify(any_store).problems == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("landed", [False, True])
-def test_a_commit_that_dies_at_any_put_leaves_the_old_text_or_the_new(any_store: Store, landed: bool) -> None:
-    publish("old\n" * 20, any_store, frame_bytes=20, segment_bytes=40)
-    texts = ["old\n" * 20]
-    for puts in range(100):
-        crashing, new = CrashingStore(any_store, puts, landed=landed), texts[-1] + f"line {puts}\n" * 20
-        try:
-            append(f"line {puts}\n" * 20, crashing)
-        except Crash:
-            pass
-        with Monocontext.open(any_store) as context:
-            texts.append(str(context.refresh()))  # the pointer may lag behind what was committed
-        assert texts[-1] in (texts[-2], new)
-        if not crashing.crashed:
-            break
-    assert texts[-1] == new
-    assert puts > 2
     assert verify(any_store).problems == []
 
 

@@ -69,14 +69,6 @@ def test_range_past_the_end_is_damage(any_store: Store) -> None:
             any_store.get_range("a", start, length)
 
 
-@pytest.mark.slow
-def test_senseless_range(any_store: Store) -> None:
-    any_store.put("a", b"0123456789")
-    for start, length in [(-1, 3), (0, -1)]:
-        with pytest.raises(ValueError, match="must not be negative"):
-            any_store.get_range("a", start, length)
-
-
 def test_pinned_range_of_a_replaced_object(any_store: Store) -> None:
     old = any_store.put("a", b"one version")
     new = any_store.put("a", b"one another")
@@ -246,25 +238,6 @@ def swap(store: Store, texts: list[bytes], etag: str, writer: int) -> str:
     return store.put("m", texts[writer], if_match=etag)
 
 
-@real_threads
-def test_a_counter_loses_no_increment(any_store: Store) -> None:
-    """Compare-and-swap as writers use it: read, try, read again."""
-    any_store.put("n", b"0")
-
-    def add(_: int) -> None:
-        while True:
-            seen = any_store.get("n")
-            try:
-                any_store.put("n", b"%d" % (int(seen.data) + 1), if_match=seen.etag)
-            except AlreadyExists:
-                continue
-            return
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(add, range(12)))
-    assert any_store.get("n").data == b"12"
-
-
 @pytest.mark.slow
 def test_large_object(any_store: Store) -> None:
     """Above the size from which S3 gets it in parts."""
@@ -300,10 +273,3 @@ def test_readers_never_see_half_of_a_write(any_store: Store) -> None:
         done.set()
         assert all(reader.result() >= 0 for reader in readers)
     assert any_store.get("a").data == versions[-1]
-
-
-@pytest.mark.slow
-def test_close_twice(any_store: Store) -> None:
-    any_store.put("a", b"x")
-    any_store.close()
-    any_store.close()

@@ -18,7 +18,6 @@ import pytest
 from monocontext import Monocontext, append, publish
 from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, InvalidUrl, NotFound, StoreFailure
 from monocontext.format.generations import ROOT_KEY, generation_key
-from monocontext.memory import Memory
 from monocontext.stores import open_store
 from monocontext.stores.local import LocalStore
 from monocontext.stores.regular_file import open_regular
@@ -213,18 +212,6 @@ def test_a_context_with_something_else_in_the_place_of_a_root(store: LocalStore,
     for change in changes:
         with pytest.raises(AccessDenied, match=f"{key} is a .*{kind}, not a file"):
             change()
-
-
-@SPECIAL
-def test_a_memory_with_something_else_in_the_place_of_an_entry(store: LocalStore, kind: str) -> None:
-    memory = Memory(store)
-    memory.put("k", "v")
-    (info,) = store.list()
-    special(Path(store.url.removeprefix("file://")) / info.key, kind)
-    for change in (lambda: memory.put("k", "w"), lambda: memory.put_new("k", "w"), lambda: memory.get("k")):
-        with pytest.raises(AccessDenied, match=f"is a .*{kind}, not a file"):
-            change()
-    assert memory.list() == []
 
 
 def test_a_directory_in_the_place_of_the_root(store: LocalStore) -> None:

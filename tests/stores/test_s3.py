@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import socket
 from contextlib import closing
 
 import pytest
@@ -101,16 +100,6 @@ def test_a_listing_that_is_cut_or_none_is_an_error(answer: Answer, said: str) ->
         list(open_store(URL, endpoint=server.endpoint).list())
 
 
-def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3_client, "_ATTEMPTS", 1)
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        with pytest.raises(StoreFailure, match=f"^{URL}/a: Could not connect") as caught:
-            open_store(URL, endpoint=endpoint).get("a")
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("answer", "kind", "said"),
     [
@@ -183,11 +172,6 @@ def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "authorization" not in server.requests[0]
 
 
-def test_no_such_profile() -> None:
-    with pytest.raises(AccessDenied, match=f"{URL}/a: The config profile .nobody. could not be found"):
-        open_store(URL, endpoint="http://127.0.0.1:9", profile="nobody").get("a")
-
-
 @pytest.mark.parametrize(
     "endpoint", ["", "127.0.0.1 9", "http://", "http://[::1", "http://[zz]", "http://a b", "http://a:99999", "ftp://a"]
 )
@@ -203,16 +187,6 @@ def test_endpoint_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         assert open_store(URL).get_range("a", 2, 4).data == b"cdef"
         assert server.requests[0]["path"] == "/bucket/ctx/a"
         assert "/us-east-1/s3/" in server.requests[0]["authorization"]
-
-
-def test_region_and_style_of_aws() -> None:
-    """No request: only where the client would go."""
-    client = open_store(URL, region="eu-central-1")._connection.client()  # type: ignore[attr-defined]
-    assert client.meta.endpoint_url == "https://s3.eu-central-1.amazonaws.com"
-    signed = client.generate_presigned_url("get_object", Params={"Bucket": "bucket", "Key": "k"})
-    assert signed.startswith("https://bucket.s3.")
-    config = client.meta.config
-    assert (config.connect_timeout, config.read_timeout, config.max_pool_connections) == (5, 10, 64)
 
 
 @pytest.mark.slow

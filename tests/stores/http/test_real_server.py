@@ -109,18 +109,6 @@ def _outcome(ask: Callable[[S3Store], object], store: S3Store) -> object:
         return type(error), str(error)
 
 
-def test_wrong_secret_unknown_key_and_nobody(filled: SeaweedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert open_s3(filled).get_range("a", 0, 5).data == DATA[:5]
-    with pytest.raises(AccessDenied, match="transport/a refused: HTTP 403 AccessDenied"):
-        open_s3(filled, anonymous=True).get_range("a", 0, 5)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-    with pytest.raises(AccessDenied, match="HTTP 403 SignatureDoesNotMatch"):
-        open_s3(filled).get_range("a", 0, 5)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-    with pytest.raises(AccessDenied, match="HTTP 403 InvalidAccessKeyId"):
-        open_s3(filled).get_range("a", 0, 5)
-
-
 class _FixedOrigin:
     """No region to move to, no credentials to renew."""
 
@@ -169,19 +157,6 @@ def test_a_skewed_clock_is_refused_by_the_server(filled: SeaweedServer, skew_sec
         store.get_range("a", 0, 5)
 
 
-def test_sixty_four_threads(filled: SeaweedServer) -> None:
-    store = open_s3(filled)
-    dice = random.Random(3)
-    starts = [dice.randrange(len(DATA) - 5000) for _ in range(1000)]
-    with ThreadPoolExecutor(64) as threads:
-        found = list(threads.map(lambda start: store.get_range("a", start, 5000).data, starts))
-    assert found == [DATA[start : start + 5000] for start in starts]
-    pool = transport_of(store).pool
-    assert pool.opened + pool.reused == 1000
-    assert pool.opened <= 64
-    assert (pool.lent, pool.idle) == (0, pool.opened)
-
-
 @pytest.mark.slow
 def test_close_leaves_nothing_behind_and_may_be_repeated(filled: SeaweedServer) -> None:
     gc.collect()  # stores of other tests
@@ -202,16 +177,6 @@ def test_close_leaves_nothing_behind_and_may_be_repeated(filled: SeaweedServer) 
     assert store.get_range("a", 0, 9).data == DATA[:9]
     store.close()
     assert sockets() <= before
-
-
-def test_nothing_is_alive_between_calls_where_that_is_asked(filled: SeaweedServer) -> None:
-    store = open_s3(filled, keep_alive=False)
-    store.get_range("a", 0, 9)
-    before = sockets()
-    for _ in range(3):
-        store.get_range("a", 0, 9)
-        assert sockets() <= before
-    assert transport_of(store).pool.idle == 0
 
 
 @pytest.mark.slow
