@@ -66,7 +66,7 @@ def run(
 
     With --resume, options on the command line override the recorded ones.
     """
-    from rlm.cli.resuming import given_options, recorded_place, resumed_options
+    from rlm.cli.resuming import recorded_place, resumed_options
     from rlm.rlm import RLM
     from rlm.trajectory.display import Display, print_summary
     from rlm.trajectory.recording import Recording
@@ -84,7 +84,7 @@ def run(
     if resume:
         metadata = Recording.load(resume)[0].metadata
         location = context or recorded_place(metadata, Path(resume))
-        options |= resumed_options(metadata, given_options(asked), model_options, limits)
+        options |= resumed_options(metadata, asked, model_options, limits)
     elif context is None or question is None:
         raise UsageError(
             "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"

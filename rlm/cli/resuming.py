@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,21 +28,15 @@ _FIXED = {
 """Options that a resumed run cannot change, with the reasons."""
 
 
-def given_options(context: click.Context) -> set[str]:
-    """The names of the parameters on the command line."""
-    return {
-        name for name in context.params
-        if (source := context.get_parameter_source(name)) is not None and source.name == "COMMANDLINE"
-    }  # fmt: skip
-
-
 def resumed_options(
-    metadata: Mapping[str, Any], on_command_line: Collection[str], model_options: ModelOptions, limits: Limits
+    metadata: Mapping[str, Any], asked: click.Context, model_options: ModelOptions, limits: Limits
 ) -> dict[str, Any]:
     """The keywords of `RLM`: the recorded ones, overridden by those on the command line.
 
     Raises UsageError for a fixed option.
     """
+    source = asked.get_parameter_source
+    on_command_line = {name for name in asked.params if (of := source(name)) is not None and of.name == "COMMANDLINE"}
     for name, why in _FIXED.items():
         if name in on_command_line:
             raise UsageError(f"cannot change a resumed run: {why}")

@@ -77,8 +77,8 @@ def row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, A
     }
 
 
-def detail(line: Mapping[str, Any]) -> dict[str, Any]:
-    """All fields of a turn but its prompt."""
+def detail(line: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """All fields of a turn but its prompt. `depth`: of the child run that it is in."""
     return {
         "turn": count(line.get("iteration")) or 0,
         "response": text(line.get("response")),
@@ -86,7 +86,8 @@ def detail(line: Mapping[str, Any]) -> dict[str, Any]:
         "notice": text(line.get("notice")),
         "compacted": count(line.get("compacted")) or 0,
         "messages": len(items(line.get("prompt"))),
-        "cells": [_cell_detail(mapping(block)) for block in items(line.get("code_blocks"))],
+        "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
+        "cells": [_cell_detail(mapping(block), depth) for block in items(line.get("code_blocks"))],
         "sources": [_source(mapping(source)) for source in items(line.get("sources"))[:200]],
     }
 
@@ -122,7 +123,7 @@ def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         "tokens": [into, out],
         "dollars": number(record.get("dollars")),
         # No run is nested so deeply, but a file made by an enemy may be, and must not exhaust the stack.
-        "turns": [_child(mapping(line), depth + 1) for line in items(record.get("iterations"))] if depth < 20 else [],
+        "turns": [detail(mapping(line), depth + 1) for line in items(record.get("iterations"))] if depth < 20 else [],
     }
 
 
@@ -183,7 +184,7 @@ def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
     return into, out
 
 
-def _cell_detail(block: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+def _cell_detail(block: Mapping[str, Any], depth: int) -> dict[str, Any]:
     result = mapping(block.get("result"))
     return {
         "code": text(block.get("code")),
@@ -193,11 +194,3 @@ def _cell_detail(block: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         "calls": [call(mapping(record), depth) for record in items(result.get("rlm_calls"))],
         "ranges": (ranges(block) or [])[:1_000],
     }
-
-
-def _child(line: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    cells = [_cell_detail(mapping(block), depth) for block in items(line.get("code_blocks"))]
-    answer = line.get("final_answer")
-    return {"turn": count(line.get("iteration")) or 0, "response": text(line.get("response")),
-            "thinking": text(line.get("thinking")), "cells": cells,
-            "answer": None if answer is None else text(answer)}  # fmt: skip
