@@ -14,7 +14,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from monocontext.engine.fetch import listeners
+from monocontext.engine.fetch import link
 from monocontext.format import inline
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
@@ -81,21 +81,21 @@ def texts_lie_apart() -> Iterator[None]:
         yield
 
 
-_measured_wave_bytes = listeners.wave_bytes
+_NEAR_SECONDS = link.NEAR_SECONDS
 
 
 @pytest.fixture(scope="session", autouse=True)
 def stores_are_near() -> Iterator[None]:
     """A round trip that a busy machine makes slow would change what is asked for, and tests count that."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listeners, "wave_bytes", lambda *_: 0)
+        patch.setattr(link, "NEAR_SECONDS", float("inf"))
         yield
 
 
 @pytest.fixture
 def stores_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """What round trips take decides what is asked for, as it does outside of tests."""
-    monkeypatch.setattr(listeners, "wave_bytes", _measured_wave_bytes)
+    monkeypatch.setattr(link, "NEAR_SECONDS", _NEAR_SECONDS)
 
 
 @pytest.fixture

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from functools import partial
 from itertools import count
-from typing import Any, TypeVar
 
-from monocontext.engine.fetch.scheduler import RangeRequest
-from monocontext.engine.fetch.workers import Job, Workers
-
-T = TypeVar("T")
+from monocontext.engine.fetch.requests import Request
+from monocontext.engine.fetch.workers import Source
 
 
 class VirtualClock:
@@ -42,66 +39,66 @@ class VirtualClock:
             self._now += seconds
 
 
-class SimulatedWorkers(Workers):
+class SimulatedWorkers:
     """Completes requests in the order in which their answers arrive, for `Monocontext.open(..., workers=...)`.
 
     `seconds(request)` is how long a request takes from its start; requests overlap. The clock moves when a caller
     waits.
     """
 
-    runs_inline = False
-    """A caller's own request goes through `submit` too, so that it takes time."""
-
-    def __init__(
-        self, seconds: Callable[[RangeRequest], float], clock: VirtualClock | None = None, max_running: int = 64
-    ):
-        self.lock: AbstractContextManager[Any] = threading.RLock()
+    def __init__(self, seconds: Callable[[Request], float], clock: VirtualClock | None = None, max_running: int = 64):
         self.max_running = max_running
         self.clock = clock or VirtualClock()
         self._seconds = seconds
+        self._sources: dict[Source, None] = {}
+        """The sources that may have requests to start."""
         self._arrivals: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
 
-    def submit(self, request: RangeRequest, job: Job) -> bool:
-        arrival = self.clock.now() + self._seconds(request)
-        heapq.heappush(self._arrivals, (arrival, next(self._order), job))
-        return True
+    def start(self, source: Source, count: int) -> None:
+        self._sources[source] = None
 
-    def notify(self) -> None:
-        """Do nothing: a waiting caller checks after each arrival."""
-
-    def decode(self, work: Callable[[], T]) -> T:
-        return work()
-
-    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        return [work() for work in works]
-
-    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
-        while not ready():
+    def wait(self, request: Request) -> bool:
+        while not request.is_done:
+            self._begin()
             if not self._arrivals:
                 raise AssertionError("a caller waits, but no request is in flight")
-            moment = until() if until else None
-            if moment is not None and moment < self._arrivals[0][0]:
-                self.clock.advance(max(0.0, moment - self.clock.now()))
-                return False
             self.step()
         return True
 
+    def submit(self, request: Request, job: Callable[[], None]) -> None:
+        """Let `job` carry out a request when its answer has arrived."""
+        self._at(self.clock.now() + self._seconds(request), job)
+
+    def _at(self, moment: float, event: Callable[[], None]) -> None:
+        heapq.heappush(self._arrivals, (moment, next(self._order), event))
+
+    def _begin(self) -> None:
+        """Start the requests that may start now."""
+        while self._sources:
+            source, _ = self._sources.popitem()
+            while (request := source.next_request()) is not None:
+                self.submit(request, partial(self._carry_out, source, request))
+
+    def _carry_out(self, source: Source, request: Request) -> None:
+        source.carry_out(request)
+        self._sources[source] = None
+
     def step(self) -> None:
         """Let the next request arrive."""
+        self._begin()
         arrival, _, job = heapq.heappop(self._arrivals)
         self.clock.advance(max(0.0, arrival - self.clock.now()))
         job()
+        self._begin()
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass while no caller waits; requests complete whose answers arrive meanwhile."""
         until = self.clock.now() + seconds
+        self._begin()
         while self._arrivals and self._arrivals[0][0] <= until:
             self.step()
         self.clock.advance(until - self.clock.now())
 
     def now(self) -> float:
         return self.clock.now()
-
-    def close(self) -> None:
-        self._arrivals.clear()

@@ -48,7 +48,6 @@ class Setting:
     distance: Distance
     seed: int = 0
     cache_bytes: int = CACHE_BYTES
-    hedge: bool = True
 
 
 @dataclass(slots=True)
@@ -82,7 +81,6 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         store,
         cache_bytes=min(setting.cache_bytes, program.cache_bytes or setting.cache_bytes),
         workers=workers,
-        hedge="p99" if setting.hedge else None,
         prefetch=cast(Prefetch, policy),
     )
     stage = _Stage(program, context, workers, setting)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from monocontext.engine.fetch.scheduler import RangeRequest
+from monocontext.engine.fetch.requests import Request
 from monocontext.stores.http.connection import SilenceTimeout
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import WrappedStore, profile
@@ -65,7 +64,7 @@ class LinkedWorkers(SimulatedWorkers):
         self.stalled_seconds = 0.0
         """Seconds that code waited for storage."""
 
-    def submit(self, request: RangeRequest, job: Callable[[], None]) -> bool:
+    def submit(self, request: Request, job: Callable[[], None]) -> None:
         sent = self.clock.now()
         place = request.object, request.start
         first, silent = self._first_byte(place), 0.0
@@ -80,7 +79,6 @@ class LinkedWorkers(SimulatedWorkers):
             self._carry(request.stored_bytes, job, 0)
 
         self._at(sent + silent + first, finish)
-        return True
 
     def _first_byte(self, place: tuple[str, int]) -> float:
         self._asked[place] += 1
@@ -96,13 +94,10 @@ class LinkedWorkers(SimulatedWorkers):
         else:
             self._at(arrival, job)
 
-    def _at(self, moment: float, event: Callable[[], None]) -> None:
-        heapq.heappush(self._arrivals, (moment, next(self._order), event))
-
-    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
+    def wait(self, request: Request) -> bool:
         began = self.clock.now()
         try:
-            return super().wait(ready, until)
+            return super().wait(request)
         finally:
             self.stalled_seconds += self.clock.now() - began
 

@@ -7,19 +7,11 @@
         async for hit in context.grep("needle"):
             print(hit.line_number, hit.line)
 
-The synchronous engine runs in greenlets, in the thread of the event loop. Where it would block, its greenlet lets the
-loop continue. Needs the extra `monocontext[async]`.
+Each call runs the synchronous method in a thread of the text, and awaits its future.
 """
 
 from __future__ import annotations
 
-from monocontext.errors import install_line
-
-try:
-    from monocontext.aio.text import AsyncMonocontext
-except ModuleNotFoundError as error:
-    if error.name != "greenlet":
-        raise
-    raise ModuleNotFoundError(f"monocontext.aio needs greenlet: {install_line('async')}", name="greenlet") from None
+from monocontext.aio.text import AsyncMonocontext
 
 __all__ = ["AsyncMonocontext"]

@@ -1,40 +1,37 @@
-"""`AsyncMonocontext`, whose slices and methods are awaited. Each runs the synchronous method in a greenlet."""
+"""`AsyncMonocontext`, whose slices and methods are awaited. Each runs the synchronous method in a thread."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
-from dataclasses import fields
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, SupportsIndex, TypeVar, Unpack
 
-from monocontext.aio.greenlets import GreenletWorkers, RequestAbandoned
+from monocontext.aio.client import BlockingClient
 from monocontext.aio.operators import RefusedLineOperators, RefusedMappingOperators, RefusedOperators
-from monocontext.aio.stores import AsyncS3Store, ThreadedStore
+from monocontext.engine.fetch.workers import MAX_RUNNING
 from monocontext.engine.open import CacheOptions, RootOptions, check_place
-from monocontext.engine.reader import Reader
-from monocontext.engine.stats import Stats
-from monocontext.errors import ContextClosed
 from monocontext.options import ReachOptions, validate_options
-from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import Store
-from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.store import S3Store
+from monocontext.text.lazy_kinds import LazyItems
 from monocontext.text.monocontext import Monocontext
 
 if TYPE_CHECKING:
+    from monocontext.engine.stats import Stats
     from monocontext.format.documents import Document
-    from monocontext.text.search.explain import Explanation
     from monocontext.text.search.grep import Query
     from monocontext.text.search.hits import Hit
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
-LINES_AT_ONCE = NAMES_AT_ONCE = 100
-"""How many lines or names an iteration fetches in one step of the event loop, which costs as much as ten lines."""
-
-_S3_OPTIONS = {field.name for field in fields(S3Options)}
+ITEMS_AT_ONCE = 100
+"""The lines or names that an iteration fetches at a time: a hop to a thread costs as much as some ten lines."""
 
 
 class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
@@ -43,21 +40,32 @@ class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
     region: str | None
 
 
-class AsyncMonocontext(RefusedOperators):
-    """A text of any size, read by any number of tasks of one event loop. Immutable.
+def awaited(
+    method: Callable[Concatenate[Monocontext, P], T],
+) -> Callable[Concatenate[AsyncMonocontext, P], Coroutine[Any, Any, T]]:
+    """The asynchronous form of a method of `Monocontext`: the same arguments, results, errors and GETs. A lazy result
+    is asynchronous too."""
 
-    Offsets and lengths count characters. Results and GETs are those of `Monocontext`. Tasks share a cache, and requests
-    for the same bytes. The cancellation of a task ends the requests that only it waited for.
+    @wraps(method)
+    async def call(self: AsyncMonocontext, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self._wrap(await self._call(lambda: method(self._text, *args, **kwargs)))
+
+    return call
+
+
+class AsyncMonocontext(RefusedOperators):
+    """A text of any size, read by any number of tasks. Immutable.
+
+    Offsets and lengths count characters. Tasks share a cache, and requests for the same bytes. The work of a cancelled
+    task ends by itself in its thread.
     """
 
-    def __init__(self, text: Monocontext, workers: GreenletWorkers, to_close: Any = None, shaped: Any = None):
+    def __init__(self, text: Monocontext, threads: ThreadPoolExecutor, shaped: Any = None):
         """Only `open` calls this."""
         self._text = text
+        self._threads: ThreadPoolExecutor | None = threads
         self._shaped = text if shaped is None else shaped
         """The context that `run` passes to a function."""
-        self._workers = workers
-        self._to_close = to_close
-        """The store, which `_close` closes."""
 
     @classmethod
     @validate_options(AsyncOptions)
@@ -72,7 +80,7 @@ class AsyncMonocontext(RefusedOperators):
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
         Use `await AsyncMonocontext.open(url)`, or `async with AsyncMonocontext.open(url) as context`. `options` and
-        errors are those of `Monocontext.open`, without `unit`, `threads`, `workers`, `transport` and `keep_alive`.
+        errors are those of `Monocontext.open`, without `unit`, `workers`, `transport` and `keep_alive`.
         `client` is an open aioboto3 client, which sends the requests and stays open. `shape` is what `run` passes to
         its function: the text, or a lazy list or dict of its documents.
         """
@@ -83,17 +91,24 @@ class AsyncMonocontext(RefusedOperators):
     async def _open(
         cls, url: str | os.PathLike[str] | Store, client: Any, shape: str, options: dict[str, Any]
     ) -> AsyncMonocontext:
-        workers = GreenletWorkers()
-        store, options = _store(url, workers, client, options)
+        if client is not None:
+            address = parse(url) if isinstance(url, str | os.PathLike) else None
+            if address is None or address.scheme != "s3":
+                raise TypeError(f"a client can only read s3:// URLs, not {url}")
+            if refused := sorted({"endpoint", "region", "profile", "path_style", "anonymous"} & options.keys()):
+                raise TypeError(f"{', '.join(refused)} cannot be combined with client")
+            url = S3Store(address.place, address.path, client=BlockingClient(client))
+        threads = ThreadPoolExecutor(MAX_RUNNING, "monocontext-aio")
         opening: Callable[..., Any] = Monocontext.open
+        future = threads.submit(lambda: opening(url, shape=shape, **options))
         try:
-            shaped = await workers.call(lambda: opening(store, workers=workers, shape=shape, **options))
-        except BaseException as error:
-            await _close(workers, ContextClosed(f"opening failed: {error}"), store)
+            shaped = await asyncio.shield(asyncio.wrap_future(future))
+        except asyncio.CancelledError:
+            future.add_done_callback(lambda opened: None if opened.exception() else opened.result().close())
             raise
-        return cls(shaped if shape == "text" else shaped.text, workers, store, shaped)
+        return cls(shaped if shape == "text" else shaped.text, threads, shaped)
 
-    # -- properties -----------------------------------------------------------------------------------------------
+    # -- without waiting -------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """The number of characters (no GET)."""
@@ -125,16 +140,36 @@ class AsyncMonocontext(RefusedOperators):
         return self._text.stats
 
     @property
-    def lines(self) -> AsyncLines:
+    def lines(self) -> AsyncItems:
         """The same text by line: `async for line in context.lines`, `await context.lines[a:b]`."""
-        return AsyncLines(self)
+        return AsyncItems(self, self._text.lines)
 
     @property
     def documents(self) -> AsyncDocuments:
         """The documents of the text: `await context.documents[name]`, `async for name in context.documents`."""
         return AsyncDocuments(self)
 
-    # -- reading -----------------------------------------------------------------------------------------------------
+    def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Begin to fetch characters [start, stop) of each pair, as `Monocontext.prefetch` (returns at once)."""
+        self._text.prefetch(ranges)
+
+    def hint(self, delta: str) -> None:
+        """Take the next piece of a model's reply, as `Monocontext.hint` (returns at once)."""
+        self._text.hint(delta)
+
+    def thinking(self) -> Any:
+        """A context manager for the time that a model takes to answer, as `Monocontext.thinking`."""
+        return self._text.thinking()
+
+    def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        """The ranges that were read since a mark, as `Monocontext.reads_since` (no GET)."""
+        return self._text.reads_since(mark)
+
+    def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
+        """The pieces that code received since a mark, as `Monocontext.handed_since` (no GET)."""
+        return self._text.handed_since(mark)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
 
     async def read(self, start: int = 0, stop: int | None = None) -> str:
         """Characters [start, stop) as a `str`, with the bounds of a slice. Raises `ContextTooLarge` above the limit."""
@@ -143,91 +178,97 @@ class AsyncMonocontext(RefusedOperators):
 
     def __getitem__(self, key: SupportsIndex | slice) -> Awaitable[str]:
         """`await context[a:b]` or `await context[i]`: a `str`. Raises `ContextTooLarge` above the limit."""
-        if isinstance(key, slice):
-            if key.step is None or key.step == 1:
-                return self.read(key.start or 0, key.stop)
-            return self._call(lambda: str(self._text[key]))
-        return self._call(lambda: self._text[key])
-
-    async def find(self, sub: str, start: int | None = None, end: int | None = None) -> int:
-        """Like `str.find`; GETs as for `Monocontext.find`."""
-        return await self._call(lambda: self._text.find(sub, start, end))
-
-    async def rfind(self, sub: str, start: int | None = None, end: int | None = None) -> int:
-        """Like `str.rfind`."""
-        return await self._call(lambda: self._text.rfind(sub, start, end))
-
-    async def index(self, sub: str, start: int | None = None, end: int | None = None) -> int:
-        """Like `str.index`."""
-        return await self._call(lambda: self._text.index(sub, start, end))
-
-    async def count(self, sub: str, start: int | None = None, end: int | None = None) -> int:
-        """Like `str.count`."""
-        return await self._call(lambda: self._text.count(sub, start, end))
+        return self._call(lambda: str(self._text[key]))
 
     async def contains(self, sub: str) -> bool:
         """Whether `sub` occurs in the text. The operator `in` raises."""
         return await self._call(lambda: sub in self._text)
-
-    async def startswith(self, prefix: str | tuple[str, ...], start: int | None = None, end: int | None = None) -> bool:
-        """Like `str.startswith`."""
-        return await self._call(lambda: self._text.startswith(prefix, start, end))
-
-    async def endswith(self, suffix: str | tuple[str, ...], start: int | None = None, end: int | None = None) -> bool:
-        """Like `str.endswith`."""
-        return await self._call(lambda: self._text.endswith(suffix, start, end))
 
     async def equals(self, other: str) -> bool:
         """Whether the text equals `other`; reads up to the first difference. The operator `==` raises."""
         return await self._call(lambda: self._text == other)
 
     def grep(self, pattern: Query, **options: Any) -> AsyncIterator[Hit]:
-        """The lines that match a pattern, in order: `async for hit in context.grep(pattern)`.
-
-        Options and GETs are those of `Monocontext.grep`, without `executor`.
-        """
-        if "executor" in options:
-            raise TypeError("grep of an asynchronous text takes no executor: it searches in the event loop's thread")
+        """The lines that match a pattern, in order: `async for hit in context.grep(pattern)`. Options and GETs are
+        those of `Monocontext.grep`."""
         return self._each(lambda: self._text.grep(pattern, **options), 1)
-
-    async def explain(self, query: Query, **options: Any) -> Explanation:
-        """The cost of a `grep` for this query, as in `Monocontext.explain`."""
-        return await self._call(lambda: self._text.explain(query, **options))
 
     def chunks(self, characters: int = 100_000) -> AsyncIterator[str]:
         """The text in `str` pieces of at most `characters`, in order, fetched ahead."""
         return self._each(lambda: self._text.chunks(characters), 1)
 
     async def run(self, function: Callable[[Any], T]) -> T:
-        """Run synchronous code, `function(text)`, and return its result.
+        """Run synchronous code, `function(text)`, in a thread, and return its result.
 
-        Code for a `Monocontext`, or for the list or dict that `shape` selects, works unchanged. It runs in the event
-        loop's thread, and other tasks run while it waits for a GET. The result may not be a lazy text.
+        Code for a `Monocontext`, or for the list or dict that `shape` selects, works unchanged.
         """
         return await self._call(lambda: function(self._shaped))
-
-    def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Begin to fetch characters [start, stop) of each pair (returns at once)."""
-        self._text.prefetch(ranges)
-
-    def thinking(self) -> Any:
-        """A context manager for the time that a model takes to answer, as `Monocontext.thinking`."""
-        return self._text.thinking()
 
     async def refresh(self) -> Self:
         """Move to the newest generation, and return this text (1 GET, and 1 for each generation in between)."""
         await self._call(self._text.refresh)
         return self
 
-    # -- lifetime ----------------------------------------------------------------------------------------------------
+    find = awaited(Monocontext.find)
+    rfind = awaited(Monocontext.rfind)
+    index = awaited(Monocontext.index)
+    rindex = awaited(Monocontext.rindex)
+    count = awaited(Monocontext.count)
+    startswith = awaited(Monocontext.startswith)
+    endswith = awaited(Monocontext.endswith)
+    search = awaited(Monocontext.search)
+    explain = awaited(Monocontext.explain)
+    outline = awaited(Monocontext.outline)
+    substring = awaited(Monocontext.substring)
+    view = awaited(Monocontext.view)
+    split = awaited(Monocontext.split)
+    rsplit = awaited(Monocontext.rsplit)
+    splitlines = awaited(Monocontext.splitlines)
+    partition = awaited(Monocontext.partition)
+    rpartition = awaited(Monocontext.rpartition)
+    strip = awaited(Monocontext.strip)
+    lstrip = awaited(Monocontext.lstrip)
+    rstrip = awaited(Monocontext.rstrip)
+    removeprefix = awaited(Monocontext.removeprefix)
+    removesuffix = awaited(Monocontext.removesuffix)
+    lower = awaited(Monocontext.lower)
+    upper = awaited(Monocontext.upper)
+    casefold = awaited(Monocontext.casefold)
+    capitalize = awaited(Monocontext.capitalize)
+    swapcase = awaited(Monocontext.swapcase)
+    title = awaited(Monocontext.title)
+    replace = awaited(Monocontext.replace)
+    translate = awaited(Monocontext.translate)
+    expandtabs = awaited(Monocontext.expandtabs)
+    encode = awaited(Monocontext.encode)
+    center = awaited(Monocontext.center)
+    ljust = awaited(Monocontext.ljust)
+    rjust = awaited(Monocontext.rjust)
+    zfill = awaited(Monocontext.zfill)
+    format = awaited(Monocontext.format)
+    format_map = awaited(Monocontext.format_map)
+    join = awaited(Monocontext.join)
+    isalnum = awaited(Monocontext.isalnum)
+    isalpha = awaited(Monocontext.isalpha)
+    isascii = awaited(Monocontext.isascii)
+    isdecimal = awaited(Monocontext.isdecimal)
+    isdigit = awaited(Monocontext.isdigit)
+    isidentifier = awaited(Monocontext.isidentifier)
+    islower = awaited(Monocontext.islower)
+    isnumeric = awaited(Monocontext.isnumeric)
+    isprintable = awaited(Monocontext.isprintable)
+    isspace = awaited(Monocontext.isspace)
+    istitle = awaited(Monocontext.istitle)
+    isupper = awaited(Monocontext.isupper)
+
+    # -- lifetime --------------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
         """Release memory and connections. Later reads raise `ContextClosed`. Idempotent."""
-        reader = self._text._reader
-        if reader is not None:
-            reader.close()
-        store, self._to_close = self._to_close, None
-        await _close(self._workers, ContextClosed(f"{self.url or 'this context'} is closed"), store)
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            self._text.close()
+            threads.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         return self
@@ -235,40 +276,29 @@ class AsyncMonocontext(RefusedOperators):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    # -- internals -----------------------------------------------------------------------------------------------------
+    # -- internals -------------------------------------------------------------------------------------------------
 
     async def _call(self, work: Callable[[], T]) -> T:
-        try:
-            return await self._workers.call(work)
-        except asyncio.CancelledError:
-            self._drop()
-            raise
+        if self._threads is None:
+            return work()  # a closed text raises at once
+        return await asyncio.wrap_future(self._threads.submit(work))
 
-    def _drop(self) -> None:
-        """End the requests that only a cancelled caller waited for, which frees their bytes."""
-        reader = self._text._reader
-        if isinstance(reader, Reader) and not self._workers.end(reader.unwanted(), RequestAbandoned()):
-            asyncio.get_running_loop().call_soon(self._drop)
+    def _wrap(self, result: Any) -> Any:
+        """A result of a method, with its lazy texts made asynchronous."""
+        if isinstance(result, Monocontext) and self._threads is not None:
+            return AsyncMonocontext(result, self._threads)
+        if type(result) is tuple:
+            return tuple(self._wrap(item) for item in result)
+        if isinstance(result, LazyItems):
+            return AsyncItems(self, result)
+        return result
 
     async def _each(self, make: Callable[[], Iterator[T]], most: int) -> AsyncIterator[T]:
-        """The items of a synchronous iterator, up to `most` in each step of the event loop."""
-        items: Iterator[T] | None = None
-
-        def next_items() -> list[T]:
-            nonlocal items
-            if items is None:
-                items = make()
-            return list(islice(items, most))
-
-        try:
-            while batch := await self._call(next_items):
-                for item in batch:
-                    yield item
-        finally:
-            close = getattr(items, "close", None)
-            if close is not None:
-                close()  # drops prefetched data, and never waits
-                self._drop()
+        """The items of a synchronous iterator, up to `most` at a time."""
+        items = await self._call(make)
+        while batch := await self._call(lambda: list(islice(items, most))):
+            for item in batch:
+                yield item
 
 
 class AsyncOpening:
@@ -290,38 +320,36 @@ class AsyncOpening:
             await self._context.aclose()
 
 
-class AsyncLines(RefusedLineOperators):
-    r"""The lines of a text, each with its `\n`."""
+class AsyncItems(RefusedLineOperators):
+    r"""The lines of a text, each with its `\n`, or the pieces of a huge `split`."""
 
-    def __init__(self, context: AsyncMonocontext):
-        self._context = context
-        self._lines = context._text.lines
+    def __init__(self, context: AsyncMonocontext, items: Any):
+        self._context, self._items = context, items
 
     def __len__(self) -> int:
         """The number of lines (no GET)."""
-        return len(self._lines)
+        return len(self._items)
 
-    def __getitem__(self, key: SupportsIndex | slice) -> Awaitable[str]:
+    def __getitem__(self, key: SupportsIndex | slice) -> Awaitable[Any]:
         """`await lines[i]` or `await lines[a:b]`: the text of these lines."""
-        return self._context._call(lambda: str(self._lines[key]))
+        return self._context._call(lambda: self._items[key])
 
     async def read(self, start: int = 0, stop: int | None = None) -> str:
         """Lines [start, stop) as one `str`."""
-        return await self[start:stop]
+        return str(await self[start:stop])
 
     def __aiter__(self) -> AsyncIterator[str]:
-        return self._context._each(lambda: iter(self._lines), LINES_AT_ONCE)
+        return self._context._each(lambda: iter(self._items), ITEMS_AT_ONCE)
 
     def __repr__(self) -> str:
-        return f"<AsyncLines: {len(self):,} lines of {self._context.url or 'a text'}>"
+        return f"<AsyncItems of {self._context.url or 'a text'}>"
 
 
 class AsyncDocuments(RefusedMappingOperators):
     """The documents of a text by name. GETs are those of `Monocontext.documents`."""
 
     def __init__(self, context: AsyncMonocontext):
-        self._context = context
-        self._documents = context._text.documents
+        self._context, self._documents = context, context._text.documents
 
     @property
     def count(self) -> int:
@@ -350,7 +378,7 @@ class AsyncDocuments(RefusedMappingOperators):
 
     def __aiter__(self) -> AsyncIterator[str]:
         """The names, in the order of the text."""
-        return self._context._each(lambda: iter(self._documents), NAMES_AT_ONCE)
+        return self._context._each(lambda: iter(self._documents), ITEMS_AT_ONCE)
 
     def items(self) -> AsyncIterator[tuple[str, str]]:
         """The names and texts of the documents. Raises `ContextTooLarge` for a text above the limit."""
@@ -358,31 +386,3 @@ class AsyncDocuments(RefusedMappingOperators):
 
     def __repr__(self) -> str:
         return f"<AsyncDocuments: {self.count:,} of {self._context.url}>"
-
-
-def _store(
-    url: str | os.PathLike[str] | Store, workers: GreenletWorkers, client: Any, options: dict[str, Any]
-) -> tuple[ThreadedStore | AsyncS3Store, dict[str, Any]]:
-    """Open the store. Returns it and the options that are not about the store."""
-    if isinstance(url, str | os.PathLike):
-        arguments = {name: options[name] for name in _S3_OPTIONS & options.keys() if options[name] is not None}
-        options = {name: value for name, value in options.items() if name not in _S3_OPTIONS}
-        if client is not None:
-            address = parse(url)
-            if address.scheme != "s3":
-                raise TypeError(f"a client can only read s3:// URLs, not {address}")
-            if arguments:
-                raise TypeError(f"{', '.join(sorted(arguments))} cannot be combined with client")
-            return AsyncS3Store(address.place, address.path, workers, client, S3Options()), options
-        url = open_store(url, **arguments)
-    store = ThreadedStore(url, workers)
-    return store, {"hedge": None} | options if store.is_near else options
-
-
-async def _close(workers: GreenletWorkers, error: BaseException, store: Any) -> None:
-    """End the requests with an error, then close the store, even if the task is cancelled in between."""
-    try:
-        await workers.aclose(error)
-    finally:
-        if isinstance(store, ThreadedStore):
-            store.close()

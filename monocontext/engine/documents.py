@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from monocontext.engine.fetch.cache import CachedBytes
 from monocontext.engine.fetch.fetcher import Fetcher
-from monocontext.engine.fetch.scheduler import FetchItem
+from monocontext.engine.fetch.requests import FetchItem
 from monocontext.errors import DamagedData
 from monocontext.format.directories import Directory, expand_documents
 from monocontext.format.document_names import bucket_bytes, bucket_of, check_bucket, find_in_bucket, name_hash

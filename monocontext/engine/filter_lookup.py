@@ -1,36 +1,32 @@
 """Look up a query in the search filters, and turn the rows into candidate frames.
 
-A look-up is a walk (see `frame_table`): it yields the items that it needs, and fetches nothing itself.
+A look-up is a function of what is in memory (see `frame_table`): it fetches nothing itself.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Narrowing
 from monocontext.engine.fetch.cache import CachedBytes
-from monocontext.engine.fetch.scheduler import FILTER_GAP_BYTES, FetchItem, Missing
-from monocontext.format.filters.query import Literal, Query, literals
+from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
+from monocontext.engine.fetch.workers import LOCK
+from monocontext.format.filters.query import Query, literals
 from monocontext.format.index import Frame, Page
 from monocontext.format.refs import FilterDirectory, FilterRef
 from monocontext.records import dataclass
 
 if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
-    from monocontext.engine.frame_table import Finding, FrameTable
+    from monocontext.engine.frame_table import FrameTable, Have
     from monocontext.engine.page_tree import Column
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.filters.planner import Planner, Records
 
 _LEAST_FRAMES = 8
 """A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
-FEW_CANDIDATES = 4
-"""The most candidates at which a look-up stops before all of its rows have arrived: so few frames are requested at
-once."""
-MOST_BY_CHANCE = 0.1
-"""It stops only if at most this many candidates are expected by chance: a round trip costs as much as half a frame."""
 WHOLE_BYTES = 512 << 10
 """The rows of a filter of up to this size are fetched by one request. Edits leave such filters."""
 PAGES_WITH_ROWS = 16
@@ -164,7 +160,7 @@ class RecordsInMemory:
         return page.first_frame + page.at_character(character)
 
     def _page(self, column: Column, value: int) -> Page:
-        page = self._table.cached_page_or_request(column, value)
+        page = self._table.page_or_item(column, value)
         if not isinstance(page, Page):
             raise NotInMemory(page)
         return page
@@ -182,15 +178,17 @@ class _RowLookup:
             for block, (key, offset) in layout.addresses(rows).items():
                 self.blocks[layout, block] = _block_item(layout, block, key, offset)
 
-    def rows_in(self, found: Mapping[Hashable, Any]) -> dict[tuple[FilterLayout, int], bytes]:
-        """The rows whose blocks were found; `found` has blocks by the keys of their items."""
-        by_layout: dict[FilterLayout, dict[int, bytes]] = {layout: {} for layout in self.rows}
-        for (layout, number), item in self.blocks.items():
-            if item.key in found:
-                by_layout[layout][number] = found[item.key].body
+    def rows_in(self, have: Have) -> dict[tuple[FilterLayout, int], bytes] | Missing:
+        """The rows, or the blocks that are missing."""
+        blocks = {place: have(item.key) for place, item in self.blocks.items()}
+        missing = tuple(self.blocks[place] for place, block in blocks.items() if block is None)
+        if missing:
+            return Missing(missing)
         rows: dict[tuple[FilterLayout, int], bytes] = {}
         for layout, numbers in self.rows.items():
-            rows |= layout.rows_in(by_layout[layout], numbers)
+            rows |= layout.rows_in(
+                {number: block.body for (of, number), block in blocks.items() if of is layout}, numbers
+            )
         return rows
 
 
@@ -201,6 +199,8 @@ class _Search:
     query: Query
     within_line: bool
     """Whether a match, and what decides it, stays within a line."""
+    have: Have
+    """What is in memory."""
     records: Records
     """The records of frames: the frame table, which fetches index pages, or `RecordsInMemory`."""
 
@@ -223,86 +223,58 @@ class FilterLookup:
     @property
     def _sections(self) -> list[_Section]:
         """All sections, planned by the first search."""
-        with self._fetcher.lock:
+        with LOCK:
             if not self._planned:
                 manifest, frames = self._table.manifest, self._table.frames
-                self._planned = _sections((*manifest.filter_directories, *manifest.filters), 0, frames, frames)
+                refs: list[FilterRef | FilterDirectory] = []
+                if self.elsewhere is None:
+                    refs += [*manifest.filter_directories, *manifest.filters]
+                self._planned = _sections(refs, 0, frames, frames)
         return self._planned
 
     def narrow(
-        self, query: Query | None, start: int, stop: int, within_line: bool, records: Records, needs_text: bool
-    ) -> Finding[Narrowing | None]:
-        """Where matches may begin in characters [start, stop), a non-empty range.
+        self,
+        query: Query | None,
+        start: int,
+        stop: int,
+        within_line: bool,
+        *,
+        have: Have,
+        records: Records,
+        needs_text: bool,
+    ) -> Narrowing | Missing:
+        """Where matches may begin in characters [start, stop), a non-empty range; or what is missing to say so.
 
-        `within_line` and `records`: see `_Search`.
-        `needs_text`: the text is read next, so filters are not worth a look-up if all of it is in memory. None if a
-        missing item cannot be fetched.
+        `within_line`, `have` and `records`: see `_Search`. `needs_text`: the text is read next, so filters are not
+        worth a look-up if all of it is in memory.
         """
         if reason := self._reason_against_filters(query, self._table.frames):
             return Narrowing(0, None, reason)
         assert query is not None
-        search = _Search(query, within_line, records)
-        if self.elsewhere is not None:
-            return (yield from self._narrow_elsewhere(search, start, stop))
-        if len(self._sections) > 1 or self._sections[0].planner is None:
-            return (yield from self._narrow_by_sections(search, start, stop))
-        [section] = self._sections
+        search = _Search(query, within_line, have, records)
         pages = self._pages_to_fetch_with_rows(start, stop)
-        if pages and (yield from self._hits(section, search, pages)) is None:
-            return None
-        within = yield from self._table.find_range(start, stop)
-        if within is None:
-            return None
+        within = self._table.range_in_memory(start, stop, have)
+        if isinstance(within, Missing):
+            rows = self._hits(self._sections[0], search) if pages else None
+            return _join(within, rows, pages)
         if reason := self._reason_against_filters(query, len(within)):
             return Narrowing(0, None, reason)
-        hits = self._remembered(query, within_line)
-        if hits is None and needs_text:
-            with self._fetcher.lock:
-                if self._fetcher.cache.has_all(within):
-                    return Narrowing(0, None, "all of the text is in memory")
-        if hits is None:
-            hits = yield from self._hits(section, search)
-        return None if hits is None else _narrow_to(hits.runs, hits.has_rows, within)
-
-    def _narrow_by_sections(self, search: _Search, start: int, stop: int) -> Finding[Narrowing | None]:
-        """Like `narrow`, for a text with directories of filters.
-
-        Sections are looked up one after the other: one round of requests each, after those for the directories that
-        are not in memory.
-        """
-        within = yield from self._table.find_range(start, stop)
-        if within is None:
-            return None
-        while closed := [section for section in self._sections_of(within) if not section.is_open]:
-            some = closed[:SECTIONS_AT_ONCE]
-            yield Missing(tuple(section.item(self._table.frames) for section in some))
-            if not all(section.is_open for section in some):
-                return None
+        closed = [section for section in self._sections_of(within) if not section.is_open]
+        if closed:
+            return Missing(tuple(section.item(self._table.frames) for section in closed[:SECTIONS_AT_ONCE]))
         runs: list[tuple[int, int]] = []
         has_rows = False
         for section in self._sections_of(within):
-            hits = yield from self._hits(section, search)
-            if hits is None:
-                return None
+            if needs_text and self._remembered(query, within_line, section.first) is None:
+                with LOCK:
+                    if self._fetcher.cache.has_all(within):
+                        return Narrowing(0, None, "all of the text is in memory")
+            hits = self._hits(section, search)
+            if isinstance(hits, Missing):
+                return _join(hits, pages)
             has_rows = has_rows or hits.has_rows
             runs += hits.runs
         return _narrow_to(runs, has_rows, within)
-
-    def _narrow_elsewhere(self, search: _Search, start: int, stop: int) -> Finding[Narrowing | None]:
-        """Like `narrow`, but the filters of another place answer (`elsewhere`)."""
-        assert self.elsewhere is not None
-        query, within_line = search.query, search.within_line
-        hits = self._remembered(query, within_line)
-        if hits is None:
-            runs = self.elsewhere(query, within_line)
-            hits = _filter_hits(((0, self._table.frames),) if runs is None else runs, runs is not None)
-            self._remember(hits, query, within_line)
-        within = yield from self._table.find_range(start, stop)
-        if within is None:
-            return None
-        if reason := self._reason_against_filters(query, len(within)):
-            return Narrowing(0, None, reason)
-        return _narrow_to(hits.runs, hits.has_rows, within)
 
     def _sections_of(self, frames: range) -> list[_Section]:
         return [part for section in self._sections for part in section.within(frames.start, frames.stop)]
@@ -312,20 +284,16 @@ class FilterLookup:
         directories."""
         return [section.first for section in self._sections_of(frames) if section.first > frames.start]
 
-    def _remembered(self, query: Query, within_line: bool, first: int = 0) -> FilterHits | None:
+    def _remembered(self, query: Query, within_line: bool, first: int) -> FilterHits | None:
         """The answer of the section that begins at frame `first`, if it is in memory."""
-        with self._fetcher.lock:
+        with LOCK:
             self._fetcher.check_open()
             hits = self._fetcher.cache.get(("hits", query, within_line, first))
         return hits if isinstance(hits, FilterHits) else None
 
-    def _remember(self, hits: FilterHits, query: Query, within_line: bool, first: int = 0) -> None:
-        with self._fetcher.lock:
-            self._fetcher.cache.put(("hits", query, within_line, first), hits)
-
     def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
         """Whether `narrow` would send its own requests. A thread that holds the lock may not wait for them."""
-        return self.elsewhere is not None and query is not None and self._remembered(query, within_line) is None
+        return self.elsewhere is not None and query is not None and self._remembered(query, within_line, 0) is None
 
     def _reason_against_filters(self, query: Query | None, frames: int) -> str:
         """The reason why filters do not help in this many frames; empty if they do."""
@@ -349,92 +317,50 @@ class FilterLookup:
         frames = (stop - start) * self._table.frames // max(self._table.characters, 1)
         if not self._fetcher.link.is_far or frames < 2 * _LEAST_FRAMES:
             return []
+        if len(self._sections) > 1 or not self._sections[0].is_open:
+            return []
         return self._table.pages_missing(start, stop, PAGES_WITH_ROWS)
 
-    def _hits(self, section: _Section, search: _Search, pages: Sequence[FetchItem] = ()) -> Finding[FilterHits | None]:
-        """The answer of a section's filters, remembered or looked up; a look-up also fetches `pages`."""
-        hits = self._remembered(search.query, search.within_line, section.first)
-        if hits is None:
+    def _hits(self, section: _Section, search: _Search) -> FilterHits | Missing:
+        """The answer of a section's filters, remembered or looked up."""
+        hits: FilterHits | Missing | None = self._remembered(search.query, search.within_line, section.first)
+        if hits is not None:
+            return hits
+        if self.elsewhere is not None:
+            runs = self.elsewhere(search.query, search.within_line)
+            hits = _filter_hits(((0, self._table.frames),) if runs is None else runs, runs is not None)
+        else:
             assert section.planner is not None
-            hits = yield from self._look_up(section.planner, search, pages)
-            if hits is not None:
-                self._remember(hits, search.query, search.within_line, section.first)
+            hits = _look_up(section.planner, search)
+        if isinstance(hits, FilterHits):
+            with LOCK:
+                self._fetcher.cache.put(("hits", search.query, search.within_line, section.first), hits)
         return hits
 
-    def _look_up(self, planner: Planner, search: _Search, pages: Sequence[FetchItem]) -> Finding[FilterHits | None]:
-        """The answer of some filters. Records of frames are needed only if a literal may begin in a later frame than
-        its match."""
-        lookup = _RowLookup(planner, search.query)
-        if not pages and (early := self._try_rows_in_memory(lookup, planner, search)) is not None:
-            return early
-        results: dict[Hashable, Any] = {}
-        missing = list(lookup.blocks.values())
-        brought = yield Missing((*missing, *pages), some_will_do=True)
-        while True:
-            with self._fetcher.lock:
-                # `brought` is None if the read-ahead resumed this walk: then look in the cache (see `frame_table`).
-                for i, item in enumerate(missing):
-                    block = self._fetcher.cache.get(item.key) if brought is None else brought[i]
-                    if block is not None:
-                        results[item.key] = block
-            missing = [item for item in missing if item.key not in results]
-            if not missing:
-                break
-            # The slowest of many rows takes half as long again as most; often the others are enough.
-            if (early := self._try_rows_in_memory(lookup, planner, search)) is not None:
-                return early
-            if brought is None and any(item.key not in self._fetcher.scheduler for item in missing):
-                return None
-            brought = yield Missing(tuple(missing), some_will_do=True)
-        rows = lookup.rows_in(results)
-        seen: set[Hashable] = set()
-        while True:
-            try:
-                frames = planner.candidates(search.query, rows, search.records, search.within_line)
-            except NotInMemory as error:
-                if error.item.key in seen:
-                    return None
-                seen.add(error.item.key)
-                yield Missing((error.item,))
-            else:
-                literal_bytes = sum([len(literal.text) for literal in literals(search.query)])
-                runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
-                return _filter_hits(runs, bool(lookup.rows), literal_bytes)
 
-    def _try_rows_in_memory(self, lookup: _RowLookup, planner: Planner, search: _Search) -> FilterHits | None:
-        """The answer from the rows in memory if they leave few frames, hardly any by chance; else, or if all rows are
-        in memory, None.
+def _look_up(planner: Planner, search: _Search) -> FilterHits | Missing:
+    """The answer of some filters. Records of frames are needed only if a literal may begin in a later frame than its
+    match."""
+    lookup = _RowLookup(planner, search.query)
+    rows = lookup.rows_in(search.have)
+    if isinstance(rows, Missing):
+        return rows
+    try:
+        frames = planner.candidates(search.query, rows, search.records, search.within_line)
+    except NotInMemory as error:
+        return Missing((error.item,))
+    literal_bytes = sum([len(literal.text) for literal in literals(search.query)])
+    runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
+    return _filter_hits(runs, bool(lookup.rows), literal_bytes)
 
-        A model looks for words that it has just read, or for another ending of a word that it found.
-        """
-        query = search.query
-        if not isinstance(query, Literal) or query.latest:
-            return None
-        with self._fetcher.lock:
-            entries = {item.key: self._fetcher.cache.peek(item.key) for item in lookup.blocks.values()}
-        results = {key: block for key, block in entries.items() if isinstance(block, CachedBytes)}
-        if not results or len(results) == len(entries):
-            return None
-        rows = lookup.rows_in(results)
-        try:
-            frames = planner.candidates(query, rows, search.records, search.within_line)
-        except NotInMemory:
-            return None
-        if (
-            frames is None
-            or int(frames.sum()) > FEW_CANDIDATES
-            or planner.expected_false_positives(rows) > MOST_BY_CHANCE
-        ):
-            return None
-        return _filter_hits(_runs(frames, planner.first), bool(lookup.rows), len(query.text))
 
-    def cost_bytes(self, query: Query) -> int:
-        """The approximate bytes of the rows that a look-up fetches."""
-        last = self._sections[-1]
-        if last.planner is None:
-            return self._table.frames  # the filters are unknown: too much for a guess
-        read_bytes = sum(layout.block_bytes for layout, _ in last.planner.rows_to_read(query))
-        return read_bytes * self._table.frames // max(last.stop - last.first, 1)
+def _join(*parts: FilterHits | Missing | list[FetchItem] | None) -> Missing:
+    """All missing items of these."""
+    items: dict[Any, FetchItem] = {}
+    for part in parts:
+        more = part.items if isinstance(part, Missing) else part if isinstance(part, list) else ()
+        items.update((item.key, item) for item in more)
+    return Missing(tuple(items.values()))
 
 
 def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:

@@ -1,20 +1,20 @@
 """Find the frame that holds a character, and the record of a frame. Index pages are fetched when they are needed.
 
-A walk is a generator that can also run ahead of callers. It yields `Missing` items that it needs, and frames if it is a
-walk over frames. For a waiting caller, `FrameTable.finish` fetches missing items and sends their values in. The
-read-ahead resumes the walk once the items have arrived, and sends nothing: then the walk looks in memory, and ends if
-an item is still missing.
+A look-up that may also run ahead of callers is a plain function of what is in memory: it returns its result, or the
+items that are missing. For a waiting caller `FrameTable.finish` fetches these and looks up again; the read-ahead looks
+again once they have arrived.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from monocontext.engine.candidates import Candidates
-from monocontext.engine.fetch.scheduler import FetchItem, Missing
+from monocontext.engine.fetch.requests import FetchItem, Missing
+from monocontext.engine.fetch.workers import LOCK
 from monocontext.engine.frame import FrameText
 from monocontext.engine.page_tree import Column, PageTree, Unopened
 from monocontext.engine.scan import find_apart
@@ -35,10 +35,8 @@ CANDIDATE_PAGES = 16
 
 T = TypeVar("T")
 
-Finding = Generator[Missing, list[Any] | None, T]
-"""A walk that returns one result; None if it runs ahead and an item is missing."""
-Frames = Generator[Frame | Missing, list[Any] | None, None]
-"""A walk over frames."""
+Have = Callable[[Hashable], Any]
+"""Returns the value of an item by its key, or None if it is not in memory."""
 
 
 class FrameTable:
@@ -62,17 +60,18 @@ class FrameTable:
 
     # -- for a waiting caller --------------------------------------------------------------------------------------
 
-    def finish(self, walk: Finding[T]) -> T:
-        """The result of a walk, whose missing items are fetched (their GETs)."""
-        brought = None
-        while True:
-            try:
-                missing = walk.send(brought)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            in_parts = missing.some_will_do and self._fetcher.link.is_far
-            brought = (self._fetcher.fetch_some if in_parts else self._fetcher.fetch_all)(missing.items)
+    def finish(self, look_up: Callable[[Have], T | Missing]) -> T:
+        """The result of a look-up, whose missing items are fetched (their GETs)."""
+        brought: dict[Hashable, Any] = {}  # the cache may be too small for them
+
+        def have(key: Hashable) -> Any:
+            entry = brought.get(key)
+            return entry if entry is not None else self._in_cache(key)
+
+        while isinstance(result := look_up(have), Missing):
+            values = self._fetcher.fetch_all(result.items)
+            brought.update(zip([item.key for item in result.items], values, strict=True))
+        return result
 
     def blocks(self, start: int, stop: int, backward: bool = False) -> Iterator[list[Frame]]:
         """The frames that hold characters [start, stop), in order or from the end, as lists of up to `BLOCK_FRAMES` of
@@ -103,9 +102,7 @@ class FrameTable:
     def numbers(self, start: int, stop: int) -> range:
         """The numbers of the frames that hold characters [start, stop), a non-empty range (1 GET for the index page of
         each end that is not an end of the text)."""
-        result = self.finish(self.find_range(start, stop))
-        assert result is not None  # an item that a caller waits for arrives or raises
-        return result
+        return self.finish(lambda have: self.range_in_memory(start, stop, have))
 
     def byte_frame(self, byte: int) -> Frame:
         """The frame that holds a byte of the text in UTF-8 (at most 1 GET, for its index page)."""
@@ -137,7 +134,7 @@ class FrameTable:
         last, fetcher = self._last_page, self._fetcher
         if last is not None and last[0] == number and not fetcher.is_closed:
             return last[1]
-        with fetcher.lock:
+        with LOCK:
             fetcher.check_open()
             result = fetcher.cache.get(-1 - number)
             if isinstance(result, Page):
@@ -193,7 +190,7 @@ class FrameTable:
         """Fetch the index pages that are not in memory (1 GET each, in one round trip)."""
         fetcher = self._fetcher
         missing = []
-        with fetcher.lock:
+        with LOCK:
             fetcher.check_open()
             for number in numbers:
                 if fetcher.cache.get(-1 - number) is None:
@@ -233,20 +230,24 @@ class FrameTable:
 
     # -- in memory (no GET) ----------------------------------------------------------------------------------------
 
-    def page_in_memory(self, number: int) -> Page | None:
+    def _in_cache(self, key: Hashable) -> Any:
+        with LOCK:
+            self._fetcher.check_open()
+            return self._fetcher.cache.get(key)
+
+    def page_in_memory(self, number: int, have: Have | None = None) -> Page | None:
         """An index page, if it is in memory."""
-        last, fetcher = self._last_page, self._fetcher
+        last = self._last_page
         if last is not None and last[0] == number:
             return last[1]
-        with fetcher.lock:
-            result = fetcher.cache.get(-1 - number)
+        result = (have or self._in_cache)(-1 - number)
         return result if isinstance(result, Page) else None
 
     def is_in_memory(self, start: int, stop: int) -> bool:
         """Whether the frames of characters [start, stop) and their index pages are in memory. The check does not count
         as a use of the frames."""
         cache, last = self._fetcher.cache, self._last_page
-        with self._fetcher.lock:
+        with LOCK:
             while start < stop and not self._fetcher.is_closed:
                 number = self._tree.number("characters", start)
                 if isinstance(number, Unopened):
@@ -264,12 +265,28 @@ class FrameTable:
         """Drop the page that is kept outside the cache."""
         self._last_page = None
 
-    def cached_page_or_request(self, column: Column, value: int) -> Page | FetchItem:
+    def page_or_item(self, column: Column, value: int, have: Have | None = None) -> Page | FetchItem:
         """The index page with a character or frame if it is in memory, else the item to fetch first."""
         number = self._tree.number(column, value)
         if isinstance(number, Unopened):
             return number.item()
-        return self.page_in_memory(number) or self.page_item(number)
+        return self.page_in_memory(number, have) or self.page_item(number)
+
+    def range_in_memory(self, start: int, stop: int, have: Have | None = None) -> range | Missing:
+        """The numbers of the frames that hold characters [start, stop), a non-empty range; or the missing index pages.
+        Needs the page of each end that is not an end of the text."""
+        ends = [(0, start)] if start > 0 else []
+        ends += [(1, stop - 1)] if stop < self.characters else []
+        numbers, missing = [0, self.frames - 1], []
+        for side, character in ends:
+            page = self.page_or_item("characters", character, have)
+            if isinstance(page, Page):
+                numbers[side] = page.first_frame + page.at_character(character)
+            else:
+                missing.append(page)
+        if missing:
+            return Missing(tuple({item.key: item for item in missing}.values()))
+        return range(numbers[0], numbers[1] + 1)
 
     def pages_missing(self, start: int, stop: int, most: int) -> list[FetchItem]:
         """The index pages to fetch for characters [start, stop); none if they are more than `most`, or if their
@@ -281,80 +298,6 @@ class FrameTable:
         if any(isinstance(self._tree.page(number), Unopened) for number in numbers):
             return []
         return [self.page_item(number) for number in numbers if self.page_in_memory(number) is None]
-
-    # -- walks -----------------------------------------------------------------------------------------------------
-
-    def find_page(self, number: int) -> Finding[Page | None]:
-        """An index page by number."""
-        page: Page | None = self.page_in_memory(number)
-        if page is None:
-            if (yield from self._open(lambda: self._tree.page(number))) is None:
-                return None
-            brought = yield Missing((self.page_item(number),))
-            if brought is None:
-                return self.page_in_memory(number)
-            [page] = brought
-            self._last_page = (number, page)
-        return page
-
-    def _open(self, ask: Callable[[], T | Unopened]) -> Finding[T | None]:
-        """The answer of the tree of pages, once the directories that it needs are open."""
-        requested = None
-        while isinstance(result := ask(), Unopened):
-            item = result.item()
-            if item.key == requested:
-                return None  # it did not arrive
-            requested = item.key
-            yield Missing((item,))
-        return result
-
-    def _find_page_with(self, column: Column, value: int) -> Finding[Page | None]:
-        number = yield from self._open(lambda: self._tree.number(column, value))
-        return None if number is None else (yield from self.find_page(number))
-
-    def find_number(self, character: int) -> Finding[int | None]:
-        """The number of the frame that holds a character."""
-        page = yield from self._find_page_with("characters", character)
-        return None if page is None else page.first_frame + page.at_character(character)
-
-    def find_newline(self, newline: int) -> Finding[int | None]:
-        """The number of the frame that holds newline number `newline` (from 0)."""
-        page = yield from self._find_page_with("newlines", newline)
-        return None if page is None else page.first_frame + page.at_newline(newline)
-
-    def find_range(self, start: int, stop: int) -> Finding[range | None]:
-        """The numbers of the frames that hold characters [start, stop), a non-empty range. Needs the index page of each
-        end that is not an end of the text."""
-        first: int | None = 0
-        last: int | None = self.frames - 1
-        if start > 0:
-            first = yield from self.find_number(start)
-        if stop < self.characters:
-            last = yield from self.find_number(stop - 1)
-        return None if first is None or last is None else range(first, last + 1)
-
-    def numbered(self, numbers: Iterable[int]) -> Frames:
-        """Frames by number."""
-        for number in numbers:
-            page = yield from self._find_page_with("frames", number)
-            if page is None:
-                return
-            yield page[number - page.first_frame]
-
-    def between(self, start: int, stop: int, backward: bool = False) -> Frames:
-        """The frames that hold characters [start, stop), in order or from the end."""
-        if stop <= start:
-            return
-        ends = yield from self._open(lambda: self._tree.numbers("characters", (start, stop - 1)))
-        if ends is None:
-            return
-        first, last = ends
-        for number in range(last, first - 1, -1) if backward else range(first, last + 1):
-            page = yield from self.find_page(number)
-            if page is None:
-                return
-            for i in page.between(start, stop, backward):
-                yield page[i]
 
     # -- items -----------------------------------------------------------------------------------------------------
 
@@ -373,16 +316,10 @@ def frame_item(frame: Frame, needles: tuple[bytes, ...] = ()) -> FetchItem:
     it."""
 
     def decode(body: memoryview) -> FrameText:
-        return FrameText(frame, codec.decode(body, frame))
-
-    def begin(body: memoryview) -> Callable[[], FrameText]:
-        def end() -> FrameText:
-            text = FrameText(frame, codec.decode(body, frame))
-            if needles:
-                text.needles_found = needles, tuple([find_apart(text.data, needle) for needle in needles])
-            return text
-
-        return end
+        text = FrameText(frame, codec.decode(body, frame))
+        if needles:
+            text.needles_found = needles, tuple([find_apart(text.data, needle) for needle in needles])
+        return text
 
     return FetchItem(
         frame.number,
@@ -393,5 +330,4 @@ def frame_item(frame: Frame, needles: tuple[bytes, ...] = ()) -> FetchItem:
         decode,
         frame.etag,
         is_raw=frame.codec == "raw",
-        begin=begin,
     )

@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from monocontext.engine.fetch.listeners import RULES, Hedge
-from monocontext.engine.fetch.workers import MAX_THREADS, InlineWorkers, ThreadWorkers, Workers
+from monocontext.engine.fetch.workers import ThreadWorkers, Workers
 from monocontext.engine.prefetch import Prefetch
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
@@ -32,8 +31,6 @@ class CacheOptions(TypedDict, total=False):
     """Memory for decoded text and index pages."""
     materialize_limit: int
     """The most characters of a result that becomes one real `str`."""
-    hedge: Hedge | None
-    """The rule by which late requests are sent a second time; None: never."""
     cache_dir: str | os.PathLike[str] | None
     """A folder that keeps fetched data for the next process."""
     cache_dir_bytes: int
@@ -44,8 +41,6 @@ class CacheOptions(TypedDict, total=False):
 class TextOptions(CacheOptions, total=False):
     """Options of a text that is made of pieces, not opened at a place."""
 
-    threads: bool
-    """`False` starts no threads."""
     workers: Workers | None
     """The workers that carry out requests, in place of threads."""
 
@@ -97,8 +92,6 @@ class ContextHandle:
         store_options: StoreOptions | None = None,
         workers: Workers | None = None,
         owns_store: bool = True,
-        hedge: Hedge | None = None,
-        threads: bool = True,
         cache_dir: str | os.PathLike[str] | None = None,
         cache_dir_bytes: int = CAPACITY_BYTES,
         prefetch: Prefetch = "all",
@@ -107,10 +100,6 @@ class ContextHandle:
         self.allow = tuple(os.fspath(location) for location in ([allow] if isinstance(allow, str) else allow))
         self.cache_bytes = cache_bytes
         self.store_options: StoreOptions = store_options or {}
-        self.hedge: Hedge | None = hedge
-        self.threads = threads
-        if hedge is not None and hedge not in RULES:
-            raise ValueError(f"hedge must be 'p99', 'p95' or None, not {hedge!r}")
         check_prefetch(prefetch)
         self.prefetch: Prefetch = prefetch
         self.disk = _disk_cache(cache_dir, cache_dir_bytes) if cache_dir is not None else None
@@ -145,12 +134,11 @@ class ContextHandle:
         reader = Reader(
             manifest,
             TextInRoot(store, manifest) if manifest.text else store,
-            self._workers or (ThreadWorkers(MAX_THREADS) if self.threads else InlineWorkers()),
+            self._workers or ThreadWorkers(),
             url=self.store.url,
             cache_bytes=self.cache_bytes,
             places=lambda url: self.place(url, sources),
             stats=stats,
-            hedge=None if is_near else self.hedge,
             prefetch=self.prefetch,
             round_trip_seconds=0.0 if is_near else self._round_trip_seconds,
         )
@@ -204,10 +192,8 @@ class ContextHandle:
             raise NotPicklable(f"{self.store.url} is in the memory of this process: no other process can open it")
         if "client" in self.store_options:
             raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: use other options")
-        options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "hedge": self.hedge}
+        options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow}
         options["prefetch"] = self.prefetch
-        if not self.threads:
-            options["threads"] = False
         if self.disk is not None:
             options |= {"cache_dir": self.disk.folder, "cache_dir_bytes": self.disk.capacity_bytes}
         return self.store.url, options | self.store_options

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Literal
 
-from monocontext.engine.fetch.scheduler import FetchItem
+from monocontext.engine.fetch.requests import FetchItem
 from monocontext.format.refs import PageDirectory, PageRef
 
 Column = Literal["characters", "frames", "bytes", "newlines", "pages"]

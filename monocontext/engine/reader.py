@@ -6,28 +6,28 @@ fetcher (stored data) and a read-ahead (likely next reads). It reads one generat
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
-from monocontext.engine.fetch.cache import reserved_bytes
 from monocontext.engine.fetch.fetcher import Fetcher, Places, refuse_foreign
-from monocontext.engine.fetch.listeners import Hedge
-from monocontext.engine.fetch.workers import InlineWorkers, Workers
+from monocontext.engine.fetch.requests import Missing
+from monocontext.engine.fetch.workers import LOCK, Workers
 from monocontext.engine.filter_lookup import FilterLookup
 from monocontext.engine.frame import FRAME_BYTES, FrameText
-from monocontext.engine.frame_pass import FramePass
-from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, frame_item
+from monocontext.engine.frame_pass import read_frames
+from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, Have, frame_item
 from monocontext.engine.prefetch import Prefetch, Read
 from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.routes import Routes
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.stats import SearchStats, Stats
 from monocontext.engine.text_in_root import Ends, TextInRoot
-from monocontext.format.filters.query import Literal, Query
+from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
 from monocontext.records import replace
@@ -63,7 +63,6 @@ class Reader:
         cache_bytes: int = 256 << 20,
         places: Places = refuse_foreign,
         stats: Stats | None = None,
-        hedge: Hedge | None = None,
         prefetch: Prefetch = "all",
         round_trip_seconds: float | None = None,
     ):
@@ -79,28 +78,23 @@ class Reader:
             cache_bytes=cache_bytes,
             places=places,
             stats=stats,
-            hedge=hedge,
             round_trip_seconds=round_trip_seconds,
-            kept_bytes=reserved_bytes(self._text_bytes, manifest.stored_bytes, cache_bytes),
         )
         self.stats, self.cache = fetcher.stats, fetcher.cache
-        self.unwanted, self.under_way = fetcher.unwanted, fetcher.under_way
+        self.under_way = fetcher.under_way
         self.table = table = FrameTable(manifest, fetcher)
         self.frame = table.frame
         self.all_frames_have, self.frames_without = table.all_frames_have, table.frames_without
         self.is_in_memory, self.locate = table.is_in_memory, table.locate
         self._filters = FilterLookup(table, fetcher)
-        # A caller that carries out requests itself, or one at a time, would wait for speculative requests.
-        is_alone = isinstance(workers, InlineWorkers) or workers.max_running < 2
         self.ahead = ReadAhead(
-            "off" if is_alone else prefetch,
-            Routes(table, self._filters),
+            "off" if workers.max_running < 2 else prefetch,  # the only request at a time is for callers
+            Routes(table, self._filters, fetcher.cache),
             fetcher,
             frames=table.frames,
             text_bytes=self._text_bytes,
             has_tail=self.ends.tail_start < self.characters,
         )
-        fetcher.listeners.add(self.ahead)
         self.log: ReadLog | None = None
         """The log of reads; None until a caller starts it."""
         self.handed: PieceLog | None = None
@@ -146,6 +140,7 @@ class Reader:
         self.ends = Ends(self.manifest)
         self.table.forget_page()
         self.fetcher.close()
+        self.ahead.forget()
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -169,7 +164,8 @@ class Reader:
             numbers.append(text.frame.number)
             pieces.append(text.part(start, stop))
         if ahead.fresh != fresh:
-            self.fetcher.act(partial(ahead.read, Read(start, stop, numbers[0], numbers[-1]), late))
+            with LOCK:
+                ahead.read(Read(start, stop, numbers[0], numbers[-1]), late)
         return "".join(pieces)
 
     def within(self, start: int, stop: int) -> FrameText | None:
@@ -199,21 +195,18 @@ class Reader:
             self.log.add(start, stop)
         fetcher, ahead = self.fetcher, self.ahead
         late = ahead.late
-        with fetcher.lock:
-            if fetcher.is_closed:
-                fetcher.check_open()
+        with LOCK:
+            fetcher.check_open()
             text = self.cache.get(number)
             self.stats.hits += text is not None
-        if not isinstance(text, FrameText):
-            if ahead.streams.last_start:
-                ahead.before_read(start, stop, number)
+        if text is None:
             text = fetcher.fetch_one(frame_item(page[i]))
-            assert isinstance(text, FrameText)
-        elif text.is_used:
-            if text.decoding_work:
-                self._keep_decoded(text)
-            return text
-        fetcher.use(text, partial(ahead.read, Read(start, stop, number, number), late))
+        assert isinstance(text, FrameText)
+        is_first = not text.is_used
+        self._use(text)
+        if is_first:
+            with LOCK:
+                ahead.read(Read(start, stop, number, number), late)
         return text
 
     def _cached_texts(self, start: int, stop: int) -> list[FrameText] | None:
@@ -224,7 +217,7 @@ class Reader:
         if not first < last < min(first + CACHED_FRAMES, len(page)):
             return None
         texts = []
-        with self.fetcher.lock:
+        with LOCK:
             self.fetcher.check_open()
             for number in range(page.first_frame + first, page.first_frame + last + 1):
                 text = cache.get(number) if number in cache else None
@@ -244,24 +237,23 @@ class Reader:
         if not text.is_worth_keeping:
             return
         text.decoding_work = 0
-        if self.cache.has_room_for_decoded(text.frame.characters):
+        if self.cache.used_bytes + 4 * text.frame.characters <= self.cache.capacity_bytes:
             whole = text.text
-            with self.fetcher.lock:
-                self.cache.keep_decoded(text.frame.number, text, whole)
+            with LOCK:
+                if self.cache.grow(text.frame.number, sys.getsizeof(whole)):
+                    text.decoded = whole
 
     def peek(self, character: int) -> FrameText | None:
         """The frame that holds a character, if it and its index page are in memory (no GET)."""
-        page = self.table.cached_page_or_request("characters", character)
-        with self.fetcher.lock:
-            self.fetcher.check_open()
-            if not isinstance(page, Page):
-                return None
-            result = self.cache.get(page.first_frame + page.at_character(character))
-        return self._use(result) if isinstance(result, FrameText) else None
+        page = self.table.page_or_item("characters", character)
+        if not isinstance(page, Page):
+            return None
+        result = self._in_memory(page.first_frame + page.at_character(character))
+        return None if result is None else self._use(result)
 
     def holds(self, number: int) -> bool:
         """Whether the text of a frame is in memory."""
-        with self.fetcher.lock:
+        with LOCK:
             return number in self.cache
 
     def load(self, frame: Frame) -> FrameText:
@@ -272,7 +264,7 @@ class Reader:
 
     def _in_memory(self, number: int) -> FrameText | None:
         """A frame, if it is in memory; the cache counts a use of it."""
-        with self.fetcher.lock:
+        with LOCK:
             self.fetcher.check_open()
             result = self.cache.get(number)
             if isinstance(result, FrameText):
@@ -282,7 +274,11 @@ class Reader:
 
     def _use(self, text: FrameText) -> FrameText:
         if not text.is_used:
-            self.fetcher.use(text)
+            with LOCK:
+                self.fetcher.use(text)
+                self.ahead.used(text)
+        if text.decoding_work:
+            self._keep_decoded(text)
         return text
 
     def frames(
@@ -306,32 +302,30 @@ class Reader:
           order and may stop at any line. A search begins with as much as one wave carries.
         """
         if stop <= start:
-            return iter(())
+            return
         if only:
             frames = self.table.chosen(only.runs, start, stop, reverse)
         else:
             frames = chain.from_iterable(self.table.blocks(start, stop, reverse))
         is_wave = only is None and not eager and self.is_one_wave(start, stop)
         is_whole = eager or (is_wave and needles is not None)
-        log = self.log
-
-        def add_to_log(text: FrameText) -> None:
-            assert log is not None
-            log.add(max(start, text.frame.start), min(stop, text.frame.stop))
-
-        return iter(
-            FramePass(
-                self.fetcher,
-                frames,
-                first_bytes=self.fetcher.window_bytes if is_whole else self._first_bytes(only),
-                growth=WAVE_GROWTH if is_wave else 1,
-                eager=eager,
-                needles=needles or (),
-                on_text=add_to_log if log and logged else None,
-                keep_decoded=self._keep_decoded,
-                on_end=None if eager else self.ahead.end_scan,
-            )
+        log = self.log if logged else None
+        texts = read_frames(
+            self.fetcher,
+            frames,
+            first_bytes=self.fetcher.window_bytes if is_whole else self._first_bytes(only),
+            growth=WAVE_GROWTH if is_wave else 1,
+            eager=eager,
+            needles=needles or (),
         )
+        try:
+            for text in texts:
+                if log:
+                    log.add(max(start, text.frame.start), min(stop, text.frame.stop))
+                yield self._use(text)
+        finally:
+            if not eager:
+                self.ahead.end_scan()
 
     def _first_bytes(self, only: Candidates | None) -> int:
         """The bytes that a pass requests at first, since its caller may not go to the end."""
@@ -355,8 +349,6 @@ class Reader:
             return None
         self._repeats = self._repeats + 1 if query == self._last_query else 0
         self._last_query = query
-        if isinstance(query, Literal):
-            self.ahead.names.searched(query.text)
         narrowed = self.narrow(query, start, stop, within_line)
         runs = narrowed.runs
         if runs is None:
@@ -379,7 +371,7 @@ class Reader:
         """The candidates of a search in so many frames, counted in the statistics."""
         search = self.stats.search
         result = Candidates(runs, start, stop, self.frame, lambda at: self.found(at) or self.locate(at), search)
-        with self.fetcher.lock:
+        with LOCK:
             search.searches += 1
             search.frames += frames
             search.pruned += frames - result.frames
@@ -405,9 +397,15 @@ class Reader:
             return Narrowing(0, None, "all of the text came with the root")
         if self.is_one_wave(start, stop):
             return Narrowing(0, None, "all of the text takes one round trip, as its filters do")
-        narrowed = self.table.finish(self._filters.narrow(query, start, stop, within_line, self.table, needs_text=True))
-        assert narrowed is not None  # an item that a caller waits for arrives or raises
-        return narrowed
+        return self._narrow(query, start, stop, within_line, needs_text=True)
+
+    def _narrow(self, query: Query | None, start: int, stop: int, within_line: bool, needs_text: bool) -> Narrowing:
+        def look_up(have: Have) -> Narrowing | Missing:
+            return self._filters.narrow(
+                query, start, stop, within_line, have=have, records=self.table, needs_text=needs_text
+            )
+
+        return self.table.finish(look_up)
 
     def filter_borders(self, start: int, stop: int) -> list[int]:
         """The offsets between `start` and `stop` at which other search filters begin to apply: every 1 TB of a text
@@ -423,8 +421,7 @@ class Reader:
         """The number of frames, and the number in which a match may begin; None if no filter can tell (1 wave)."""
         if not self.characters:
             return None
-        result = self.table.finish(self._filters.narrow(query, 0, self.characters, False, self.table, needs_text=False))
-        assert result is not None  # an item that a caller waits for arrives or raises
+        result = self._narrow(query, 0, self.characters, False, needs_text=False)
         if not result.frames:
             return None
         runs = result.dense_runs if result.runs is None else result.runs
@@ -447,8 +444,8 @@ class Reader:
         page = self.table.page_at(character)
         frame = page[page.at_character(character)]
         self._last_hit = range(frame.start, frame.stop)
-        if self.ahead.follows_reads:
-            self.fetcher.act(partial(self.ahead.hit, character, frame.number))
+        with LOCK:
+            self.ahead.hit(character)
         return frame
 
     # -- lines -----------------------------------------------------------------------------------------------------
@@ -490,7 +487,7 @@ class Reader:
 
     def made_real(self, size_bytes: int) -> None:
         """Count a text that became a real `str`, because a function does not support lazy texts."""
-        with self.fetcher.lock:
+        with LOCK:
             self.stats.real.texts += 1
             self.stats.real.bytes += size_bytes
 
@@ -504,4 +501,4 @@ class Reader:
             pass
 
     def __repr__(self) -> str:
-        return f"<Reader {self.url} generation {self.manifest.generation}, {self.cache!r}, {self.fetcher.scheduler!r}>"
+        return f"<Reader {self.url} generation {self.manifest.generation}, {self.cache!r}, {self.fetcher!r}>"

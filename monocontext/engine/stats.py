@@ -82,8 +82,6 @@ class Stats:
 
     gets: int = 0
     """GET requests, including the one for the root and prefetches."""
-    hedges: int = 0
-    """Second requests for late answers; the slower answer is dropped."""
     bytes_fetched: int = 0
     """Stored bytes of those requests: root, index pages, filter blocks, frames, and gaps read over."""
     bytes_used: int = 0
@@ -109,14 +107,13 @@ class Stats:
         looked_up = self.hits + self.misses
         rate = f"{100 * self.hits / looked_up:.0f} %" if looked_up else "none"
         ahead = f"; {self.prefetch}" if self.prefetch.gets or self.prefetch.cancelled else ""
-        hedges = f" ({self.hedges:,} hedges)" if self.hedges else ""
         throttled = f", throttled {self.throttled:,} times" if self.throttled else ""
         disk = f", {self.disk_hits:,} answers of {self.disk_bytes:,} bytes from disk" if self.disk_hits else ""
         search = f"; {self.search}" if self.search.searches else ""
         real = f"; {self.real}" if self.real.texts else ""
         keys = f"; keys of {self.credentials_source}" if self.credentials_source.startswith("botocore") else ""
         return (
-            f"{self.gets:,} GETs{hedges}, {self.bytes_fetched:,} bytes fetched, {self.bytes_used:,} used, "
+            f"{self.gets:,} GETs, {self.bytes_fetched:,} bytes fetched, {self.bytes_used:,} used, "
             f"{self.hits:,} hits of {looked_up:,} ({rate}), {self.wait_seconds:.2f} s waited"
             f"{throttled}{disk}{ahead}{search}{real}{keys}"
         )
@@ -132,7 +129,6 @@ class Stats:
             ("from memory", f"{self.hits:,} of {self.hits + self.misses:,} look-ups"),
             ("from disk", f"{self.disk_hits:,} answers of {self.disk_bytes:,} bytes"),
             ("waited", f"{self.wait_seconds:.2f} s"),
-            ("second requests", f"{self.hedges:,}"),
             ("throttled", f"{self.throttled:,} times"),
             ("ahead", str(self.prefetch)),
         ]

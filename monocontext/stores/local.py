@@ -67,7 +67,7 @@ class LocalStore(StoreBase):
     """Objects as files below one directory, which the first `put` creates. No file stays open between two calls."""
 
     is_near = True
-    """Requests are not hedged: a second one would wait for the same disk."""
+    """Round trips cost nothing."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self._root = os.path.realpath(os.path.expanduser(root))

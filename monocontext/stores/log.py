@@ -5,7 +5,7 @@
 | WARNING | the store throttles; a disk cache stops writing |
 | INFO | a request is sent again; a broken body is resumed; boto3 reads in place of our own transport |
 | INFO | damaged bytes are read again; a disk cache lacks room; two writers conflict; a reply was lost |
-| DEBUG | a late request is hedged; the server closed an idle connection, and the request uses a new one |
+| DEBUG | the server closed an idle connection, and the request uses a new one |
 
 Messages name the object, never a header, a query or a credential. boto3 and obstore log their own requests. Invariants:
 
@@ -38,7 +38,9 @@ pending: Collection[object] = _notes
 def note(level: int, message: str, *arguments: object) -> None:
     """Queue an event. Never waits, so any thread may call it under any lock."""
     if "logging" in sys.modules:  # otherwise nothing can have configured a handler
-        _notes.append((time.time(), threading.current_thread().name, level, message, arguments))
+        me = threading.get_ident()  # `current_thread` would remember a thread that `threading` has not started
+        name = next((thread.name for thread in threading.enumerate() if thread.ident == me), "monocontext")
+        _notes.append((time.time(), name, level, message, arguments))
 
 
 def emit() -> None:

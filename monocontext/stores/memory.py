@@ -47,7 +47,7 @@ class MemoryStore(StoreBase):
     """Objects under a name, which all stores of the process with this name share."""
 
     is_near = True
-    """Requests are not hedged: a second one would be no faster."""
+    """Round trips cost nothing."""
 
     def __init__(self, name: str, prefix: str = "") -> None:
         address = Address("memory", name, prefix.strip("/"))

@@ -173,7 +173,7 @@ class VirtualStore(StoreBase):
     """
 
     is_near = True
-    """Requests are not hedged: a second one would wait for the same processor."""
+    """Round trips cost nothing."""
 
     def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]], url: str = "virtual://") -> None:
         self._objects = dict(objects)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from types import TracebackType
 
-from monocontext.engine.fetch.scheduler import Priority
-from monocontext.engine.frame_table import Frames
+from monocontext.engine.fetch.requests import Priority
+from monocontext.engine.fetch.workers import LOCK
 from monocontext.engine.hints import CodeHints, Hint, Ranges, Search
-from monocontext.engine.prefetch import Kind
-from monocontext.engine.prefetch.read_ahead import PrefetchPlan
-from monocontext.engine.prefetch.routes import FIRST_BYTES
+from monocontext.engine.prefetch.read_ahead import Plan
+from monocontext.engine.prefetch.routes import FIRST_BYTES, Route
 from monocontext.engine.reader import Reader
 from monocontext.format.filters.query import Literal, Query
 
@@ -35,52 +33,42 @@ class CodePrefetcher:
 
     def hint(self, delta: str) -> None:
         """Plan the reads of the next piece of a reply."""
-        with self._reader.fetcher.lock:
-            begins = self._reply_begins or self._has_run()
-            self._reply_begins = False
-            if begins:
+        with LOCK:
+            if self._reply_begins or self._has_run():
+                self._reply_begins = False
                 self._hints.begin()
-            hints = self._hints.feed(delta)
-        if begins:
-            self._reader.fetcher.act(self._reader.ahead.turn)
-        self._prefetch(hints)
-        if self._reader.fetcher.hedging is not None:
-            self._reader.ahead.look()
+                self._reader.ahead.turn()
+            self._prefetch(self._hints.feed(delta))
 
     def _has_run(self) -> bool:
         """Whether code has read since the last hint. Where the host does not call `thinking()`, a read ends a reply."""
         used, self._used_bytes = self._used_bytes, self._reader.stats.bytes_used
-        return used != self._used_bytes and not self._reader.ahead.think.is_thinking
+        return used != self._used_bytes and not self._reader.ahead.is_thinking
 
     def reply_ends(self) -> None:
         """Plan the reads of a last line without an end."""
-        with self._reader.fetcher.lock:
-            hints = self._hints.end()
-        self._prefetch(hints)
+        with LOCK:
+            self._prefetch(self._hints.end())
 
     def _prefetch(self, hints: list[Hint]) -> None:
-        if hints:
-            plans = [plan for hint in hints for plan in self._plans(hint)]
-            self._reader.fetcher.act(partial(self._reader.ahead.expect, plans))
+        if hints and not self._reader.is_closed:
+            self._reader.ahead.expect([self._plan(hint) for hint in hints])
 
-    def _plans(self, hint: Hint) -> Iterator[PrefetchPlan]:
+    def _plan(self, hint: Hint) -> Plan:
         routes, base = self._reader.ahead.routes, self._start
-        match hint:
-            case Ranges(start, width, step, count, is_literal):
-                priority = Priority.LITERAL_HINT if is_literal else Priority.COMPUTED_HINT
-                route = routes.ranges(base + start, width, step, count)
-                yield PrefetchPlan(route, priority, Kind.KNOWN, skips_used=not is_literal)
-            case Search():
-                if hint.ignore_case and self._stop - base <= self._limit:
-                    route = routes.whole(base, self._stop)  # `lower()` of a text of this size is a `str`
-                else:
-                    route = self._search_route(hint, base + hint.start, base + hint.stop)
-                free = FIRST_BYTES if hint.reach == "first" else None
-                yield PrefetchPlan(
-                    route, Priority.COMPUTED_HINT, Kind.KNOWN, skips_used=True, is_scan=True, free_bytes=free
-                )
+        if isinstance(hint, Ranges):
+            route = routes.ranges(base + hint.start, hint.width, hint.step, hint.count)
+            if hint.is_literal:
+                return Plan(route, Priority.LITERAL_HINT)
+            return Plan(route, Priority.COMPUTED_HINT, skips_used=True)
+        if hint.ignore_case and self._stop - base <= self._limit:
+            route = routes.between(base, self._stop)  # `lower()` of a text of this size is a `str`
+        else:
+            route = self._search_route(hint, base + hint.start, base + hint.stop)
+        free = FIRST_BYTES if hint.reach == "first" else None
+        return Plan(route, Priority.COMPUTED_HINT, skips_used=True, is_scan=True, free_bytes=free)
 
-    def _search_route(self, hint: Search, start: int, stop: int) -> Frames:
+    def _search_route(self, hint: Search, start: int, stop: int) -> Route:
         """The frames that a search reads. A pattern is parsed when the route is first walked; an invalid one has
         none."""
         if hint.flags is None:
@@ -110,14 +98,18 @@ class Thinking:
         if self._reader is not None:
             if self._prefetcher is not None:
                 self._prefetcher.reply_begins()
-            self._reader.fetcher.act(self._reader.ahead.begin_thinking)
+            with LOCK:
+                if not self._reader.is_closed:
+                    self._reader.ahead.begin_thinking()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        reader = self._reader
-        if reader is not None and reader.fetcher.act(reader.ahead.end_thinking) and self._prefetcher is not None:
-            self._prefetcher.reply_ends()
+        if self._reader is not None:
+            with LOCK:
+                is_last = self._reader.ahead.end_thinking()
+            if is_last and self._prefetcher is not None:
+                self._prefetcher.reply_ends()
 
 
 def check_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -134,5 +126,7 @@ def check_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def prefetch(reader: Reader, pairs: Iterable[tuple[int, int]]) -> None:
     """Fetch these characters of a reader, in this order."""
-    route = (step for start, stop in pairs for step in reader.ahead.routes.whole(start, stop))
-    reader.fetcher.act(partial(reader.ahead.expect, [PrefetchPlan(route, Priority.LITERAL_HINT, Kind.ASKED)]))
+    route = (step for start, stop in pairs for step in reader.ahead.routes.between(start, stop))
+    with LOCK:
+        if not reader.is_closed:
+            reader.ahead.expect([Plan(route, Priority.LITERAL_HINT)])

@@ -5,7 +5,7 @@ most `line_count` of them. The key of a segment is its name after the prefix, wi
 alone if it begins with the prefix.
 
 New here: segments are read in parallel and cached, lines can be indexed, and an object that changes is an error. Not
-supported: hedging, since segments are read whole, and `cache_dir`, since the manifest records no versions.
+supported: `cache_dir`, since the manifest records no versions.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 from monocontext.engine.fetch.cache import Cache
-from monocontext.engine.fetch.threads import DaemonThreads, Outcome
+from monocontext.engine.fetch.requests import Arrival
+from monocontext.engine.fetch.workers import LOOK_SECONDS, run_in_thread
 from monocontext.engine.open import OriginalOptions, check_prefetch
 from monocontext.engine.stats import Stats
 from monocontext.errors import ContextChanged, ContextClosed, DamagedData, NotAContext, NotFound
@@ -70,7 +72,7 @@ def open_deeprecurse(
         lambda name: name if name.startswith(prefix) else prefix + name,
         encoding=encoding,
         errors=errors,
-        **{name: arguments[name] for name in ("cache_bytes", "threads", "cache_dir") if name in arguments},
+        **{name: arguments[name] for name in ("cache_bytes", "cache_dir") if name in arguments},
     )
     return DeepRecurseLines(lines, bucket, prefix, manifest_name)
 
@@ -83,14 +85,9 @@ def open_deeprecurse_lines(
     encoding: str = "utf-8",
     errors: str = "strict",
     cache_bytes: int = 256 << 20,
-    threads: bool = True,
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> LineView:
-    """The lines of a DeepRecurse context (1 GET, for its manifest).
-
-    With `threads=False` no thread is started, and the caller reads segments one after another. Raises `ValueError` for
-    a `cache_dir`.
-    """
+    """The lines of a DeepRecurse context (1 GET, for its manifest). Raises `ValueError` for a `cache_dir`."""
     if cache_dir is not None:
         raise ValueError(
             f"cache_dir cannot be used for {store.url}: its DeepRecurse manifest records no versions of its objects; "
@@ -98,7 +95,7 @@ def open_deeprecurse_lines(
         )
     blob = get_bounded(store, manifest_name, MOST_ROOT_BYTES)
     segments = parse_manifest(blob.data, f"{store.url}/{manifest_name}")
-    context = DeepRecurseContext(store, segments, key_of or segment_key(store), encoding, errors, cache_bytes, threads)
+    context = DeepRecurseContext(store, segments, key_of or segment_key(store), encoding, errors, cache_bytes)
     context.stats.gets, context.stats.bytes_fetched = 1, len(blob.data)
     return LineView(context)
 
@@ -126,6 +123,24 @@ class _SegmentLines:
         self.size_bytes = len(text) * 2 + 80 * len(self.lines)
 
 
+class _Loading(Arrival):
+    """A segment that a thread loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pid = os.getpid()
+        self.lines: list[str] = []
+        self.error: BaseException | None = None
+
+    def result(self) -> list[str]:
+        """The lines of the segment, once they are here. Raises the error of loading it."""
+        while not self.wait(LOOK_SECONDS):
+            pass
+        if self.error is not None:
+            raise self.error
+        return self.lines
+
+
 class DeepRecurseContext:
     """The lines of the segments in a manifest, read by parallel GETs and cached up to a number of bytes."""
 
@@ -137,21 +152,17 @@ class DeepRecurseContext:
         encoding: str,
         errors: str,
         cache_bytes: int,
-        threads: bool = True,
     ):
         self._store = store
-        self._threads = threads
         self._segments = segments
         self._key_of = key_of
         self._encoding, self._errors = encoding, errors
         self._starts = [segment.start_line for segment in segments]
         self._reach = list(accumulate((segment.start_line + segment.line_count for segment in segments), max))
         self._cache = Cache(cache_bytes)
-        self._loading: dict[int, Outcome[_SegmentLines]] = {}
+        self._loading: dict[int, _Loading] = {}
         self._etags: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._pool: DaemonThreads | None = None
-        self._pid = 0
         self._closed = False
         self.stats = Stats()
         self.lines = segments[-1].start_line + segments[-1].line_count if segments else 0
@@ -173,9 +184,9 @@ class DeepRecurseContext:
 
     def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
         numbers = self._segments_between(start, stop)
-        pending: deque[tuple[DeepRecurseSegment, Outcome[_SegmentLines]]] = deque()
+        pending: deque[tuple[DeepRecurseSegment, _Loading]] = deque()
         ahead = iter(reversed(numbers) if reverse else numbers)
-        eager = 1 if not self._threads else _THREADS if stop - start <= 1_000_000 else _AHEAD
+        eager = _THREADS if stop - start <= 1_000_000 else _AHEAD
         while True:
             while len(pending) < eager and (number := next(ahead, None)) is not None:
                 pending.append((self._segments[number], self._load(number)))
@@ -183,7 +194,7 @@ class DeepRecurseContext:
                 return
             segment, loading = pending.popleft()
             low, high = max(start - segment.start_line, 0), min(stop - segment.start_line, segment.line_count)
-            lines = loading.result().lines[low:high]
+            lines = loading.result()[low:high]
             yield from reversed(lines) if reverse else lines
 
     def _segments_between(self, start: int, stop: int) -> list[int]:
@@ -192,52 +203,55 @@ class DeepRecurseContext:
         candidates = range(bisect_right(self._reach, start), bisect_right(self._starts, stop - 1))
         return [n for n in candidates if self._segments[n].start_line + self._segments[n].line_count > start]
 
-    def _load(self, number: int) -> Outcome[_SegmentLines]:
+    def _load(self, number: int) -> _Loading:
         with self._lock:
             if self._closed:
                 raise ContextClosed(f"{self.url} is closed")
+            loading = self._loading.get(number)
+            if loading is not None and loading.pid == os.getpid():  # a forked child has none of the loading threads
+                return loading
+            loading = _Loading()
             cached = self._cache.get(number)
             if isinstance(cached, _SegmentLines):
                 self.stats.hits += 1
-                return _finished(cached)
+                loading.lines = cached.lines
+                loading.arrive()
+                return loading
             self.stats.misses += 1
-            if self._threads:
-                return self._submit(number)
-        return _finished(self._fetch(number))
+            run_in_thread(partial(self._carry_out, number, loading))
+            self._loading[number] = loading
+            return loading
 
-    def _submit(self, number: int) -> Outcome[_SegmentLines]:
-        if self._pid != os.getpid():  # a forked child has none of the loading threads
-            self._pool, self._pid = None, os.getpid()
-            self._loading.clear()
-        if number not in self._loading:
-            self._pool = self._pool or DaemonThreads(_THREADS, "monocontext")
-            self._loading[number] = self._pool.call(lambda: self._fetch(number))
-        return self._loading[number]
+    def _carry_out(self, number: int, loading: _Loading) -> None:
+        try:
+            loading.lines = self._fetch(number).lines
+        except BaseException as error:  # raised by the waiting caller
+            loading.error = error
+        with self._lock:
+            if self._loading.get(number) is loading:
+                del self._loading[number]
+        loading.arrive()
 
     def _fetch(self, number: int) -> _SegmentLines:
         segment = self._segments[number]
         key = self._key_of(segment.key)
+        blob = self._store.get(key)
+        with self._lock:
+            first_seen = self._etags.setdefault(key, blob.etag)
+        if first_seen != blob.etag:
+            expected = f"expected ETag {first_seen}, found {blob.etag}"
+            raise ContextChanged(f"{key} was replaced while it was read: {expected}")
         try:
-            blob = self._store.get(key)
-            with self._lock:
-                first_seen = self._etags.setdefault(key, blob.etag)
-            if first_seen != blob.etag:
-                expected = f"expected ETag {first_seen}, found {blob.etag}"
-                raise ContextChanged(f"{key} was replaced while it was read: {expected}")
-            try:
-                text = blob.data.decode(self._encoding, self._errors)
-            except UnicodeDecodeError as error:
-                raise DamagedData(f"{key}: not {self._encoding} at byte {error.start}: {error.reason}") from None
-            lines = _SegmentLines(text, segment.line_count)
-            with self._lock:
-                self.stats.gets += 1
-                self.stats.bytes_fetched += len(blob.data)
-                self.stats.bytes_used += len(blob.data)
-                self._cache.put(number, lines)
-            return lines
-        finally:
-            with self._lock:
-                self._loading.pop(number, None)
+            text = blob.data.decode(self._encoding, self._errors)
+        except UnicodeDecodeError as error:
+            raise DamagedData(f"{key}: not {self._encoding} at byte {error.start}: {error.reason}") from None
+        lines = _SegmentLines(text, segment.line_count)
+        with self._lock:
+            self.stats.gets += 1
+            self.stats.bytes_fetched += len(blob.data)
+            self.stats.bytes_used += len(blob.data)
+            self._cache.put(number, lines)
+        return lines
 
     def refresh(self) -> None:
         raise ValueError("a DeepRecurse context has no generations, so it cannot be refreshed: open it again")
@@ -246,13 +260,4 @@ class DeepRecurseContext:
         with self._lock:
             self._closed = True
             self._cache.clear()
-            pool, self._pool = self._pool, None
-        if pool:
-            pool.close()
         self._store.close()
-
-
-def _finished(lines: _SegmentLines) -> Outcome[_SegmentLines]:
-    outcome: Outcome[_SegmentLines] = Outcome()
-    outcome.fill(lambda: lines)
-    return outcome

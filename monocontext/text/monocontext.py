@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
-from monocontext.engine.fetch.listeners import Hedge
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.open import ContextHandle, OriginalOptions, check_place
 from monocontext.engine.prefetch import Prefetch
@@ -150,8 +149,6 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         allow: Iterable[str | os.PathLike[str]] = (),
         generation: int | None = None,
         preload: bool = False,
-        threads: bool = True,
-        hedge: Hedge | None = "p99",
         cache_dir: str | os.PathLike[str] | None = None,
         cache_dir_bytes: int = CAPACITY_BYTES,
         prefetch: Prefetch = "all",
@@ -172,11 +169,6 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         - `allow`: places outside the context (buckets, folders) from which its virtual segments may be read
         - `generation`: open this version instead of the newest
         - `preload`: fetch everything now, in parallel; needs a cache as large as the text
-        - `threads`: `False` starts no threads: the caller carries out requests, one after another
-        - `hedge`: which late requests are sent a second time, so that one straggler does not hold up a whole slice:
-          those beyond the p99 and three medians of their size ("p99", at most 2 % more GETs), those beyond the p95
-          ("p95", at most 6 %), or `None`. Requests to memory, disks and stores that answer within a millisecond are
-          never sent twice
         - `cache_dir`: a folder, readable by its owner only, that keeps fetched data for the next process: at most
           `cache_dir_bytes`, and never the last 5 % of the disk. Data in it is not fetched again, except the root
           object, which names the newest version
@@ -213,8 +205,6 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
             store_options=store_options,
             workers=workers,
             owns_store=address is not None,
-            threads=threads,
-            hedge=hedge,
             cache_dir=cache_dir,
             cache_dir_bytes=cache_dir_bytes,
             prefetch=prefetch,
@@ -225,7 +215,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
             if unit == "lines" and isinstance(error, NotAContext):
                 from monocontext.text.deeprecurse import open_deeprecurse_lines
 
-                return open_deeprecurse_lines(store, cache_bytes=cache_bytes, threads=threads, cache_dir=cache_dir)
+                return open_deeprecurse_lines(store, cache_bytes=cache_bytes, cache_dir=cache_dir)
             if address is None or generation is not None:
                 raise
             from monocontext.writing.plain import open_plain
@@ -639,7 +629,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         return [(max(a, low) - low, min(b, high) - low) for a, b in ranges if a < high and b > low]
 
     def _code_prefetcher(self) -> CodePrefetcher | None:
-        """The follower of a model's code; None for a derived text, with `prefetch="off"`, and without threads."""
+        """The follower of a model's code; None for a derived text, and with `prefetch="off"`."""
         reader = self._reader
         if self._code is None and isinstance(reader, Reader) and reader.ahead.follows_code:
             from monocontext.text.code_prefetch import CodePrefetcher  # 10 ms to import

@@ -6,11 +6,9 @@ import hashlib
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
 from io import BytesIO
 
-from monocontext.engine.fetch.threads import DaemonThreads, Outcome
 from monocontext.engine.malloc import give_back_memory
 from monocontext.format.codec import Framer, encode
 from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns
@@ -106,14 +104,13 @@ def write_segments(
     frames_before: int = 0,
 ) -> Written:
     """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment)."""
-    encoders, uploads = DaemonThreads(ENCODERS, "monocontext-encode"), DaemonThreads(_UPLOADS, "monocontext-upload")
-    with closing(encoders), closing(uploads):
-        pending: deque[Outcome[str]] = deque()
+    with ThreadPoolExecutor(ENCODERS) as encoders, ThreadPoolExecutor(_UPLOADS) as uploads:
+        pending: deque[Future[str]] = deque()
 
         def put(key: str, body: bytes) -> None:
             while len(pending) >= _UPLOADS:
                 pending.popleft().result()
-            pending.append(uploads.call(lambda: store.put(key, body)))
+            pending.append(uploads.submit(store.put, key, body))
             if len(written.runs) % _SEGMENTS_PER_TRIM == 0:
                 give_back_memory()
 
@@ -149,12 +146,12 @@ def cut_frames(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:
 
 
 def _encode_ahead(
-    frames: Iterable[bytes], codec: str, encoders: DaemonThreads
+    frames: Iterable[bytes], codec: str, encoders: ThreadPoolExecutor
 ) -> Iterator[tuple[bytes, bytes, FrameRecord]]:
     """Yield each frame with its stored form and record, in order; encodes a few frames ahead."""
-    ahead: deque[tuple[bytes, Outcome[tuple[bytes, FrameRecord]]]] = deque()
+    ahead: deque[tuple[bytes, Future[tuple[bytes, FrameRecord]]]] = deque()
     for frame in frames:
-        ahead.append((frame, encoders.call(partial(encode, frame, codec))))
+        ahead.append((frame, encoders.submit(encode, frame, codec)))
         if len(ahead) > 4 * ENCODERS:
             first, encoded = ahead.popleft()
             yield (first, *encoded.result())

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 
 import pytest
-from begun_threads import begun_threads
 
 from monocontext import ContextTooLarge, Monocontext
 from monocontext.testing import CountingStore, S3StandIn, virtual_context
@@ -87,12 +86,3 @@ def test_length_and_truth_are_free(context: Monocontext, store: CountingStore) -
     assert len(context) == LENGTH
     assert (context or "") is context
     assert store.requests == 0
-
-
-def test_no_thread_lives_between_cells(store: CountingStore) -> None:
-    """dspy's interpreters end a session that leaves one behind."""
-    with begun_threads() as begun, Monocontext.open(store, threads=False) as text:
-        assert text[:5] == FILLER[:5]
-        assert text.find("sixteen", 100) > 0
-        assert next(iter(text.lines)) == FILLER[:28]
-        assert not begun

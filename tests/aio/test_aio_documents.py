@@ -100,7 +100,7 @@ PROGRAMS: dict[str, list[Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("shape", PROGRAMS)
 def test_code_over_documents_runs_as_written_for_the_same_requests(shape: Any, store: Any) -> None:
     real: Any = {"list": list(TEXTS.values()), "dict": TEXTS}.get(shape)
-    options: Any = {"prefetch": "off", "hedge": None}
+    options: Any = {"prefetch": "off"}
     for number, program in enumerate(PROGRAMS[shape]):
         requests, answers = [], []
         counting = CountingStore(store)
@@ -133,16 +133,6 @@ def test_other_tasks_go_on_while_code_waits(store: Any) -> None:
                 turns += 1
             assert len(await running) == 6
             assert turns > 10
-
-    run(work)
-
-
-def test_what_is_lazy_stays_inside(store: Any) -> None:
-    async def work() -> None:
-        async with AsyncMonocontext.open(store, shape="list") as context:
-            item = await context.run(lambda texts: texts.text)
-            with pytest.raises(RuntimeError, match="read by awaiting"):
-                item.count("row")
 
     run(work)
 

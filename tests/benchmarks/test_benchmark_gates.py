@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from benchmarks.patterns import PROGRAMS
@@ -32,27 +30,6 @@ def test_every_gate_holds() -> None:
 
 
 @pytest.mark.usefixtures("stores_are_measured")
-def test_a_search_does_not_wait_for_its_slowest_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = next(each for each in PROGRAMS if each.name == "re-read and verify")
-    setting = replace(Plan().setting(0), hedge=False)
-    text = program.text(setting.frames)
-    usual = play(program, text, "off", setting)
-    slow: list[tuple[str, int]] = []
-    first_byte = LinkedWorkers._first_byte
-
-    def late(workers: LinkedWorkers, place: tuple[str, int]) -> float:
-        if not slow and place[0].endswith(".flt"):
-            slow.append(place)
-        return 1.5 if place in slow else first_byte(workers, place)
-
-    monkeypatch.setattr(LinkedWorkers, "_first_byte", late)
-    played = play(program, text, "off", setting)
-    assert slow
-    assert played.answer == played.truth
-    assert played.gets == usual.gets
-    assert played.stall_seconds < usual.stall_seconds + 0.1
-
-
 def test_fifty_segments_in_parallel_are_thirty_times_as_fast_as_one_after_another() -> None:
     size, count = 100_000, 50
     text = "".join(f"{number:099d}\n" for number in range(size * count // 100))

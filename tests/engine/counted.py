@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 from monocontext import Monocontext
+from monocontext.engine.fetch.workers import LOCK
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, WrappedStore
@@ -86,11 +87,11 @@ class Counted:
 
 def wait_until_idle(context: Monocontext) -> None:
     """Until no request of this context is under way; fails when something is left for good."""
-    scheduler = context._reader.fetcher.scheduler  # type: ignore[union-attr]
+    fetcher = context._reader.fetcher  # type: ignore[union-attr]
     end = time.monotonic() + 60
     while True:
-        with context._reader.fetcher.lock:  # type: ignore[union-attr]  # what has landed starts the next before it lets go
-            if not (scheduler.running or scheduler.reserved_bytes or scheduler._by_key):
+        with LOCK:  # what has landed starts the next before it lets go
+            if "0 running, 0 queued" in repr(fetcher):
                 return
-        assert time.monotonic() < end, f"still under way: {scheduler!r}"
+        assert time.monotonic() < end, f"still under way: {fetcher!r}"
         time.sleep(0.001)

@@ -17,7 +17,7 @@ import pytest
 
 from monocontext import Monocontext, append, publish
 from monocontext.engine.fetch.fetcher import _place
-from monocontext.engine.fetch.scheduler import RangeRequest
+from monocontext.engine.fetch.requests import Request
 from monocontext.errors import StoreFailure
 from monocontext.stores import log, open_store
 from monocontext.stores.disk import cache as disk_cache
@@ -28,8 +28,6 @@ from monocontext.testing.faults import LosingStore
 from tests.simulated import SimulatedWorkers
 from tests.stores.http.object_server import GOOD, ObjectServer, Turn, error
 
-from .test_hedging import TEXT as SEGMENTS
-from .test_hedging import Script, opened
 from .test_pressure import TEXT, many, refused
 
 DATA = random.Random(5).randbytes(300_000)
@@ -86,16 +84,6 @@ def test_a_body_that_boto3_reads_again(caplog: pytest.LogCaptureFixture) -> None
         store = open_store("s3://bucket/ctx", endpoint=server.endpoint, transport="boto3")
         assert store.get("a").data == DATA
     assert lines(caplog) == ["INFO s3://bucket/ctx/a: the body was cut; boto3 reads it again"]
-
-
-def test_a_late_request(caplog: pytest.LogCaptureFixture) -> None:
-    context, _ = opened(Script(n50=5.0))
-    caplog.clear()
-    assert context[:10] == SEGMENTS[:10]
-    (only,) = lines(caplog)
-    assert only.startswith("DEBUG segments/")
-    assert only.endswith(" asked for twice")
-    assert context.stats.hedges == 1
 
 
 def test_a_store_that_asks_for_less(caplog: pytest.LogCaptureFixture) -> None:
@@ -171,7 +159,7 @@ def test_bytes_that_came_damaged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_query_may_sign_a_url_and_is_not_told() -> None:
-    request = RangeRequest("https://host/a?X-Amz-Signature=mine", 3, 9, ())
+    request = Request("https://host/a?X-Amz-Signature=mine", 3, 9, ())
     assert _place(request) == ("https://host/a", 3, 9)
 
 

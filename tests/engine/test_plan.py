@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monocontext.engine.fetch.scheduler import (
+from monocontext.engine.fetch.requests import (
     FAN_OUT,
     GAP_BYTES,
     MAX_PART_BYTES,

@@ -6,13 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.listeners import RULES, Hedging
-from monocontext.engine.fetch.scheduler import FetchItem, Priority, Scheduler
 from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import StoreFailure
 from monocontext.stores.memory import MemoryStore
@@ -78,21 +77,6 @@ def test_a_reader_that_asks_now_and_then_is_back_by_time() -> None:
     assert pressure.limit == 64
 
 
-def test_nothing_is_hedged_while_throttled() -> None:
-    pressure = Pressure(4)
-    hedging, scheduler = Hedging("p95", pressure), Scheduler(4, 1 << 20)
-    need = FetchItem("a", "object", 0, 100, 100, bytes)
-    fetch = scheduler.want([need], Priority.DEMAND)["a"]
-    for _ in range(RULES["p95"].least_samples):
-        hedging.answered(fetch, Blob(b"", "etag", 0), 0.1)
-    hedging.sent([fetch], 0.0, True)
-    assert (hedging.late_after(100), hedging.next_due()) == (0.1, 0.1)
-    pressure.refused(0.0, 0.0, running=4)
-    assert (hedging.late_after(100), hedging.next_due(), hedging.overdue(9.0)) == (None, None, [])
-    pressure.answered(60.0)
-    assert hedging.overdue(60.0) == [fetch]
-
-
 # -- in the engine, on a virtual clock ---------------------------------------------------------------------------------
 
 
@@ -112,13 +96,13 @@ def test_a_scripted_burst_exactly() -> None:
     store = FaultyStore(many(60), lambda number, request: refused if number in burst else None)
     workers = SimulatedWorkers(lambda request: 1.0, max_running=8)
     context = Monocontext.open(store, workers=workers)
-    scheduler = context._reader.fetcher.scheduler  # type: ignore[union-attr]
+    fetcher: Any = context._reader.fetcher  # type: ignore[union-attr]
     running: list[tuple[float, int]] = []
     submit = workers.submit
 
-    def counted(request: object, job: Callable[[], None]) -> bool:
-        running.append((workers.now(), scheduler.running))
-        return submit(request, job)  # type: ignore[arg-type]
+    def counted(request: object, job: Callable[[], None]) -> None:
+        running.append((workers.now(), fetcher.under_way()[0]))
+        submit(request, job)  # type: ignore[arg-type]
 
     workers.submit = counted  # type: ignore[method-assign, assignment]
     assert context[:6000] == TEXT[:6000]
@@ -129,15 +113,7 @@ def test_a_scripted_burst_exactly() -> None:
     assert max(most.values()) == 8
     assert (context.stats.throttled, context.stats.gets) == (12, 61)
     assert "throttled 12 times" in str(context.stats)
-    assert most[max(most)] == 8 or scheduler.pressure.limit == 8, "recovered"
-    assert "throttled to" not in repr(scheduler)
-
-
-def test_the_scheduler_says_so() -> None:
-    scheduler = Scheduler(64, 1000)
-    assert repr(scheduler) == "<Scheduler 0 running, 0 queued, 0/1,000 bytes reserved>"
-    scheduler.pressure.refused(0.0, 0.0, running=20)
-    assert repr(scheduler) == "<Scheduler 0 running, 0 queued, 0/1,000 bytes reserved, throttled to 10 of 64>"
+    assert most[max(most)] == 8 or "8/8 requests" in repr(fetcher), "recovered"
 
 
 def test_a_refusal_that_lasts_counts_as_well() -> None:
@@ -153,7 +129,7 @@ def test_a_refusal_that_lasts_counts_as_well() -> None:
     with pytest.raises(StoreFailure, match="SlowDown"):
         context[:10]
     assert context.stats.throttled == 4
-    assert context._reader.fetcher.scheduler.pressure.limit == 1  # type: ignore[union-attr]
+    assert "1/8 requests at once" in repr(context._reader)
     assert context[:10] == TEXT[:10]
 
 
@@ -182,7 +158,7 @@ def test_requests_in_flight_fall_and_recover(way: str, monkeypatch: pytest.Monke
             options["transport"] = "boto3"
         with Monocontext.open(server.url("ctx"), workers=ThreadWorkers(16), **options) as context:
             assert context[:5] == TEXT[:5]  # routes, models and threads are there
-            pressure = context._reader.fetcher.scheduler.pressure  # type: ignore[union-attr]
+            pressure = context._reader.fetcher._pressure  # type: ignore[union-attr]
             rule = server.faults.add(slow_down(), key="*/segments/*", times=24)
             limits = watch(lambda: pressure.limit)
             assert context[:60_000] == TEXT[:60_000]

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from begun_threads import begun_threads
 
 from monocontext import Monocontext, append, publish
 from monocontext.engine.text_in_root import TextInRoot
@@ -42,19 +41,6 @@ def test_many_threads_read_it_at_once(store: MemoryStore) -> None:
         assert all(threads.map(look, range(200)))
         wait_until_idle(context)
     assert counting.gets == 1
-
-
-def test_no_crew_is_hired_for_it(store: MemoryStore) -> None:
-    with Monocontext.open(store) as context:
-        assert context.find("nothing of the kind") == -1
-        assert context._reader.fetcher.workers._pools._pools is None  # type: ignore[union-attr]
-
-
-def test_no_thread_is_started_to_fetch_or_decode_it(store: MemoryStore) -> None:
-    with begun_threads() as begun, Monocontext.open(store) as context:
-        assert list(context.splitlines()) == TEXT.splitlines()
-        assert context.count("é") == 3000
-        assert not [thread.name for thread in begun if thread.name.startswith(("monocontext_", "monocontext-decode"))]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

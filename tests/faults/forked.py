@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from faults.faulted import NEEDLE, TEXT
-from faults.gauges import assert_idle, open_sockets, scheduler, transport, watch_budget
+from faults.gauges import assert_idle, fetcher, open_sockets, transport, watch_budget
 from monocontext import Monocontext
 
 BUDGET_BYTES = 400_000
@@ -56,7 +56,7 @@ def reading(context: Monocontext) -> Iterator[None]:
     threads = [threading.Thread(target=read, args=(100 + n,)) for n in range(4)]
     for thread in threads:
         thread.start()
-    while not scheduler(context).running:
+    while not fetcher(context).under_way()[0]:
         time.sleep(0.001)
     try:
         yield

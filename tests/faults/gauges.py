@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from monocontext import Monocontext
+from monocontext.engine.fetch.workers import LOCK, MAX_RUNNING
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.pool import Pool
 
@@ -31,15 +31,14 @@ def pool(context: Monocontext) -> Pool | None:
     return found.pool if found else None
 
 
-def scheduler(context: Monocontext) -> Any:
+def fetcher(context: Monocontext) -> Any:
     reader: Any = context._reader
-    return reader.fetcher.scheduler
+    return reader.fetcher
 
 
 def at_rest(reader: Any) -> bool:
     """Nothing of a reader's is under way, and nothing waits."""
-    plan = reader.fetcher.scheduler
-    return not (plan.running or plan.reserved_bytes or plan._by_key)
+    return "0 running, 0 queued" in repr(reader.fetcher)
 
 
 def open_sockets() -> int:
@@ -66,57 +65,30 @@ def assert_idle(context: Monocontext, seconds: float = 60.0) -> None:
 
 
 def watch_budget(context: Monocontext, budget_bytes: int) -> Callable[[], tuple[int, int]]:
-    """Set a budget and have every step of the scheduler checked; what is returned gives the steps so far and the most
-    bytes that were reserved, and fails where a step broke a rule.
-
-    One request may be larger than the whole budget, and then it is alone. What is reserved is counted here a second
-    time, from what was started and what ended.
-    """
+    """Set a window and have every request that starts checked; what is returned gives the requests so far and the most
+    bytes under way, and fails where one broke a rule. One request may be larger than the whole window, and is alone."""
     reader: Any = context._reader
-    plan = reader.fetcher.scheduler
-    plan._budget_bytes = budget_bytes
-    steps, most = 0, 0
-    attempts: Counter[int] = Counter()
-    sizes: dict[int, int] = {}
-    alive: dict[int, Any] = {}  # so that no two have one id
+    watched = reader.fetcher
+    watched.window_bytes = budget_bytes
+    starts, most = 0, 0
     broken: list[str] = []
+    step = watched.next_request
 
-    def count(name: str, arguments: tuple[Any, ...], done: Any) -> None:
-        if name == "restart_after_fork":
-            attempts.clear()
-        begun = done if name in ("start", "restart_after_fork") else arguments[:1] if name == "claim" else ()
-        for fetch in begun:
-            attempts[id(fetch)] += 1
-            sizes[id(fetch)] = fetch.request.memory_bytes
-            alive[id(fetch)] = fetch
-        if name in ("finish", "leave"):
-            attempts[id(arguments[0])] -= 1
-            if not attempts[id(arguments[0])]:
-                del attempts[id(arguments[0])], alive[id(arguments[0])]
+    def checked() -> Any:
+        nonlocal starts, most
+        with LOCK:
+            request = step()
+            running, size_bytes = watched.under_way()
+            starts, most = starts + (request is not None), max(most, size_bytes)
+            fits = size_bytes <= watched.window_bytes or running == 1
+            if running > MAX_RUNNING or not fits or reader.cache.used_bytes > reader.cache.capacity_bytes:
+                broken.append(f"{watched!r}, {size_bytes:,} bytes, {reader.cache!r}")
+        return request  # and nothing is raised here: it would end a worker, and all would wait
 
-    def checked(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments: Any) -> Any:
-            nonlocal steps, most
-            done = step(*arguments)  # under the reader's lock, as all steps are
-            steps, most = steps + 1, max(most, plan.reserved_bytes)
-            count(name, arguments, done)
-            if not (
-                plan.running == attempts.total()
-                and plan.running <= plan.pressure.maximum
-                and plan.reserved_bytes == sum(sizes[each] * times for each, times in attempts.items())
-                and (plan.reserved_bytes <= plan._budget_bytes or plan.running == 1)
-                and reader.cache.used_bytes <= reader.cache.capacity_bytes
-            ):
-                broken.append(f"after {name}: {plan!r}, counted {attempts.total()}, {reader.cache!r}")
-            return done  # and nothing is raised here: it would end a worker, and all would wait
-
-        return run
-
-    for name in ("want", "start", "repeat", "finish", "leave", "claim", "release", "restart_after_fork", "drop_queued"):
-        setattr(plan, name, checked(name, getattr(plan, name)))
+    watched.next_request = checked
 
     def told() -> tuple[int, int]:
         assert not broken, broken[:3]
-        return steps, most
+        return starts, most
 
     return told

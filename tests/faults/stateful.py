@@ -7,7 +7,6 @@ that are half read. Frames, caches, windows and budgets are so small that every 
 from __future__ import annotations
 
 import copy
-import dataclasses
 import os
 import pickle
 import re
@@ -32,10 +31,11 @@ from text.str_methods import cases
 from text.str_methods.subject import read, small_pieces
 
 from monocontext import Monocontext, regex
+from monocontext.engine.fetch.workers import LOCK
 from monocontext.errors import ContextClosed, ContextTooLarge, DamagedData, MonocontextError, NotPicklable, StoreFailure
 from monocontext.text.regex import scan as stream
 
-from .gauges import at_rest, pool, scheduler, watch_budget
+from .gauges import at_rest, fetcher, pool, watch_budget
 from .worlds import World
 
 CHILD_SECONDS = 20
@@ -75,7 +75,6 @@ class Config:
     cache_bytes: int
     budget_bytes: int
     window: int
-    threads: bool
     disk: bool
     pieces_seed: int
 
@@ -93,7 +92,6 @@ def configs() -> st.SearchStrategy[Config]:
             cache_bytes=st.sampled_from([0, 1500, 4000] if with_filters else [0, 310, 700, 2000]),
             budget_bytes=st.sampled_from([1, 2_500, 100_000] if with_filters else [1, 40, 100_000]),
             window=st.sampled_from([700, 1 << 20] if with_filters else [4, 30, 1 << 20]),
-            threads=st.booleans(),
             disk=st.booleans(),
             pieces_seed=seeds,
         )
@@ -168,7 +166,6 @@ class Likeness(RuleBasedStateMachine):
         self.context = self.world.open(
             cache_bytes=self.config.cache_bytes,
             materialize_limit=self.config.limit,
-            threads=self.config.threads,
             **({"cache_dir": self.folder, "cache_dir_bytes": 20_000} if self.folder else {}),
             **options,
         )
@@ -323,7 +320,7 @@ class Likeness(RuleBasedStateMachine):
             thread.start()
         for thread in threads:
             thread.join(60)
-            assert not thread.is_alive(), f"hangs: {scheduler(self.context)!r}"
+            assert not thread.is_alive(), f"hangs: {fetcher(self.context)!r}"
         assert not wrong, f"{held.story}: {wrong}"
 
     # -- what stays ------------------------------------------------------------------------------------------------
@@ -479,9 +476,8 @@ class Likeness(RuleBasedStateMachine):
         for at in random.sample(range(size), min(size, 12)):
             assert self.through_faults(lambda at=at: self.context[at]) == self.text[at]
         if drops_all:
-            reader = self.context._reader
-            with reader.fetcher.lock:
-                reader.cache.clear()
+            with LOCK:
+                self.context._reader.cache.clear()
 
     @rule(which=seeds, times=st.integers(1, 6))
     def fault(self, which: int, times: int) -> None:
@@ -513,11 +509,11 @@ class Likeness(RuleBasedStateMachine):
     def an_earlier_generation(self, generation: int) -> None:
         self.calm()
         generation = min(generation, len(self.generations))
-        with self.world.open(generation=generation, threads=self.config.threads, cache_bytes=0) as context:
+        with self.world.open(generation=generation, cache_bytes=0) as context:
             assert "".join(context) == self.generations[generation - 1]
 
-    @rule(threads=st.booleans())
-    def close_and_open(self, threads: bool) -> None:
+    @rule()
+    def close_and_open(self) -> None:
         self.calm()
         sockets = pool(self.context)
         self.context.close()
@@ -526,7 +522,6 @@ class Likeness(RuleBasedStateMachine):
             with pytest.raises(ContextClosed):
                 self.context[0]
         assert sockets is None or (sockets.lent, sockets.idle) == (0, 0)
-        self.config = dataclasses.replace(self.config, threads=threads)
         self.open()
 
     @rule(which=seeds)
@@ -588,7 +583,7 @@ class Likeness(RuleBasedStateMachine):
             _, status = os.waitpid(child, 0)
             if reading:
                 reading.join(60)
-                assert not reading.is_alive(), f"hangs: {scheduler(self.context)!r}"
+                assert not reading.is_alive(), f"hangs: {fetcher(self.context)!r}"
             with open(said, errors="replace") as file:
                 told = file.read()
         assert status == 0, f"the child ended with {status}: {told}"
@@ -605,7 +600,7 @@ class Likeness(RuleBasedStateMachine):
         self.world.linger(4)
         reading = threading.Thread(target=read_on)
         reading.start()
-        while reading.is_alive() and not scheduler(self.context).running:
+        while reading.is_alive() and not fetcher(self.context).under_way()[0]:
             time.sleep(0.0005)
         return reading
 

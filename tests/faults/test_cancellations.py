@@ -141,7 +141,7 @@ async def _opened(place: Place, is_read: bool) -> None:
 async def assert_rested(context: AsyncMonocontext) -> None:
     reader: Any = context._text._reader
     end = time.monotonic() + 30
-    while reader.under_way() != (0, 0) or not at_rest(reader):
+    while not at_rest(reader):
         assert time.monotonic() < end, f"still under way: {reader!r}"
         await asyncio.sleep(0.01)
 

@@ -1,4 +1,4 @@
-"""Interrupts at random moments of readers beside the usual one: with a cache on disk, hedged, of DeepRecurse, served.
+"""Interrupts at random moments of readers beside the usual one: with a cache on disk, of DeepRecurse, served.
 
 What comes after an interrupt is right, as in `test_interrupts`.
 """
@@ -23,7 +23,6 @@ from monocontext.stores import open_store
 from monocontext.stores.disk.cache import TEMPORARY
 from monocontext.stores.memory import forget
 from monocontext.testing import S3StandIn
-from monocontext.testing.network import Profile, ProfilePart
 from monocontext.text import served_text
 from monocontext.text.deeprecurse import open_deeprecurse_lines
 
@@ -47,13 +46,13 @@ LINE_READS: Reads = {
 
 
 @contextmanager
-def disk_cached(threads: bool, folder: Path) -> Iterator[Any]:
+def disk_cached(folder: Path) -> Iterator[Any]:
     """The cache takes no more than half of the text: room is made all the time."""
     with S3StandIn({}) as server:
         url = server.url("ctx")
         publish(TEXT, url, store_options={"endpoint": server.endpoint}, codec="raw", frame_bytes=4_000)
         place = folder / "kept"
-        options: dict[str, Any] = {"endpoint": server.endpoint, "threads": threads, "cache_bytes": 60_000}
+        options: dict[str, Any] = {"endpoint": server.endpoint, "cache_bytes": 60_000}
         with Monocontext.open(url, **options, cache_dir=place, cache_dir_bytes=100_000) as context:
             yield context
             # A thread of the last read, which was struck, may still be making room: it must end.
@@ -63,29 +62,7 @@ def disk_cached(threads: bool, folder: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def hedged(threads: bool, folder: Path) -> Iterator[Any]:
-    """A tenth of the requests are late."""
-    uneven = Profile("uneven", (ProfilePart(0.9, 0.0015, 0.0), ProfilePart(0.1, 0.03, 0.0)))
-    with S3StandIn({}, latency=uneven) as server:
-        url = server.url("ctx")
-        publish(
-            TEXT, url, store_options={"endpoint": server.endpoint}, codec="raw", frame_bytes=4_000, segment_bytes=20_000
-        )
-        with Monocontext.open(
-            url, endpoint=server.endpoint, threads=threads, cache_bytes=60_000, hedge="p95"
-        ) as context:
-            yield context
-            random = Random(7)
-            for _ in range(2_000 if threads else 0):
-                if context.stats.hedges:
-                    break
-                at = random.randrange(80_000)
-                assert context[at : at + 10] == TEXT[at : at + 10]
-            assert bool(context.stats.hedges) == threads
-
-
-@contextmanager
-def deeprecurse(threads: bool, folder: Path) -> Iterator[Any]:
+def deeprecurse(folder: Path) -> Iterator[Any]:
     name = f"interrupted-{time.time_ns()}"
     store = open_store(f"memory://{name}")
     rows, at = [], 0
@@ -96,7 +73,7 @@ def deeprecurse(threads: bool, folder: Path) -> Iterator[Any]:
         rows.append({"segment": key, "start_line": at, "line_count": len(piece)})
         at += len(piece)
     store.put("manifest.json", json.dumps(rows).encode())
-    lines = open_deeprecurse_lines(store, cache_bytes=60_000, threads=threads)
+    lines = open_deeprecurse_lines(store, cache_bytes=60_000)
     try:
         yield lines
     finally:
@@ -105,19 +82,18 @@ def deeprecurse(threads: bool, folder: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def served(threads: bool, folder: Path) -> Iterator[Any]:
+def served(folder: Path) -> Iterator[Any]:
     name = f"interrupted-{time.time_ns()}"
     publish(TEXT, f"memory://{name}", codec="raw", frame_bytes=4_000)
-    with Monocontext.open(f"memory://{name}", threads=threads) as context:
+    with Monocontext.open(f"memory://{name}") as context:
         text = served_text(ServedReader(context.serve().answer))
         text._reader._cache = FrameCache(30_000)
         yield text
     forget(name)
 
 
-KINDS: dict[str, tuple[Callable[[bool, Path], Any], Reads]] = {
+KINDS: dict[str, tuple[Callable[[Path], Any], Reads]] = {
     "disk cache": (disk_cached, READS),
-    "hedged": (hedged, READS),
     "deeprecurse": (deeprecurse, LINE_READS),
     "served": (served, READS),
 }
@@ -143,12 +119,12 @@ def campaign(text: Any, reads: Reads, way: str, interrupts: int, seed: int) -> s
     return f"{way}, seed {seed}: {interrupter.struck} struck of {tried}, slowest next read {dog.slowest:.2f} s"
 
 
-def interrupted(kind: str, way: str, threads: bool, interrupts: int, seed: int, folder: Path) -> None:
+def interrupted(kind: str, way: str, interrupts: int, seed: int, folder: Path) -> None:
     opened, reads = KINDS[kind]
     before = running_threads(), open_sockets(), descriptors()
 
     def run() -> str:
-        with opened(threads, folder) as text:
+        with opened(folder) as text:
             return campaign(text, reads, way, interrupts, seed)
 
     print(run() if way == "signal" else in_thread(run))
@@ -156,20 +132,18 @@ def interrupted(kind: str, way: str, threads: bool, interrupts: int, seed: int, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_next_read_is_right(kind: str, way: str, threads: bool, tmp_path: Path) -> None:
-    interrupted(kind, way, threads, 15, 1, tmp_path)
+def test_the_next_read_is_right(kind: str, way: str, tmp_path: Path) -> None:
+    interrupted(kind, way, 30, 1, tmp_path)
 
 
 @pytest.mark.fuzz
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_next_read_is_right_after_a_thousand(kind: str, way: str, threads: bool, tmp_path: Path) -> None:
-    interrupted(kind, way, threads, 45, 2, tmp_path)
+def test_the_next_read_is_right_after_a_thousand(kind: str, way: str, tmp_path: Path) -> None:
+    interrupted(kind, way, 90, 2, tmp_path)
 
 
 def test_frames_at_hand_are_right_after_an_interrupt() -> None:

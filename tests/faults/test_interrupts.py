@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from monocontext import Monocontext, append, publish, regex
-from monocontext.engine.fetch import fetcher
 from monocontext.stores.memory import forget
 from monocontext.testing import S3StandIn, SeaweedServer
 
@@ -105,13 +104,13 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 
 
-def campaign(place: Place, way: str, interrupts: int, seed: int, threads: bool) -> str:
+def campaign(place: Place, way: str, interrupts: int, seed: int) -> str:
     """Interrupt work so many times; each time what comes next is right. What was done, in a line."""
     random = Random(seed)
     interrupter, dog = Interrupter(way, seed), Watchdog()
     tried = 0
     with interrupter.ready(), dog.watching():
-        context = place.open(threads=threads, cache_bytes=60_000)
+        context = place.open(cache_bytes=60_000)
         while interrupter.struck < interrupts:
             tried += 1
             assert tried < 50 * interrupts, f"{interrupter.struck} of {tried} struck"
@@ -126,10 +125,10 @@ def campaign(place: Place, way: str, interrupts: int, seed: int, threads: bool) 
                 raise
             if random.random() < 0.02:
                 context.close()
-                context = place.open(threads=threads, cache_bytes=60_000)
+                context = place.open(cache_bytes=60_000)
         assert_rested(context)
         context.close()
-    about = f"{way}, threads={threads}, seed {seed}: {interrupter.struck} struck of {tried}"
+    about = f"{way}, seed {seed}: {interrupter.struck} struck of {tried}"
     return f"{about}, slowest next read {dog.slowest:.2f} s"
 
 
@@ -137,7 +136,7 @@ def struck(place: Place, context: Monocontext, interrupter: Interrupter, name: s
     """Interrupt something; what is not hit in time is right."""
     where = random.randrange(1 << 30)
     if name == "open":
-        interrupter.strike(lambda: _open_and_read(place, context._opened.threads), name)  # type: ignore[union-attr]
+        interrupter.strike(lambda: _open_and_read(place), name)
     elif name == "append":
         piece = PIECE.format(where)
         done = interrupter.strike(lambda: place.append(piece), name)
@@ -152,8 +151,8 @@ def assert_right(context: Monocontext, name: str, random: Random) -> None:
     assert READS[name](context, Random(where)) == READS[name](TEXT, Random(where)), name
 
 
-def _open_and_read(place: Place, threads: bool) -> None:
-    with place.open(threads=threads) as context:
+def _open_and_read(place: Place) -> None:
+    with place.open() as context:
         context[:10]
 
 
@@ -161,7 +160,7 @@ def assert_rested(context: Monocontext) -> None:
     reader: Any = context._reader
     end = time.monotonic() + 60
     while reader.under_way() != (0, 0) or not at_rest(reader):
-        assert time.monotonic() < end, f"still under way: {reader!r} {reader.fetcher.scheduler._by_key}"
+        assert time.monotonic() < end, f"still under way: {reader!r}"
         time.sleep(0.01)
     gc.collect()
     sockets = pool(context)
@@ -187,80 +186,31 @@ def in_thread(work: Callable[[], Any]) -> Any:
     return value
 
 
-def interrupted(place: AbstractContextManager[Place], way: str, threads: bool, interrupts: int, seed: int) -> None:
+def interrupted(place: AbstractContextManager[Place], way: str, interrupts: int, seed: int) -> None:
     before = running_threads(), open_sockets(), descriptors()
     with place as here:
-        run = partial(campaign, here, way, interrupts, seed, threads)
+        run = partial(campaign, here, way, interrupts, seed)
         print(run() if way == "signal" else in_thread(run))
     assert_nothing_left(*before)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["memory", "directory", "http"])
 def test_what_comes_after_an_interrupt_is_right(
-    kind: str, way: str, threads: bool, tmp_path: Path, request: pytest.FixtureRequest
+    kind: str, way: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    interrupted(placed(kind, tmp_path, request), way, threads, 10, seed=1)
+    interrupted(placed(kind, tmp_path, request), way, 20, seed=1)
 
 
 @pytest.mark.fuzz
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["memory", "directory", "http", "seaweedfs"])
-def test_five_thousand_interrupts(
-    kind: str, way: str, threads: bool, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_five_thousand_interrupts(kind: str, way: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if kind == "seaweedfs":
         request.getfixturevalue("seaweed")
-    interrupted(placed(kind, tmp_path, request), way, threads, 210, seed=2)
-
-
-def test_an_interrupt_leaves_no_lock_locked() -> None:
-    """What `change` relies on: at each call and return of a change, but for what a profiler alone can do."""
-    interrupter = Interrupter("call", 3)
-    for _ in range(300):
-        state = Counter()
-        interrupter.strike(lambda: [state.step() for _ in range(5)], "steps")  # noqa: B023
-        assert in_thread(lambda: (state.lock.acquire(blocking=False), state._inside.locked())) == (True, False)  # noqa: B023
-    assert interrupter.struck > 50
-
-
-change: Any = fetcher.change
-"""For the class below, too."""
-
-
-class Counter:
-    """Two numbers that are equal when no change is under way."""
-
-    def __init__(self) -> None:
-        self.lock, self._inside, self._is_dirty = threading.RLock(), threading.Lock(), False
-        self.one = self.other = 0
-
-    @change
-    def step(self) -> None:
-        assert self.one == self.other
-        self.one += len([1])
-        self.other += len([1])
-
-    def _reset_state(self) -> None:
-        self.one = self.other = 0
-
-
-def test_a_change_that_was_cut_short_is_noticed() -> None:
-    state = Counter()
-
-    @change
-    def torn(state: Counter) -> None:
-        state.one += 1
-        raise Interrupted
-
-    with pytest.raises(Interrupted):
-        torn(state)
-    state.step()
-    assert (state.one, state.other) == (1, 1)
+    interrupted(placed(kind, tmp_path, request), way, 420, seed=2)
 
 
 def assert_nothing_left(threads: int, sockets: int, files: int) -> None:

@@ -104,7 +104,6 @@ class InMemory:
         self._roots_fail = False
         self._plain = MemoryStore(self._name)
         self._store = FaultyStore(self._plain, self._plan)
-        self._store.is_near = False  # so that what is late is hedged
 
     def _plan(self, number: int, request: Request) -> Fault | None:
         if _is_root(request.key):

@@ -58,7 +58,7 @@ def test_every_module_imports() -> None:
         import monocontext, rlm
 
         extras = {"aioboto3", "anthropic", "claude_agent_sdk", "deepagents", "distributed", "dspy", "fsspec",
-                  "greenlet", "langgraph", "mcp", "modal", "obstore", "verifiers", "xllamacpp"}
+                  "langgraph", "mcp", "modal", "obstore", "verifiers", "xllamacpp"}
         count = 0
         for package in (monocontext, rlm):
             for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable
 from dataclasses import fields
 from inspect import Parameter, signature
 from math import nan
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -154,18 +151,3 @@ def test_signatures_show_every_option() -> None:
 def test_typed_options_are_the_fields_that_they_set() -> None:
     assert {each.name for each in fields(InputOptions)} == ReadingOptions.__annotations__.keys()
     assert {each.name for each in fields(S3Options)} == StoreOptions.__annotations__.keys() - {"client"}
-
-
-def test_the_asynchronous_text_names_its_extra() -> None:
-    code = (
-        "import sys, asyncio; sys.modules['greenlet'] = None\n"
-        "from monocontext.aio import AsyncMonocontext\n"
-        "async def main(): await AsyncMonocontext.open('s3://bucket/x', endpoint='http://127.0.0.1:9')\n"
-        "asyncio.run(main())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
-    )
-    last = done.stderr.strip().splitlines()[-1]
-    assert "monocontext.aio needs greenlet" in last
-    assert last.endswith("pip install -e '.[async]'")

@@ -30,7 +30,7 @@ def storing(url: str, store: Store) -> None:
 
 
 def opening(url: str, store: Store) -> None:
-    context = Monocontext.open(url, cache_bytes=1 << 20, hedge=None, prefetch="off", endpoint="http://127.0.0.1")
+    context = Monocontext.open(url, cache_bytes=1 << 20, prefetch="off", endpoint="http://127.0.0.1")
     assert_type(context, Monocontext)
     assert_type(Monocontext.open(store, unit="characters"), Monocontext)
     assert_type(Monocontext.open(Path(url), unit="lines", allow=["s3://other"]), LineView)

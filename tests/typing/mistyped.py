@@ -26,7 +26,7 @@ def options(url: str) -> None:
     Monocontext.open(5)  # error
     Monocontext("bucket", "prefix/", cache_byts=3)  # error
     AsyncMonocontext.open(url, cache_byts=3)  # error
-    AsyncMonocontext.open(url, threads=False)  # error
+    AsyncMonocontext.open(url, workers=None)  # error
     publish("text", url, filter=True)  # error
     publish("text", url, encodng="utf-8")  # error
     publish("text", url, store_options={"end_point": "http://127.0.0.1"})  # error

@@ -1,1 +1,1 @@
-"""Fetch stored data: requests, their schedule, hedges, worker threads, and the cache of decoded values."""
+"""Fetch stored data: requests, the threads that carry them out, and the cache of decoded values."""

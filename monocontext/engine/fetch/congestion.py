@@ -16,7 +16,7 @@ DECREASE = 0.5
 """The factor of the limit after a refusal."""
 GROWTH_PER_SECOND = 1.0
 """The limit also grows by this much a second, if the answers raise it less: a reader that asks for a frame now and then
-is back at its maximum, and hedges again, after half a minute instead of 1,500 answers."""
+is back at its maximum after half a minute instead of 1,500 answers."""
 
 
 class Pressure:

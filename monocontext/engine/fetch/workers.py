@@ -1,200 +1,185 @@
-"""Run the jobs of a reader: in threads, or in the caller's own thread.
+"""Carry out requests in threads that all readers of the process share.
 
-`monocontext.testing` has workers on a virtual clock, `monocontext.aio` workers on an event loop. A reader holds `lock`
-while it touches its state, and leaves it while it waits.
+The process does not wait for these threads at its end, as it does for those of `concurrent.futures`: a request that a
+silent server delays would delay the end as long. A benchmark or test may pass workers on a virtual clock instead.
 """
 
 from __future__ import annotations
 
+import _thread  # `threading.Thread.start` waits for the new thread: for ever, if an exception hits that at once
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
-from typing import Any, Protocol, TypeVar
-from weakref import WeakSet
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeVar
 
-from monocontext.engine.fetch.scheduler import RangeRequest
-from monocontext.engine.fetch.threads import LOCK, LOOK_SECONDS, PoolsReference
-
-MAX_THREADS = 64
-"""The most connections of one reader: at 150 ms a GET and 90 MB/s each, 64 carry 50 requests of one slice at once."""
+from monocontext.engine.fetch.requests import Arrival, Request
 
 T = TypeVar("T")
-Job = Callable[[], None]
+
+LOCK = threading.RLock()
+"""Guards the state of all readers, and is held during a fork. There is one, and it is reentrant, since the collector
+may close an iterator of one reader while another changes its state: with a lock each, two threads could wait for each
+other.
+
+On CPython 3.11 to 3.13 `with` on it neither misses the body's end nor keeps the lock, since nothing is interrupted
+between the lock's C function and the block (tests/faults/test_interrupts.py).
+"""
+
+MAX_RUNNING = 64
+"""The most requests of one reader at once: at 150 ms and 90 MB/s each, 64 carry 50 requests of one slice."""
+MAX_THREADS = 256
+"""The most threads for all readers: as many requests as four of them have at most."""
+LOOK_SECONDS = 0.25
+"""A waiting caller looks again after this many seconds: what another thread was to do may have been interrupted."""
+_IDLE_SECONDS = 2.0
+"""A thread ends after this many seconds without a job, so a burst of requests leaves few threads."""
+_BEGIN_SECONDS = 1.0
+"""A thread that has not begun after this many seconds counts as lost."""
+
+
+class Source(Protocol):
+    """Requests to carry out."""
+
+    def next_request(self) -> Request | None:
+        """Take the next request that may start now."""
+        ...
+
+    def carry_out(self, request: Request) -> None:
+        """Send a request that was taken, and deliver its values. Never raises."""
+        ...
 
 
 class Workers(Protocol):
-    """Runs jobs, and lets callers wait for them."""
+    """Carries out the requests of sources, and lets callers wait for them."""
 
-    lock: AbstractContextManager[Any]
-    """Guards the state of the reader. Reentrant."""
     max_running: int
-    """The most jobs at once."""
-    runs_inline: bool
-    """Whether a caller that waits for a single request carries it out itself, which saves waking a thread."""
+    """The most requests of one source at once."""
 
-    def submit(self, request: RangeRequest, job: Job) -> bool:
-        """Run `job`, which never raises, to carry out `request`, without waiting for it.
-
-        Returns False if no thread can: then a waiting caller does it. Called under `lock`.
-        """
+    def start(self, source: Source, count: int) -> None:
+        """Begin to carry out up to `count` requests of a source, and then others until none may start. Never waits."""
         ...
 
-    def decode(self, work: Callable[[], T]) -> T:
-        """Run `work`, the part of a job that takes processor time and memory, and return its result."""
-        ...
-
-    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        """Inside `decode`: run pieces of work that allocate little, on all cores, and return their results."""
-        ...
-
-    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
-        """Block until `ready()`, and return True; or return False at the time `until()`, unless that is None.
-
-        Both are called at once, at each `notify`, and at intervals; times are on the clock `now`.
-        """
-        ...
-
-    def notify(self) -> None:
-        """Make all waiting callers look again."""
+    def wait(self, request: Request) -> bool:
+        """Wait for a request a little; returns whether it is done."""
         ...
 
     def now(self) -> float:
-        """The time in seconds, on the clock of `wait`."""
+        """The time in seconds."""
         ...
 
-    def close(self) -> None: ...
+
+class Threads:
+    """At most `most` threads, started on demand."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._alive: set[int] = set()
+        self._idle = 0
+        self._starting: deque[float] = deque()
+        """When each thread was started that has not begun yet."""
+
+    def run(self, job: Callable[[], None]) -> None:
+        """Run a job in a thread; in this one if none can be had, as at the end of the process."""
+        self._jobs.put(job)
+        now = time.monotonic()
+        with LOCK:
+            while self._starting and self._starting[0] < now - _BEGIN_SECONDS:
+                self._starting.popleft()
+            ready = self._idle + len(self._starting)
+            if ready >= self._jobs.qsize() or len(self._alive) + len(self._starting) >= self._most:
+                return
+            self._starting.append(now)
+        try:
+            _thread.start_new_thread(self._work, ())
+        except RuntimeError:
+            if not self._alive:
+                job()
+
+    def _work(self) -> None:
+        """Run jobs until none has come for a while."""
+        me = threading.get_ident()
+        with LOCK:
+            self._alive.add(me)
+            if self._starting:
+                self._starting.popleft()
+        try:
+            while True:
+                with LOCK:
+                    self._idle += 1
+                try:
+                    job = self._jobs.get(timeout=_IDLE_SECONDS)
+                except Empty:
+                    return
+                finally:
+                    with LOCK:
+                        self._idle -= 1
+                job()
+                del job  # so this thread keeps nothing alive until its next job
+        finally:
+            with LOCK:
+                self._alive.discard(me)
 
 
-class _Notifier:
-    """Wakes waiting callers. Each one has its own lock, which `notify` releases. An exception in a waiter leaves a
-    lock that the next `notify` drops; after one in the notifier, the waiter looks again by itself."""
-
-    def __init__(self) -> None:
-        self._bells: deque[threading.Lock] = deque()
-
-    def wait(self, ready: Callable[[], bool], seconds_left: Callable[[], float | None]) -> bool:
-        bell = None
-        while True:
-            if bell is None:
-                bell = threading.Lock()
-                bell.acquire()
-                self._bells.append(bell)
-            if ready():
-                return True
-            remaining = seconds_left()
-            if remaining is not None and remaining <= 0:
-                return False
-            if bell.acquire(timeout=LOOK_SECONDS if remaining is None else min(remaining, LOOK_SECONDS)):
-                bell = None
-
-    def notify(self) -> None:
-        while self._bells:
-            with suppress(IndexError):  # another thread notifies as well
-                self._bells.popleft().release()
+_threads, _decoder = Threads(MAX_THREADS), Threads(1)
 
 
-class ThreadWorkers(Workers):
-    """The shared threads of the process: acquired with the first job, again after a fork, and released by `close`."""
+def run_in_thread(job: Callable[[], None]) -> None:
+    """Run a job, which never raises, in a thread of this process."""
+    _threads.run(job)
 
-    runs_inline = True
 
-    def __init__(self, max_running: int = MAX_THREADS):
-        self.lock: AbstractContextManager[Any] = LOCK
+def decode(work: Callable[[], T]) -> T:
+    """The result of work that allocates text, done in the one thread that does so: text from the heaps of many threads
+    leaves gaps of its size in all of them (358 MB at most instead of 150 for a pass of 315 MB through 64 MiB)."""
+    arrival = Arrival()
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # raised by the waiting thread
+            errors.append(error)
+        arrival.arrive()
+
+    _decoder.run(run)
+    while not arrival.wait(LOOK_SECONDS):
+        pass
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+class ThreadWorkers:
+    """The threads of this process as the workers of some readers."""
+
+    now = staticmethod(time.monotonic)
+
+    def __init__(self, max_running: int = MAX_RUNNING) -> None:
         self.max_running = max_running
-        self._notifier = _Notifier()
-        self._pools = PoolsReference()
 
-    def submit(self, request: RangeRequest, job: Job) -> bool:
-        with LOCK:  # so no `close` comes in between: a caller would wait for ever for a lost job
-            return self._pools.get().fetching.submit(job)
+    def start(self, source: Source, count: int) -> None:
+        def carry_out() -> None:
+            while (request := source.next_request()) is not None:
+                source.carry_out(request)
+                del request
 
-    def decode(self, work: Callable[[], T]) -> T:
-        with LOCK:
-            decoding = self._pools.get().decoding.call(work)
-        return decoding.result()
+        for _ in range(min(count, self.max_running)):
+            run_in_thread(carry_out)
 
-    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        with LOCK:
-            pools = self._pools.get()
-        return pools.share(works)
-
-    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
-        def left() -> float | None:
-            with self.lock:
-                moment = until() if until else None
-            return None if moment is None else moment - self.now()
-
-        return self._notifier.wait(ready, left)
-
-    def notify(self) -> None:
-        self._notifier.notify()
-
-    now = staticmethod(time.monotonic)
-
-    def close(self) -> None:
-        self._pools.close()
-
-
-class InlineWorkers(Workers):
-    """Runs no job: the waiting caller carries out its requests, one after another. For hosts that allow no thread
-    between calls.
-
-    Nothing overlaps within a call: a slice over 50 segments takes 50 round trips instead of one, and nothing is hedged.
-    Several callers still read at the same time.
-    """
-
-    max_running = MAX_THREADS
-    runs_inline = True
-
-    def __init__(self) -> None:
-        self.lock: AbstractContextManager[Any] = threading.RLock()
-        self._notifier = _Notifier()
-        with _forking:
-            _living.add(self)
-
-    def submit(self, request: RangeRequest, job: Job) -> bool:
-        return False
-
-    def decode(self, work: Callable[[], T]) -> T:
-        return work()
-
-    def share(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        return [work() for work in works]
-
-    def wait(self, ready: Callable[[], bool], until: Callable[[], float | None] | None = None) -> bool:
-        return self._notifier.wait(ready, lambda: None)  # only for another caller: its own requests are done
-
-    def notify(self) -> None:
-        self._notifier.notify()
-
-    now = staticmethod(time.monotonic)
-
-    def close(self) -> None:
-        """Do nothing: there are no threads to give back."""
-
-
-_living: WeakSet[InlineWorkers] = WeakSet()
-_forking = threading.RLock()
-_held: list[AbstractContextManager[Any]] = []
-
-
-def _lock_all() -> None:
-    """Before a fork, take all locks: the child must not inherit a change that another thread has half done."""
-    _forking.acquire()
-    _held.extend([LOCK, *(workers.lock for workers in _living)])
-    for lock in _held:
-        lock.__enter__()
-
-
-def _unlock_all() -> None:
-    for lock in _held:
-        lock.__exit__(None, None, None)
-    _held.clear()
-    _forking.release()
+    def wait(self, request: Request) -> bool:
+        return request.wait(LOOK_SECONDS)
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
-    os.register_at_fork(before=_lock_all, after_in_parent=_unlock_all, after_in_child=_unlock_all)
+
+    def _after_fork() -> None:
+        global _threads, _decoder
+        _threads, _decoder = Threads(MAX_THREADS), Threads(1)  # the child has none of those of its parent
+        LOCK.release()
+
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=_after_fork)

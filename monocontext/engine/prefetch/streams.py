@@ -1,4 +1,4 @@
-"""Recognize streams of reads (forward, backward, in strides or halving) and predict their next reads.
+"""Recognize streams of reads (forward, backward or in strides) and predict their next reads.
 
 A loop over slices is a stream, and a program may have several streams that take turns. The last reads of a stream
 predict the next ones. How far to read ahead depends on whether the reader had to wait. Reads that memory answers are
@@ -15,7 +15,7 @@ Invariants:
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import count
 
@@ -47,8 +47,6 @@ class ExpectedRead:
     stop: int
     in_frames: bool
     """Whether these are numbers of frames; else they are characters."""
-    stream: int
-    """The number of the stream."""
 
 
 class _Stream:
@@ -105,9 +103,6 @@ class Streams:
 
     _characters: int
     _frames: int
-    last_start: int = 0
-    """The first character of the last read."""
-    _start_before: int = 0
     _streams: OrderedDict[int, _Stream] = field(default_factory=OrderedDict)
     """By number, the one that was read last at the end."""
     _single: deque[Read] = field(default_factory=partial(deque, maxlen=_MOST_SINGLE))
@@ -118,39 +113,25 @@ class Streams:
     def _frame_characters(self) -> int:
         return max(1, self._characters // max(self._frames, 1))
 
-    def read(self, read: Read, waited: bool, room: Callable[[], int]) -> list[ExpectedRead]:
-        """Record a read, and return the reads to fetch now, of at most `room()` characters. `waited`: for storage."""
-        self._start_before, self.last_start = self.last_start, read.start
+    def read(self, read: Read, waited: bool, room: int) -> list[ExpectedRead]:
+        """Record a read, and return the reads to fetch now, of at most `room` characters. `waited`: for storage."""
         stream = self._walk_of(read, waited) or self._stride_of(read, waited)
-        return self._extend(stream, stream.reads_ahead, room()) if stream else []
+        return self._extend(stream, stream.reads_ahead, room) if stream else []
 
-    def halves(self, start: int) -> tuple[int, ...]:
-        """The two characters at which the next read may begin if each read steps half as far as the one before; else
-        none.
-
-        The next step of a binary search depends on the data, but only two places are possible. Both are fetched with
-        the read that it waits for: two steps take one round trip, and three frames are fetched of which two are used.
-        """
-        step, frame = abs(start - self.last_start), self._frame_characters
-        is_half = abs(2 * step - abs(self.last_start - self._start_before)) <= 2 * frame
-        return (start - step // 2, start + step // 2) if is_half and step >= frame and self.last_start else ()
-
-    def think(self, reads: int, room_now: Callable[[], int]) -> list[ExpectedRead]:
-        """The next reads of each stream, the one that was read last first, of at most `room_now()` characters."""
+    def think(self, reads: int, room: int) -> list[ExpectedRead]:
+        """The next reads of each stream, the one that was read last first, of at most `room` characters."""
         results: list[ExpectedRead] = []
-        room = room_now() if self._streams else 0
         for stream in reversed(self._streams.values()):
             more = self._extend(stream, max(reads, stream.reads_ahead), room)
-            room -= sum(self._size(item) for item in more)
+            room -= sum(self._size(expected) for expected in more)
             results += more
         return results
 
-    def unused(self, streams: set[int]) -> None:
-        """Read less far ahead in streams whose predictions were not used in a long time."""
-        for number in streams:
-            if stream := self._streams.get(number):
-                stream.reads_ahead //= 2
-                stream.expected.clear()
+    def be_careful(self) -> None:
+        """Read less far ahead, since predictions were not used in a long time."""
+        for stream in self._streams.values():
+            stream.reads_ahead //= 2
+            stream.expected.clear()
 
     def _walk_of(self, read: Read, waited: bool) -> _Stream | None:
         """The stream in which a read begins where the one before ended."""
@@ -229,10 +210,10 @@ class Streams:
         if stream.in_frames:
             edge = last.last if step > 0 else last.first
             frame = (stream.expected[-1].start if stream.expected else edge) + step
-            return ExpectedRead(frame, frame + 1, True, stream.number) if 0 <= frame < self._frames else None
+            return ExpectedRead(frame, frame + 1, True) if 0 <= frame < self._frames else None
         start = (stream.expected[-1].start if stream.expected else last.start) + step
         stop = min(start + last.stop - last.start, self._characters)
-        return ExpectedRead(start, stop, False, stream.number) if 0 <= start < stop else None
+        return ExpectedRead(start, stop, False) if 0 <= start < stop else None
 
     def _size(self, one: ExpectedRead) -> int:
         """The approximate characters of the frames of a read."""

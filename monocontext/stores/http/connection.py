@@ -37,7 +37,7 @@ _CHANCE = 3
 first byte after 1.2 s."""
 SLOWEST_BYTES_PER_SECOND = 256 << 10
 """The speed below which a body fails. S3 gives a connection some 90 MB/s. At this speed the largest request, of 8 MiB,
-ends within half of its deadline; hedging covers the speeds in between."""
+ends within half of its deadline."""
 SLOWEST_SHARE = 0.05
 """On a slow line, a body fails only below this share of the median throughput."""
 LEAST_SAMPLE_BYTES = 64 << 10

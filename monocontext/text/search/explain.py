@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monocontext.engine.fetch.scheduler import MAX_PART_BYTES, FetchItem, coalesce
+from monocontext.engine.fetch.requests import MAX_PART_BYTES, FetchItem, coalesce
 from monocontext.engine.reader import Reader
 from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
 from monocontext.text.source import Span, StoredSource

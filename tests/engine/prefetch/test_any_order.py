@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from monocontext.engine.fetch.scheduler import Scheduler
-from monocontext.engine.prefetch import Kind
+from monocontext.engine.fetch.requests import Priority
+from monocontext.engine.fetch.workers import MAX_RUNNING
 from tests.budget import examples
 
 from .model import CHARACTERS, FRAME, LINE, Model, text
@@ -78,26 +78,16 @@ class AnyOrder(RuleBasedStateMachine):
     def books_balance(self) -> None:
         if not hasattr(self, "model"):
             return
-        ahead, cache = self.model.reader.ahead, self.model.reader.cache
-        scheduler: Scheduler = self.model.reader.fetcher.scheduler
-        ledger = ahead.ledger
-        for kind in Kind:
-            sizes = [entry.size_bytes for entry in ledger._entries[kind].values()]
-            assert ledger.outstanding_bytes[kind] == sum(sizes) <= ledger.share_bytes[kind]
-        assert sum(ledger.outstanding_bytes.values()) <= max(ledger.share_bytes.values())
-        assert ahead._under_way_bytes == sum(ahead._under_way.values())
-        assert all(number in scheduler for number in ahead._under_way)
-        assert cache.used_bytes <= cache.capacity_bytes
-        assert cache.expected_bytes == sum(size for _, size in cache._expected.values())
-        assert all(key in ledger for key in cache._expected)
-        assert scheduler.ahead_running <= scheduler.pressure.maximum // 2
+        ahead, cache, fetcher = self.model.reader.ahead, self.model.reader.cache, self.model.reader.fetcher
+        assert cache.used_bytes == sum(kept.size_bytes for kept in cache._by_key.values()) <= cache.capacity_bytes
+        assert set(cache._by_key) == {*cache._main, *cache._probation, *cache._expected}
+        assert cache.expected_bytes <= max(ahead._guessed_bytes, ahead._announced_bytes)
+        assert sum(request.priority > Priority.DEMAND for request in fetcher._running) <= MAX_RUNNING // 2
 
     def teardown(self) -> None:
         if hasattr(self, "model"):
             self.model.workers.pass_time(60)
-            scheduler = self.model.reader.fetcher.scheduler
-            assert (scheduler.running, scheduler.reserved_bytes, scheduler.ahead_running) == (0, 0, 0)
-            assert self.model.reader.ahead._under_way == {}
+            assert "0 running, 0 queued" in repr(self.model.reader.fetcher)
             assert str(self.model.context) == text()
 
 

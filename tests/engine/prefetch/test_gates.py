@@ -7,8 +7,6 @@ from random import Random
 
 import pytest
 
-from monocontext.engine.prefetch import Kind
-
 from .model import CHARACTERS, FRAME, LATENCY_SECONDS, LINE, Model, text
 
 MODES = ["all", "code", "history", "off"]
@@ -64,18 +62,15 @@ def watch(model: Model) -> list[str]:
     """What broke the budget, at any step of the books."""
     broken: list[str] = []
     ahead = model.reader.ahead
-    ledger, cache = ahead.ledger, model.reader.cache
-    expect = ledger.expect
+    cache, walk = model.reader.cache, model.reader.fetcher.refill
 
-    def checked(*arguments: object) -> None:
-        expect(*arguments)
-        for kind, size_bytes in ledger.outstanding_bytes.items():
-            if size_bytes > ledger.share_bytes[kind]:
-                broken.append(f"{kind}: {size_bytes}")
-        if cache.used_bytes > cache.capacity_bytes or cache.expected_bytes > max(ledger.share_bytes.values()):
+    def checked() -> None:
+        walk()
+        most_bytes = max(ahead._guessed_bytes, ahead._announced_bytes)
+        if cache.used_bytes > cache.capacity_bytes or cache.expected_bytes > most_bytes:
             broken.append(repr(cache))
 
-    ledger.expect = checked
+    model.reader.fetcher.refill = checked
     return broken
 
 
@@ -136,25 +131,6 @@ def test_random_reads_are_not_harmed() -> None:
     assert ahead.moved_bytes <= 1.02 * without.moved_bytes + 2 * FRAME  # and the head and the tail
 
 
-def test_a_bisection_takes_half_of_its_round_trips() -> None:
-    """No model thinks in between. Which way it goes is data; both ways of the next step come along."""
-
-    def search(mode: str, goal: int) -> Model:
-        model = Model(mode)
-        low, high = 0, CHARACTERS
-        while high - low > FRAME:
-            middle = (low + high) // 2
-            assert model.context[middle : middle + 20] == text()[middle : middle + 20]
-            low, high = (middle, high) if middle < goal else (low, middle)
-        return model
-
-    for goal in Random(11).sample(range(CHARACTERS), 4):
-        without, ahead = search("off", goal), search("all", goal)
-        assert ahead.waited <= 0.7 * without.waited  # six of nine: the first and the last go alone
-        frames = sum(map(ahead.reader.holds, range(CHARACTERS // FRAME)))
-        assert frames * FRAME <= 2 * ahead.context.stats.bytes_used
-
-
 def test_chunks_with_sub_calls_wait_for_nothing() -> None:
     code = "for at in range(0, len(context), 500_000):\n    llm_query(context[at : at + 500_000])"
     waited = {mode: Model(mode).writes(code) for mode in MODES}
@@ -213,8 +189,7 @@ def test_a_wrong_hint_costs_bounded_bytes_and_no_result() -> None:
     assert model.writes("print(context[5_000_000:5_001_000])") == 0.0  # what nobody read makes room
     assert model.moved_bytes <= spent + 2 * FRAME
     assert not worst
-    ledger = model.reader.ahead.ledger
-    assert ledger.outstanding_bytes[Kind.KNOWN] == 0
+    assert model.reader.cache.expected_bytes == 0
 
 
 def test_a_loop_leaves_room_for_the_slice_after_it() -> None:
@@ -230,11 +205,11 @@ def test_demand_does_not_wait_behind_speculation_when_a_cell_starts() -> None:
     model = Model("all")
     model.context.prefetch([(0, CHARACTERS // 2)])
     model.workers.pass_time(0.01)
-    assert model.reader.fetcher.scheduler.running > 0
+    assert model.reader.under_way()[0] > 0
     before = model.workers.now()
     assert model.context[6_000_000:6_000_100] == text()[6_000_000:6_000_100]
     alone = LATENCY_SECONDS + FRAME / 90e6
     link = (CHARACTERS // 2) / 100e6
     assert model.workers.now() - before <= alone + link
     model.workers.pass_time(5)
-    assert model.reader.fetcher.scheduler.running == 0
+    assert model.reader.under_way() == (0, 0)

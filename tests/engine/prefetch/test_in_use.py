@@ -7,17 +7,13 @@ import pickle
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from begun_threads import begun_threads
 
 from engine.counted import stored, wait_until_idle
 from monocontext import Monocontext, append, publish
-from monocontext.engine.fetch.scheduler import Priority
-from monocontext.engine.prefetch import Kind
-from monocontext.engine.prefetch.read_ahead import PrefetchPlan
-from monocontext.format.index import Frame
 from monocontext.testing import CountingStore, SlowStore
 from rlm import RLM, ScriptedLM
 from tests.simulated import SimulatedWorkers
@@ -115,16 +111,6 @@ def test_off_is_off() -> None:
     assert len(store.log) == 1
 
 
-def test_without_threads_nothing_is_read_ahead() -> None:
-    context, store = opened(threads=False)
-    with context.thinking():
-        context.hint("```repl\nprint(context[300:400])\n```\n")
-        context.prefetch([(0, 1000)])
-    assert len(store.log) == 1
-    assert [context[at : at + 100] for at in range(0, 1000, 100)] == [TEXT[at : at + 100] for at in range(0, 1000, 100)]
-    assert context.stats.prefetch.gets == 0
-
-
 def test_one_connection_is_left_to_callers() -> None:
     workers = SimulatedWorkers(lambda request: 1.0, max_running=1)
     context, store = opened(workers=workers)
@@ -148,7 +134,7 @@ def test_thinking_is_entered_again_and_by_many_threads() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not context._reader.ahead.think.is_thinking  # type: ignore[union-attr]
+    assert not context._reader.ahead.is_thinking  # type: ignore[union-attr]
     assert context[200:300] == TEXT[200:300]
 
 
@@ -161,7 +147,7 @@ def test_closing_drops_what_is_queued_and_leaves_no_thread() -> None:
         context.close()
         begun.wait_for_the_end()
     ahead = context._reader.ahead  # type: ignore[union-attr]
-    assert (len(ahead.ledger), ahead._under_way_bytes, ahead._plans) == (0, 0, [])
+    assert (ahead._requests, ahead._plans) == ([], [])
 
 
 def test_a_child_of_a_fork_reads_on(recwarn: pytest.WarningsRecorder) -> None:
@@ -195,7 +181,6 @@ def test_a_failure_ahead_is_nobodys_until_somebody_asks() -> None:
     context = Monocontext.open(store)
     context.prefetch([(0, 1000)])
     wait_until_idle(context)
-    assert len(context._reader.ahead.ledger) == 0  # type: ignore[union-attr]
     with pytest.raises(OSError, match="no way"):
         _ = context[0:10]
     store.broken = False
@@ -222,13 +207,13 @@ def test_after_refresh_hints_are_of_the_new_text() -> None:
 
 def test_without_thinking_a_reply_begins_after_code_has_run() -> None:
     context, _ = opened(prefetch="code")
-    ledger = context._reader.ahead.ledger  # type: ignore[union-attr]
+    expected = context._reader.cache._expected  # type: ignore[union-attr]
     for at in (100, 500):
         context.hint(f"```repl\nx = context[{at}:{at + 300}]\n```\n")
         wait_until_idle(context)
-        assert len(ledger) == 3
+        assert len(expected) == 3
         assert context[at : at + 10] == TEXT[at : at + 10]
-    assert len(ledger) == 2  # of the second reply
+    assert len(expected) == 2  # of the second reply
 
 
 def test_a_run_of_rlm_needs_no_setting() -> None:
@@ -237,7 +222,7 @@ def test_a_run_of_rlm_needs_no_setting() -> None:
     held = []
 
     def ask(messages: object) -> str:
-        held.append(context._reader.ahead.think.is_thinking)  # type: ignore[union-attr]
+        held.append(context._reader.ahead.is_thinking)  # type: ignore[union-attr]
         wait_until_idle(context)
         return replies.pop(0)
 
@@ -265,18 +250,3 @@ def test_hint_costs_little(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\nhint: {1e6 * median:.1f} us a token at the median (noisy)", end=" ")
     assert median < 200e-6
-
-
-def test_a_pass_that_the_collector_closes_during_a_walk_ends_its_plan_once() -> None:
-    context, _ = opened()
-    with context:
-        ahead = context._reader.ahead  # type: ignore[union-attr]
-
-        def route() -> Iterator[Frame]:
-            ahead.end_scan()  # as the generator of an abandoned pass does when it is closed
-            yield from ()
-
-        ahead._fetcher.act(
-            lambda: ahead.expect([PrefetchPlan(route(), Priority.COMPUTED_HINT, Kind.KNOWN, is_scan=True)])
-        )
-        assert not ahead._plans

@@ -29,7 +29,7 @@ def fed(
     """What the last of these reads brings."""
     found: list[ExpectedRead] = []
     for start, stop in reads:
-        found = known.read(read(start, stop), waited, lambda: room)
+        found = known.read(read(start, stop), waited, room)
     return found
 
 
@@ -82,11 +82,11 @@ def test_it_grows_only_when_the_reader_waited_and_by_what_was_read() -> None:
     [stream] = known._streams.values()
     assert (stream.reads_ahead, len(stream.expected)) == (0, 0)
     for at in range(2500, 10_000, 250):
-        known.read(read(at, at + 250), True, lambda: ROOM)
+        known.read(read(at, at + 250), True, ROOM)
         assert len(stream.expected) <= max(1, stream.reads // 4)
     assert stream.reads_ahead == MOST_AHEAD
     size = len(stream.expected)
-    known.read(read(10_000, 10_250), False, lambda: ROOM)
+    known.read(read(10_000, 10_250), False, ROOM)
     assert len(stream.expected) in (size, size + 1)
 
 
@@ -101,7 +101,7 @@ def test_sixteen_streams_that_take_turns() -> None:
     for k in range(6):
         for one in range(STREAMS):
             at = one * 6000 + one * one * 7 + k * 250
-            found = known.read(read(at, at + 250), True, lambda: ROOM)
+            found = known.read(read(at, at + 250), True, ROOM)
             if k:
                 assert (at + 250, at + 500) in places(found) or k > 1
     assert len(known._streams) <= STREAMS
@@ -114,16 +114,16 @@ def test_scans_at_equal_distances_are_scans() -> None:
     for k in range(4):
         for one in range(8):
             at = one * 10_000 + k * 250
-            known.read(read(at, at + 250), True, lambda: ROOM)
+            known.read(read(at, at + 250), True, ROOM)
     assert sum(stream.is_walk for stream in known._streams.values()) == 8
 
 
 def test_what_was_not_used_makes_it_careful() -> None:
     known = streams()
     fed(known, [(at, at + 250) for at in range(0, 10_000, 250)])
-    [(name, stream)] = known._streams.items()
+    [stream] = known._streams.values()
     before = stream.reads_ahead
-    known.unused({name})
+    known.be_careful()
     assert stream.reads_ahead == before // 2
     assert not stream.expected
 
@@ -132,8 +132,8 @@ def test_thinking_gives_each_stream_its_next_reads() -> None:
     known = streams()
     fed(known, [(0, 250), (250, 500), (500, 750), (750, 1000)] * 1, waited=False)
     fed(known, [(50_000, 50_250), (49_750, 50_000)], waited=False)
-    assert places(known.think(2, lambda: ROOM)) == [(49_500, 49_750), (1000, 1250)]
-    assert known.think(2, lambda: ROOM) == []  # given out already
+    assert places(known.think(2, ROOM)) == [(49_500, 49_750), (1000, 1250)]
+    assert known.think(2, ROOM) == []  # given out already
 
 
 @pytest.mark.parametrize("direction", [1, -1])
@@ -150,19 +150,5 @@ def test_random_reads_are_no_streams() -> None:
     for _ in range(1000):
         start = random.randrange(800 * 262_144 - 2000)
         one = Read(start, start + 2000, start // 262_144, (start + 1999) // 262_144)
-        asked += len(known.read(one, True, lambda: ROOM))
+        asked += len(known.read(one, True, ROOM))
     assert asked <= 10
-
-
-def test_a_bisection_has_two_places_to_go_on() -> None:
-    search = streams()
-    assert search.halves(5_000) == ()
-    fed(search, [(5_000, 5_010)])
-    assert search.halves(7_500) == (6_250, 8_750)
-    assert search.halves(2_490) == (1_235, 3_745)  # a record off
-    assert search.halves(9_000) == search.halves(5_100) == ()
-    fed(search, [(7_500, 7_510)])
-    assert search.halves(6_250) == (5_625, 6_875)
-    assert search.halves(10_000) == ()  # a walk
-    fed(search, [(start, start + 10) for start in (6_250, 6_875, 7_187, 7_031)])
-    assert search.halves(7_109) == ()  # within a frame

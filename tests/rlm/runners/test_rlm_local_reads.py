@@ -15,12 +15,11 @@ TEXT = "".join(f"line {number}\n" for number in range(20_000))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [True, False], ids=["threads", "inline"])
-def test_cells_after_one_whose_time_was_up_in_a_read(runner_of: Callable[..., LocalRunner], threads: bool) -> None:
+def test_cells_after_one_whose_time_was_up_in_a_read(runner_of: Callable[..., LocalRunner]) -> None:
     store = MemoryStore("local-reads", "ctx")
     publish(TEXT, store, codec="raw", frame_bytes=2_000, segment_bytes=8_000)
     try:
-        with Monocontext.open(SlowStore(store, 0.001), threads=threads, cache_bytes=20_000) as context:
+        with Monocontext.open(SlowStore(store, 0.001), cache_bytes=20_000) as context:
             runner = runner_of(context, cell_timeout=0.2)
             for _ in range(5):
                 stopped = runner.run(

@@ -8,12 +8,11 @@ import signal
 import threading
 import uuid
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from begun_threads import begun_threads
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +32,7 @@ from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, FaultyStore, WrappedStore, fail
-from monocontext.text.deeprecurse import open_deeprecurse_lines
+from monocontext.text.deeprecurse import _Loading, open_deeprecurse_lines
 from monocontext.text.from_str import wrap_str
 from monocontext.text.lines import LineView
 from monocontext.writing.publish import publish
@@ -196,16 +195,6 @@ def test_segments_are_read_at_the_same_time() -> None:
     assert open_lines(*simple(), wrap=Together)[:] == "".join(WHOLE)
 
 
-def test_without_threads() -> None:
-    rows, texts = simple()
-    with begun_threads() as begun:
-        lines = open_lines(rows, texts, threads=False)
-        assert lines[2:14] == reference(rows, texts, 2, 14)
-        assert list(reversed(lines)) == list(lines)[::-1]
-    assert lines.stats.gets == 1 + len(rows)
-    assert not begun
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_what_is_loading_at_a_fork_is_loaded_anew_in_the_child() -> None:
@@ -216,7 +205,7 @@ def test_what_is_loading_at_a_fork_is_loaded_anew_in_the_child() -> None:
     assert lines[:1] == reference(rows, texts, 0, 1)
     context: Any = lines._reader
     context._cache.clear()
-    context._loading[0] = Future()  # as it is while a request is under way
+    context._loading[0] = _Loading()  # as it is while a request is under way
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -392,10 +381,8 @@ def test_the_constructor_of_deeprecurse(moto_s3: str, put: Callable[[str, bytes]
 @pytest.mark.slow
 def test_the_constructor_hands_its_options_on(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
     put_context(put, "old/options/")
-    with begun_threads() as begun:
-        lines = Monocontext(moto_s3, "old/options/", threads=False)
-        assert lines[0:2]
-    assert not begun
+    lines = Monocontext(moto_s3, "old/options/", cache_bytes=1 << 20)
+    assert lines[0:2]
     assert (lines.bucket, lines.prefix, lines.manifest_name) == (moto_s3, "old/options/", "manifest.json")
     assert isinstance(lines, Monocontext)
     assert not isinstance(wrap_str("a").lines, Monocontext)

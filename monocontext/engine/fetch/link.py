@@ -1,0 +1,70 @@
+"""Measure the link to a store. Times come in as arguments.
+
+Data that transfers no slower than a request is answered is requested in one wave: a search that looks at filters first
+needs three round trips, for rows, for a frame, and for the text around a match in the next frame.
+"""
+
+from __future__ import annotations
+
+NEAR_SECONDS = 0.001
+"""A store that answers faster is memory, a disk or a server next door: there a round trip costs nothing. The fastest
+remote store, S3 Express, takes 2.2 ms."""
+FIRST_BYTES_PER_SECOND = 100e6
+"""The assumed rate before a transfer was measured: a laptop's or a container's link."""
+FIRST_WAVE_BYTES = 8 << 20
+"""One wave carries at least this much before any transfer was measured: a text of 20 to 40 MB.
+
+These are eight concurrent requests, of 12 ms each at the 90 MB/s of a connection. At 100 MB/s they take 80 ms, a third
+of the time to read the text as one object, and as long as three round trips from another zone. Each later look at the
+text saves these.
+"""
+_SMALL_BYTES = 64 << 10
+"""Answers up to this size measure round trips: the body takes under 1 ms at 90 MB/s."""
+_TRANSFER_BYTES = 2 << 20
+"""The least bytes of a busy spell that measure the rate; fewer measure round trips."""
+
+
+class Link:
+    """The measured link from one reader to its store. A spell is the time from a first request to an idle link."""
+
+    def __init__(self, round_trip_seconds: float | None):
+        self.round_trip_seconds = round_trip_seconds
+        """The time of the quickest small answer; 0 for a near store; None before one was measured."""
+        self._measured_rate: float | None = None
+        self._spell_began = 0.0
+        self._spell_bytes = 0
+        self._spell_rate = 0.0
+
+    @property
+    def bytes_per_second(self) -> float:
+        """The rate of the last long spell without its first round trip."""
+        return self._measured_rate or FIRST_BYTES_PER_SECOND
+
+    @property
+    def is_far(self) -> bool:
+        """Whether round trips take time that is worth saving."""
+        return self.round_trip_seconds is not None and self.round_trip_seconds >= NEAR_SECONDS
+
+    def carries(self, stored_bytes: int) -> bool:
+        """Whether one wave of requests transfers this many bytes about as fast as a small answer arrives."""
+        if not self.is_far:
+            return stored_bytes <= 0
+        assert self.round_trip_seconds is not None
+        wave_bytes = int(self.round_trip_seconds * self.bytes_per_second)
+        return stored_bytes <= (wave_bytes if self._measured_rate else max(wave_bytes, FIRST_WAVE_BYTES))
+
+    def begin_spell(self, now: float) -> None:
+        """Note that a request is sent while no other is running."""
+        self._spell_began, self._spell_bytes, self._spell_rate = now, 0, 0.0
+
+    def answered(self, size_bytes: int, began: float, now: float) -> None:
+        """Note an answer of the store to a request that was sent at `began`."""
+        seconds = now - began
+        if size_bytes <= _SMALL_BYTES and (self.round_trip_seconds is None or seconds < self.round_trip_seconds):
+            self.round_trip_seconds = seconds
+        self._spell_bytes += size_bytes
+        if self._spell_bytes >= _TRANSFER_BYTES:
+            transfer_seconds = now - self._spell_began - (self.round_trip_seconds or 0.0)
+            # Of concurrent answers, the first counts in full; what has arrived of the others does not count.
+            self._spell_rate = max(self._spell_rate, self._spell_bytes / max(transfer_seconds, 1e-3))
+            self._measured_rate = self._spell_rate
