@@ -34,7 +34,7 @@ _ATTEMPTS = 50
 _HEAD = "\n[Turn "
 _SESSION = "\n=== SESSION: "
 _STEP = 1 << 14
-"""Characters in which the ends of a turn are looked for at once."""
+"""Characters in which the beginning of a turn is looked for at once."""
 
 _Document = tuple[str, str, dict[str, Any]]
 Load = Callable[[str], tuple[SessionInfo, list[Turn]]]
@@ -129,20 +129,13 @@ def turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
 
 def _turn_around(text: Monocontext, offset: int) -> tuple[int, int]:
     """Where the turn around a character begins, and where it ends: near it, so that mostly no GET is needed."""
-    stop = min(len(text), offset + len(_HEAD))
-    start = 0
-    while stop > len(_HEAD):
+    end = text.find(_HEAD, offset)
+    start, stop = -1, min(len(text), offset + len(_HEAD))
+    while start < 0 and stop > len(_HEAD):
         begin = max(0, stop - _STEP)
-        if (position := str(text[begin:stop]).rfind(_HEAD)) >= 0:
-            start = begin + position + 1
-            break
+        start = begin + position if (position := str(text[begin:stop]).rfind(_HEAD)) >= 0 else -1
         stop = begin + len(_HEAD) - 1
-    end = offset
-    while end < len(text):
-        if (position := str(text[end : end + _STEP]).find(_HEAD)) >= 0:
-            return start, end + position + 1
-        end += _STEP - len(_HEAD)
-    return start, len(text)
+    return start + 1, end + 1 if end >= 0 else len(text)
 
 
 # -- bringing it up to date --------------------------------------------------------------------------------------------
