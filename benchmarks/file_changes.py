@@ -46,11 +46,11 @@ def main(arguments: argparse.Namespace) -> int:
         publish_text(f"{folder}/text")
         s3 = {"endpoint": server.endpoint}
         print(head_line("call", "changes of file", "files", "functions called"))
-        for place, url, options in (("directory", f"{folder}/text", {}), ("S3", server.url("text"), s3)):
+        for location, url, options in (("directory", f"{folder}/text", {}), ("S3", server.url("text"), s3)):
             for call, run in CALLS.items():
                 run(url, options)  # imports are not part of a call
                 best = min((run(url, options) for _ in range(arguments.rounds)), key=lambda one: one.changes)
-                print(row_line(f"{call}, {place}", best.changes, len(best.files), best.calls))
+                print(row_line(f"{call}, {location}", best.changes, len(best.files), best.calls))
     return 0
 
 

@@ -42,8 +42,8 @@ def main(arguments: argparse.Namespace) -> int:
     print(f"({machine_line()})\n")
     print(head_line("text", "way", "cold", "warm", "CPU"))
     for size in arguments.sizes:
-        for way, found in _measure(amount(size), arguments.samples).items():
-            print(row_line(size, way, *(f"{found[kind]:.3f}" for kind in ("cold", "warm", "cpu"))), flush=True)
+        for way, result in _measure(amount(size), arguments.samples).items():
+            print(row_line(size, way, *(f"{result[kind]:.3f}" for kind in ("cold", "warm", "cpu"))), flush=True)
     return 0
 
 

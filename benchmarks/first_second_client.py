@@ -25,15 +25,15 @@ def monocontext(key: str, needle: str) -> str:
     from monocontext import Monocontext
 
     with Monocontext.open(f"s3://{BUCKET}/{key}") as context:
-        at = context.find(needle)
-        return str(context[at - WINDOW : at + WINDOW])
+        offset = context.find(needle)
+        return str(context[offset - WINDOW : offset + WINDOW])
 
 
 def _download(get: Callable[[str], Any]) -> Callable[[str, str], str]:
     def look(key: str, needle: str) -> str:
         text = str(get(key), "utf-8")
-        at = text.find(needle)
-        return text[at - WINDOW : at + WINDOW]
+        offset = text.find(needle)
+        return text[offset - WINDOW : offset + WINDOW]
 
     return look
 
@@ -70,12 +70,12 @@ WAYS: dict[str, Callable[[], Callable[[str, str], str]]] = {
 def main() -> None:
     way, key, needle = sys.argv[1:]
     look = WAYS[way]()
-    found = look(key, needle)
+    result = look(key, needle)
     cold, cpu = time.perf_counter() - _BEGAN, time.process_time() - _CPU
     began = time.perf_counter()
     again = look(f"{key}-again", needle)
     warm = time.perf_counter() - began
-    if found != again or needle not in found:
+    if result != again or needle not in result:
         raise AssertionError(f"{way}: another text")
     print(json.dumps({"cold": cold, "warm": warm, "cpu": cpu}))
 

@@ -56,8 +56,8 @@ def rows(terabytes: float = TERABYTES) -> Iterator[tuple[str, str, str, bool]]:
     yield f"{size}: a slice", "<= 4 rounds", measured, store.gets <= 4
     store.reset()
     began, cpu = here.now(), time.process_time()
-    at = context.find(NEEDLE)
+    offset = context.find(NEEDLE)
     seconds, cpu_seconds = here.now() - began, time.process_time() - cpu
     measured = f"{store.gets:,} GETs, {store.bytes_read / 1e6:,.0f} MB, {seconds:.1f} s, {cpu_seconds:.0f} CPU s"
     measured += f", ${store.gets * GET_DOLLARS:.3f}"
-    yield f"{size}: find a rare needle", "printed: it is at a fifth", measured, at // len(FRAME) == places[0]
+    yield f"{size}: find a rare needle", "printed: it is at a fifth", measured, offset // len(FRAME) == places[0]

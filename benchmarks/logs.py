@@ -99,8 +99,8 @@ def make_logs(size_bytes: int, seed: int) -> Iterator[bytes]:
 def make_incident(size_bytes: int, share: float) -> bytes:
     """A log with one more line, which holds NEEDLE, after that share of it."""
     data = b"".join(make_logs(size_bytes, _INCIDENT_SEED))
-    at = data.index(b"\n", int(share * size_bytes)) + 1
-    return data[:at] + f"2026-03-01T12:00:00 ERROR {NEEDLE}\n".encode() + data[at:]
+    offset = data.index(b"\n", int(share * size_bytes)) + 1
+    return data[:offset] + f"2026-03-01T12:00:00 ERROR {NEEDLE}\n".encode() + data[offset:]
 
 
 def _block(seed: int, number: int) -> bytes:

@@ -53,8 +53,8 @@ def choose(data: bytes, tiles: int, each: int, seed: int) -> list[Needle]:
     token, word = (_HANZI, _THREE_HANZI) if chinese else (_TOKEN, _WORD)
 
     def draw_rare() -> str:
-        found = token.findall(_window(data, dice))
-        picked: str = dice.choice(found) if found else ""
+        result = token.findall(_window(data, dice))
+        picked: str = dice.choice(result) if result else ""
         return picked if picked and _is_rare(data, picked.encode(), PLACES * tiles) else ""
 
     def draw_absent() -> str:
@@ -71,14 +71,14 @@ def choose(data: bytes, tiles: int, each: int, seed: int) -> list[Needle]:
         said = window[start:].encode()[: dice.randint(15, 29)].decode(errors="ignore").split("\n")[0].rstrip()
         return said if len(said.encode()) >= 15 and "  " not in said else ""
 
-    seen = [found for window in windows for found in word.findall(window)]
-    common = Counter(found for window in windows for found in _COMMON.findall(window))
+    seen = [result for window in windows for result in word.findall(window)]
+    common = Counter(result for window in windows for result in _COMMON.findall(window))
     rare = _distinct(draw_rare, each)
     drawn = {
         "rare identifier": rare,
         "absent identifier": _distinct(draw_absent, each),
         "word": dice.sample(sorted(set(seen)), min(each, len(set(seen)))),
-        "common word": [found for found, _ in common.most_common(min(each, 2))],
+        "common word": [result for result, _ in common.most_common(min(each, 2))],
         "phrase": _distinct(draw_phrase, each),
     }
     needles = [Needle(kind, query, data.count(query.encode())) for kind, some in drawn.items() for query in some]
@@ -87,35 +87,35 @@ def choose(data: bytes, tiles: int, each: int, seed: int) -> list[Needle]:
 
 def _pattern(data: bytes, rare: list[str], number: int) -> Needle:
     """A regular expression in one of three forms, by its number."""
-    found, other = rare[number], rare[number - 1]
-    head = found[: 2 * len(found) // 3]  # at least five bytes: shorter ones no filter has
+    result, other = rare[number], rare[number - 1]
+    head = result[: 2 * len(result) // 3]  # at least five bytes: shorter ones no filter has
     match number % 3:
         case 0:
-            pattern, literals = f"{found}\\W", [found]
+            pattern, literals = f"{result}\\W", [result]
         case 1:
-            pattern, literals = f"{head}\\w*{found[len(head) + 1 :]}", [head]
+            pattern, literals = f"{head}\\w*{result[len(head) + 1 :]}", [head]
         case _:
-            pattern, literals = f"{found}|{other}", [found, other]
+            pattern, literals = f"{result}|{other}", [result, other]
     lines = {line for literal in literals for line in _lines(data, literal.encode())}
     return Needle("regex", pattern, sum(len(re.findall(pattern, data[slice(*line)].decode())) for line in lines))
 
 
 def _lines(data: bytes, literal: bytes) -> list[tuple[int, int]]:
     """The first and last positions of the lines that hold a literal, newlines included."""
-    found, at = [], data.find(literal)
-    while at >= 0:
-        stop = data.find(b"\n", at) + 1 or len(data)
-        found.append((data.rfind(b"\n", 0, at) + 1, stop))
-        at = data.find(literal, stop)
-    return found
+    result, offset = [], data.find(literal)
+    while offset >= 0:
+        stop = data.find(b"\n", offset) + 1 or len(data)
+        result.append((data.rfind(b"\n", 0, offset) + 1, stop))
+        offset = data.find(literal, stop)
+    return result
 
 
 def _is_rare(data: bytes, needle: bytes, most: int) -> bool:
     """Whether the needle is in at most `most` places; stops at the next one."""
-    at = -len(needle)
+    offset = -len(needle)
     for _ in range(most + 1):
-        at = data.find(needle, at + len(needle))
-        if at < 0:
+        offset = data.find(needle, offset + len(needle))
+        if offset < 0:
             return True
     return False
 
@@ -126,11 +126,11 @@ def _distinct(draw: Callable[[], str], most: int) -> list[str]:
     for _ in range(_TRIES):
         if len(seen) == most:
             break
-        if found := draw():
-            seen[found] = None
+        if result := draw():
+            seen[result] = None
     return list(seen)
 
 
 def _window(data: bytes, dice: random.Random) -> str:
-    at = dice.randrange(max(len(data) - _WINDOW_BYTES, 1))
-    return data[at : at + _WINDOW_BYTES].decode(errors="ignore")
+    offset = dice.randrange(max(len(data) - _WINDOW_BYTES, 1))
+    return data[offset : offset + _WINDOW_BYTES].decode(errors="ignore")

@@ -12,10 +12,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 def amount(text: str) -> int:
     """The bytes in `0.2GB`, `100MB/s`, `64M` or `1000`. Raises `ValueError`."""
-    found = re.fullmatch(r"([\d.]+)([KMGT]?)B?(?:/s)?", text)
-    if found is None:
+    result = re.fullmatch(r"([\d.]+)([KMGT]?)B?(?:/s)?", text)
+    if result is None:
         raise ValueError(f"{text!r} is not an amount of bytes such as 64M or 0.2GB")
-    return round(float(found[1]) * _UNITS[found[2]])
+    return round(float(result[1]) * _UNITS[result[2]])
 
 
 def parse_list(names: str) -> tuple[str, ...]:

@@ -30,11 +30,11 @@ def in_turns(
     installed = list(ways)
     for _ in range(rounds):
         for way in list(installed):
-            if (found := measure(way)) is None:
+            if (outcome := measure(way)) is None:
                 installed.remove(way)
                 print(f"(not installed here: {way})")
             else:
-                taken[way].append(found)
+                taken[way].append(outcome)
     return dict(taken)
 
 

@@ -88,15 +88,15 @@ def main(arguments: argparse.Namespace) -> int:
 def run(plan: Plan) -> dict[str, list[Search]]:
     """The figures of each text."""
     print(f"{plan}\n({machine_line()})")
-    found = {}
+    result = {}
     for name in plan.corpora:
         try:
             path = corpus(name, plan.size_bytes)
         except CorpusMissing as error:
             print(f"\n{name}: left out: {error}")
             continue
-        found[name] = _measure(name, path, plan)
-    return found
+        result[name] = _measure(name, path, plan)
+    return result
 
 
 def _measure(name: str, path: Path, plan: Plan) -> list[Search]:
@@ -141,16 +141,16 @@ def _size_bytes(place: Path) -> int:
 def _searches(place: Path, needles: Sequence[Needle], stored_bytes: int, latency_seconds: float) -> Iterator[Search]:
     """Each operation in a context of its own. Raises `AssertionError` for a wrong answer."""
     for kind, operation in ASKED:
-        for needle in (each for each in needles if each.kind == kind):
+        for needle in (item for item in needles if item.kind == kind):
             slow = SlowStore(LocalStore(place), latency_seconds, bytes_per_second=CONNECTION_BYTES_PER_SECOND)
             counted = CountingStore(slow)
             began = time.perf_counter()
             with Monocontext.open(counted) as context:
-                found = _OPERATIONS[operation](context, needle.query)
+                result = _OPERATIONS[operation](context, needle.query)
             seconds = time.perf_counter() - began
             expected = min(needle.places, 1) if operation == "in" else needle.places
-            if found != expected:
-                raise AssertionError(f"{operation} of {needle}: {found}, expected {expected}")
+            if result != expected:
+                raise AssertionError(f"{operation} of {needle}: {result}, expected {expected}")
             yield Search(kind, operation, seconds, counted.bytes_read / stored_bytes)
 
 
@@ -161,7 +161,7 @@ def _print_searches(searches: Sequence[Search]) -> None:
         rows = [search for search in searches if (search.kind, search.operation) == (kind, operation)]
         if not rows:
             continue
-        shares, taken = [each.share for each in rows], [1000 * each.seconds for each in rows]
+        shares, taken = [item.share for item in rows], [1000 * item.seconds for item in rows]
         cells = f"{statistics.median(shares):.2%}", f"{max(shares):.2%}", f"{statistics.median(taken):.0f}"
         print(row_line(f"{kind} ({len(rows)})", operation, *cells, f"{max(taken):.0f}"))
     print()

@@ -75,7 +75,7 @@ def main(arguments: argparse.Namespace) -> int:
     print(head_line("client", *(f"{case.name}, ms" for case in cases)))
     for name, (first, *_) in taken[0].items():
         milliseconds = (1000 * statistics.median(run["cpu_seconds"] for run in of[name]) for of in taken)
-        print(row_line(f"{name} {first['version']}", *(f"{each:.3f}" for each in milliseconds)))
+        print(row_line(f"{name} {first['version']}", *(f"{item:.3f}" for item in milliseconds)))
     return 0
 
 
@@ -128,10 +128,10 @@ def _answer(sock: socket.socket, data: memoryview, context: ssl.SSLContext | Non
             asked += piece
             if not asked.endswith(b"\r\n\r\n"):
                 continue
-            found = _RANGE.search(asked)
-            start, stop = (int(found[1]), int(found[2]) + 1) if found else (0, len(data))
-            head = f'HTTP/1.1 {206 if found else 200} OK\r\nContent-Length: {stop - start}\r\nETag: "e1"\r\n'
-            head += f"Content-Range: bytes {start}-{stop - 1}/{len(data)}\r\n" if found else ""
+            result = _RANGE.search(asked)
+            start, stop = (int(result[1]), int(result[2]) + 1) if result else (0, len(data))
+            head = f'HTTP/1.1 {206 if result else 200} OK\r\nContent-Length: {stop - start}\r\nETag: "e1"\r\n'
+            head += f"Content-Range: bytes {start}-{stop - 1}/{len(data)}\r\n" if result else ""
             head += "Last-Modified: Mon, 23 Nov 2026 10:00:00 GMT\r\nContent-Type: application/octet-stream\r\n\r\n"
             sock.sendall(head.encode())
             if not asked.startswith(b"HEAD"):

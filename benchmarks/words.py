@@ -85,7 +85,7 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
     with Monocontext.open(folder / "True") as context:
         best = [context.search(query, k=BEST, max_bytes=1 << 60) for query in queries]
     budget = SHARE * path.stat().st_size
-    asked = [_within_share(folder, budget, sizes[False], *each) for each in zip(queries, best, strict=True)]
+    asked = [_within_share(folder, budget, sizes[False], *item) for item in zip(queries, best, strict=True)]
     recalls, spent = zip(*asked, strict=True)
     print(row_line(f"recall of them within {SHARE:.0%} of the stored bytes", f"{statistics.mean(recalls):.3f}", ""))
     theirs_ms = f"{_milliseconds(index, queries):.1f} ms" if index else "missing"
@@ -100,29 +100,29 @@ def _within_share(
         store = CountingStore(LocalStore(folder / "True"))
         with Monocontext.open(store) as context:
             began = time.process_time()
-            found = context.search(query, k=BEST, max_bytes=int(budget))
+            result = context.search(query, k=BEST, max_bytes=int(budget))
             seconds = time.process_time() - began
         share = store.bytes_read / stored_bytes
         if share <= SHARE:
             break
         budget *= _LESS * SHARE / share
     # Passages with equal scores are interchangeable.
-    enough = [one for one in found if one.score >= best[-1].score - _SAME] if best else []
+    enough = [single for single in result if single.score >= best[-1].score - _SAME] if best else []
     return len(enough) / len(best) if best else 1.0, seconds
 
 
 def _queries(path: Path, name: str, count: int) -> list[str]:
-    dice, found = random.Random(_SEED), dict[str, None]()
+    dice, result = random.Random(_SEED), dict[str, None]()
     pattern = re.compile("[\u4e00-\u9fff]{2,3}" if name == "cjk" else "[A-Za-z_]{3,}")
     stretch_bytes = PASSAGE_CHARACTERS * (3 if name == "cjk" else 1)
     with path.open("rb") as file:
-        while len(found) < count:
+        while len(result) < count:
             file.seek(dice.randrange(path.stat().st_size - stretch_bytes))
             words = pattern.findall(file.read(stretch_bytes).decode(errors="ignore"))
-            words = [one for one in words if one.lower() not in STOP_WORDS]
+            words = [single for single in words if single.lower() not in STOP_WORDS]
             if len(words) > 3:
-                found[" ".join(dice.sample(words, dice.randrange(1, 4)))] = None
-    return list(found)
+                result[" ".join(dice.sample(words, dice.randrange(1, 4)))] = None
+    return list(result)
 
 
 def _build(path: Path, folder: Path) -> _Index | None:
@@ -137,13 +137,13 @@ def _build(path: Path, folder: Path) -> _Index | None:
     began = time.process_time()
     index = tantivy.Index(schema.build(), path=str(folder))
     writer = index.writer(num_threads=1)
-    at, passage = 0, ""
+    offset, passage = 0, ""
     with path.open(encoding="utf-8", newline="\n") as file:
         for line in chain(file, [""]):
             passage += line
             if len(passage) >= PASSAGE_CHARACTERS or not line:
-                writer.add_document(tantivy.Document(text=passage, start=at))
-                at, passage = at + len(passage), ""
+                writer.add_document(tantivy.Document(text=passage, start=offset))
+                offset, passage = offset + len(passage), ""
     writer.commit()
     writer.wait_merging_threads()
     seconds = time.process_time() - began

@@ -107,9 +107,9 @@ def _bisection(text: Text) -> Conversation:
         f"    if int(line.split()[4]) < {day}:\n        low = middle + 1\n    else:\n        high = middle\n"
         "print(low)\n"
     )
-    found = numbers(printed)[0]
-    printed = yield f"print(context[{found * RECORD_BYTES}:{found * RECORD_BYTES + 3000}])\n"
-    return str(found)
+    result = numbers(printed)[0]
+    printed = yield f"print(context[{result * RECORD_BYTES}:{result * RECORD_BYTES + 3000}])\n"
+    return str(result)
 
 
 _HOPS = ("project Nightjar", "warehouse Alkonost", "captain Veridian", "harbour Quillon", "ledger Obsidian")
@@ -118,8 +118,8 @@ _hop_text = planted(
     "prose",
     "77421",
     *(
-        (place, f"on the record of {term} all is known: {then} !")
-        for place, term, then in zip((0.62, 0.17, 0.83, 0.41, 0.71), _HOPS, _NEXT, strict=True)
+        (share, f"on the record of {term} all is known: {then} !")
+        for share, term, then in zip((0.62, 0.17, 0.83, 0.41, 0.71), _HOPS, _NEXT, strict=True)
     ),
 )
 
@@ -129,8 +129,8 @@ def _multi_hop(text: Text) -> Conversation:
     term = _HOPS[0]
     while True:
         printed = yield f"at = context.find('record of {term}')\nprint(at)\n"
-        at = numbers(printed)[0]
-        printed = yield f"print(context[{max(0, at - 500)}:{at + 1200}])\n"
+        offset = numbers(printed)[0]
+        printed = yield f"print(context[{max(0, offset - 500)}:{offset + 1200}])\n"
         said = re.search(r"all is known: (?:see ([\w ]+?)|the sum was (\d+)) !", printed)
         if said is None:
             return "lost"
@@ -155,8 +155,8 @@ def _tail_first(text: Text) -> Conversation:
     if said is None:
         return "lost"
     printed = yield f"at = context.find('{said[1]}')\nprint(at)\nprint(context[max(0, at - 800):at + 800])\n"
-    found = re.search(r"disk (\w+) failed", printed)
-    return found[1] if found else "lost"
+    result = re.search(r"disk (\w+) failed", printed)
+    return result[1] if result else "lost"
 
 
 def _random_sampling(text: Text) -> Conversation:
@@ -218,13 +218,13 @@ _verify_text = planted("prose", "nine", (0.44, _TREATY))
 def _verify(text: Text) -> Conversation:
     yield _PEEK
     printed = yield "at = context.find('treaty of Marrowgate')\nprint(at)\nprint(context[at - 1000:at + 1000])\n"
-    at = numbers(printed)[0]
+    offset = numbers(printed)[0]
     for spread in (2000, 4000, 8000):
-        printed = yield f"print(llm_query('How many delegates?\\n' + context[{at - spread}:{at + spread}]))\n"
+        printed = yield f"print(llm_query('How many delegates?\\n' + context[{offset - spread}:{offset + spread}]))\n"
     printed = yield (
-        f"votes = []\nfor start in range({at - 60000}, {at + 20000}, 20000):\n"
+        f"votes = []\nfor start in range({offset - 60000}, {offset + 20000}, 20000):\n"
         "    votes.append(llm_query('How many delegates?\\n' + context[start:start + 40000]))\nprint(votes)\n"
-        f"print(context[{at}:{at + 200}])\n"
+        f"print(context[{offset}:{offset + 200}])\n"
     )
     return "nine" if "nine" in printed else "lost"
 
@@ -233,8 +233,8 @@ def _reads(pattern: str) -> Callable[[str], str]:
     """A sub-model that replies with the first group of a pattern, if the prompt matches it."""
 
     def reply(prompt: str) -> str:
-        found = re.search(pattern, prompt)
-        return found[1] if found else "nothing"
+        result = re.search(pattern, prompt)
+        return result[1] if result else "nothing"
 
     return reply
 

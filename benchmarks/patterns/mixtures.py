@@ -37,10 +37,10 @@ def _symbol_search(text: Text) -> Conversation:
 def _cjk(text: Text) -> Conversation:
     yield "print(len(context))\nprint(context[:1000])\n"
     printed = yield "at = context.find('燈塔名為')\nprint(at)\n"
-    at = numbers(printed)[0]
-    printed = yield f"for i in range({at - 9000}, {at + 9000}, 3000):\n    print(context[i:i + 3200])\n"
-    found = re.search(r"建於(\w\w)年", printed)
-    return found[1] if found else "lost"
+    offset = numbers(printed)[0]
+    printed = yield f"for i in range({offset - 9000}, {offset + 9000}, 3000):\n    print(context[i:i + 3200])\n"
+    result = re.search(r"建於(\w\w)年", printed)
+    return result[1] if result else "lost"
 
 
 def _sessions(text: Text) -> Conversation:
@@ -68,8 +68,8 @@ def _naive(text: Text) -> Conversation:
         "    at = context.lower().find(keyword)\n    print(keyword, at)\n"
         "    if at >= 0:\n        print(context.lower()[at - 200:at + 200])\n"
     )
-    found = re.search(r"password of the vault is (\w+)", printed)
-    return found[1] if found else "lost"
+    result = re.search(r"password of the vault is (\w+)", printed)
+    return result[1] if result else "lost"
 
 
 def _ends_text(frames: int) -> Text:
@@ -104,8 +104,8 @@ def _literal_zooms(text: Text) -> Conversation:
             "print(len(a.splitlines()) > 5, len(b.splitlines()) > 5)\n"
         )
         seen += printed.count("True")
-    for at in places[:8]:
-        yield f"print(context[{at}:{at + 3000}])\n"
+    for offset in places[:8]:
+        yield f"print(context[{offset}:{offset + 3000}])\n"
     return str(seen)
 
 

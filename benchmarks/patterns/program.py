@@ -41,5 +41,5 @@ class Program:
 
 def numbers(printed: str) -> list[int]:
     """The integers in the printed output."""
-    cleaned = "".join(each if each.isdigit() else " " for each in printed)
-    return [int(each) for each in cleaned.split()]
+    cleaned = "".join(item if item.isdigit() else " " for item in printed)
+    return [int(item) for item in cleaned.split()]

@@ -204,7 +204,7 @@ def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
             return _read(messages, questions)
         said = conversation(messages)
         query = said[0]["content"].removeprefix(QUESTION_OPENS)
-        (question,) = [found for text, found in by_query.items() if query.startswith(f'{text}"')]
+        (question,) = [result for text, result in by_query.items() if query.startswith(f'{text}"')]
         turn = sum(message["role"] == "assistant" for message in said)
         return f"```repl\n{question.cells[min(turn, len(question.cells) - 1)]}\n```"
 
@@ -217,6 +217,6 @@ def _read(prompt: str, questions: Sequence[Question]) -> str:
         return next((kind for kind, said in MEANINGS.items() if message in said), "unknown")
     for question in questions:
         if prompt.endswith(question.query):
-            found = all(line in prompt for each in question.evidence for line in each.text.splitlines())
-            return question.answer if found else "unknown"
+            result = all(line in prompt for each in question.evidence for line in each.text.splitlines())
+            return question.answer if result else "unknown"
     return "unknown"

@@ -29,8 +29,8 @@ class Sources:
     def __init__(self, root: Path | None = None) -> None:
         """`root` is by default the standard library."""
         self._root = root or Path(sysconfig.get_paths()["stdlib"])
-        found = sorted(path for path in self._root.rglob("*.py") if "site-packages" not in path.parts)
-        self.paths = [path.relative_to(self._root).as_posix() for path in found]
+        result = sorted(path for path in self._root.rglob("*.py") if "site-packages" not in path.parts)
+        self.paths = [path.relative_to(self._root).as_posix() for path in result]
         """Paths of the files, relative to the root."""
 
     def read(self, path: str) -> str:
@@ -103,8 +103,8 @@ def prepare(folder: Path, size_bytes: int, questions: Sequence[Question], source
     """The folder of the context, published if it is missing. It takes at most 1.2 times the size on disk."""
     planted = sorted({each for question in questions for each in question.evidence}, key=lambda each: each.text)
     name = hashlib.sha256(json.dumps([(each.text, each.share) for each in planted]).encode()).hexdigest()[:12]
-    place = folder / f"{size_bytes}-{name}"
-    if not (done := place.with_suffix(".done")).exists():
-        publish(build(size_bytes, planted, sources), place, replace=True)
+    location = folder / f"{size_bytes}-{name}"
+    if not (done := location.with_suffix(".done")).exists():
+        publish(build(size_bytes, planted, sources), location, replace=True)
         done.touch()
-    return place
+    return location

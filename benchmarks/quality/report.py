@@ -62,8 +62,8 @@ def _by_family(groups: Groups) -> Iterator[str]:
     families = sorted({row["family"] for group in groups.values() for row in group})
     yield head_line("arm, size", *families)
     for (size, arm), group in groups.items():
-        found = [[row["right"] for row in group if row["family"] == family] for family in families]
-        yield row_line(f"{arm}, {_size(size)}", *(share(sum(right), len(right)) for right in found))
+        result = [[row["right"] for row in group if row["family"] == family] for family in families]
+        yield row_line(f"{arm}, {_size(size)}", *(share(sum(right), len(right)) for right in result))
 
 
 def _size(size: int) -> str:

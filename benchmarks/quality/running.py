@@ -119,9 +119,9 @@ def _run_size(
             run = arms.answer(arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), left)
         about = {"size_bytes": size, "arm": arm, "question": question.id, "family": question.family,
                  "query": question.query, "expected": question.answer}  # fmt: skip
-        found = score(question, run.answer)
-        is_right = found == 1.0
-        _write(_path(out, size, arm, question), {**about, "score": found, "right": is_right, **asdict(run)})
+        result = score(question, run.answer)
+        is_right = result == 1.0
+        _write(_path(out, size, arm, question), {**about, "score": result, "right": is_right, **asdict(run)})
         say(f"{size:,} {arm} {question.id}: {'right' if is_right else 'wrong'}, {run.reason}")
     return 0
 

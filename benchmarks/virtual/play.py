@@ -136,7 +136,7 @@ class _Stage:
         """Let the model write a reply: a silence, then tokens at an even pace."""
         seconds = max(THINK_LEAST_SECONDS, THINK_MEDIAN_SECONDS * math.exp(THINK_SIGMA * self._dice.gauss(0.0, 1.0)))
         reply = PROSE_BEFORE + code + FENCE
-        tokens = [reply[at : at + TOKEN_CHARACTERS] for at in range(0, len(reply), TOKEN_CHARACTERS)]
+        tokens = [reply[offset : offset + TOKEN_CHARACTERS] for offset in range(0, len(reply), TOKEN_CHARACTERS)]
         writing = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
         with self._context.thinking():
             self._workers.pass_time(seconds - writing)

@@ -44,8 +44,8 @@ class Plan:
 
     @property
     def chosen(self) -> list[Program]:
-        named = [each for each in PROGRAMS if not self.programs or any(part in each.name for part in self.programs)]
-        return [each for each in named if not each.full_pass or self.size_bytes <= PASS_LIMIT_BYTES]
+        named = [item for item in PROGRAMS if not self.programs or any(part in item.name for part in self.programs)]
+        return [item for item in named if not item.full_pass or self.size_bytes <= PASS_LIMIT_BYTES]
 
     def setting(self, seed: int) -> Setting:
         return Setting(self.frames, Distance(self.profile, self.nic_bytes_per_second), seed)
@@ -84,10 +84,10 @@ def run(plan: Plan) -> list[dict[str, Any]]:
     rows = []
     print(head_line("seconds of waiting in one run", *plan.policies, "bytes moved, of those used"))
     for program in plan.chosen:
-        found = _measure(program, plan)
-        waits = [f"{each['stall_seconds']:.2f}" for each in found]
-        print(row_line(program.name, *waits, f"{found[-1]['amplification']:.2f}"))
-        rows += found
+        result = _measure(program, plan)
+        waits = [f"{item['stall_seconds']:.2f}" for item in result]
+        print(row_line(program.name, *waits, f"{result[-1]['amplification']:.2f}"))
+        rows += result
     return rows
 
 

@@ -58,9 +58,9 @@ class Way(ABC):
         sought, carried, at = needle.encode(), b"", 0
         for piece in self.parts():
             whole = carried + piece
-            found = whole.find(sought)
-            if found >= 0:
-                return at - len(carried) + found
+            result = whole.find(sought)
+            if result >= 0:
+                return at - len(carried) + result
             at += len(piece)
             carried = whole[-len(sought) + 1 :]
         return -1
@@ -242,7 +242,7 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
     began = time.perf_counter()
     way = WAYS[name](size_bytes)
     opened = time.perf_counter() - began
-    waited, found = 0.0, []
+    waited, result = 0.0, []
     for number, turn in enumerate(turns):
         way.think(turn["think"], ("```repl\n" if number == 0 else "\n```repl\n") + turn["code"])
         for kind, *what in turn["steps"]:
@@ -250,12 +250,12 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
                 time.sleep(what[0])
                 continue
             began = time.perf_counter()
-            found.append(crc32(way.slice(*what)) if kind == "slice" else way.find(*what))
+            result.append(crc32(way.slice(*what)) if kind == "slice" else way.find(*what))
             waited += time.perf_counter() - began
     return {
         "stall_seconds": waited,
         "open_seconds": opened,
-        "found": found,
+        "found": result,
         "peak_bytes": peak_bytes(),
         "cpu_seconds": time.process_time(),
         "version": version(packages[0]) if packages else "",

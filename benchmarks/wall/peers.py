@@ -84,10 +84,10 @@ def run(plan: Plan) -> list[dict[str, Any]]:
 
         def measure(name: str) -> dict[str, Any] | None:
             server.reset_counts()
-            found = run_client(client.__file__, name, path, endpoint=server.endpoint)
-            if found is not None and found["found"] != played.answers:
-                raise AssertionError(f"{name}: gave {found['found']}, expected {played.answers}")
-            return found and found | {"requests": server.requests, "bytes": server.bytes_sent}
+            result = run_client(client.__file__, name, path, endpoint=server.endpoint)
+            if result is not None and result["found"] != played.answers:
+                raise AssertionError(f"{name}: gave {result['found']}, expected {played.answers}")
+            return result and result | {"requests": server.requests, "bytes": server.bytes_sent}
 
         taken = in_turns(plan.ways, plan.rounds, measure)
     return [
@@ -147,8 +147,8 @@ def _turns(data: bytes, dice: Random, think_seconds: float) -> Iterator[Turn]:
 
     yield turn("print(len(context))\nprint(context[:2000])\n", ["slice", 0, 2000])
     yield turn("print(context[-2000:])\n", ["slice", size - 2000, size])
-    at = dice.randrange(size // 4, size // 3)
-    yield turn(f"part = context[{at}:{at + SLICE_BYTES}]\n", ["slice", at, at + SLICE_BYTES])
+    offset = dice.randrange(size // 4, size // 3)
+    yield turn(f"part = context[{offset}:{offset + SLICE_BYTES}]\n", ["slice", offset, offset + SLICE_BYTES])
     zooms = [dice.randrange(size - 3000) for _ in range(12)]
     for first, second in zip(zooms[::2], zooms[1::2], strict=True):
         code = f"print(context[{first}:{first + 3000}])\nprint(context[{second}:{second + 3000}])\n"
