@@ -155,7 +155,7 @@ def _read_documents(
     batch: _Batch = []
     size = 0
     for item in source.items:
-        name, text, metadata = _parts_of(item, rows.count + len(batch))
+        name, text, metadata = parts_of(item, rows.count + len(batch))
         if isinstance(text, str) and len(text) < PIECE_BYTES:
             number = rows.count + len(batch)
             batch.append((encode_name(name, number), encode_metadata(metadata, number), text))
@@ -176,7 +176,7 @@ def _read_documents(
     yield _pass_batch(batch, reading, rows)
 
 
-def _parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
+def parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
     """Name, text and metadata of a document."""
     match item:
         case (name, text):

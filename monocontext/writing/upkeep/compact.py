@@ -19,7 +19,7 @@ from monocontext.format.filters.joining import can_join, join
 from monocontext.format.index import Frame
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
-from monocontext.records import dataclass, replace
+from monocontext.records import replace
 from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit_on
 from monocontext.writing.cover import covered, gaps, wants_filters
@@ -63,7 +63,7 @@ def compact(
         with StoredText(store, old, allow=allow, store_options=store_options, progress=progress) as text:
             dead = dead_bytes(text)
             stretches, new = [], Written()
-            for first, stop in plan(_runs(text.frames(0, old.frames)), layout, dead):
+            for first, stop in plan(text.frames(0, old.frames), layout, dead):
                 key = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
                 write = partial(_write, store, text, first, stop, layout)
                 written = store.once(key, write, again=True)
@@ -145,54 +145,30 @@ def _with_filters(text: StoredText) -> Manifest:
 # -- what to store again -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Adjacent frames in one object."""
-
-    object: str
-    first_frame: int
-    frames: int
-    stored_bytes: int
-    text_bytes: int
-
-    @property
-    def stop_frame(self) -> int:
-        return self.first_frame + self.frames
-
-    @property
-    def is_virtual(self) -> bool:
-        return "://" in self.object
-
-    def is_packed(self, layout: SegmentLayout, dead: Mapping[str, int]) -> bool:
-        """Whether it is not stored again: it is outside the context, or it and its frames are at least half full, and
-        its object has fewer dead bytes than half a segment."""
-        full = 2 * self.stored_bytes >= layout.segment_bytes and 2 * dead.get(self.object, 0) < layout.segment_bytes
-        return self.is_virtual or (full and 2 * self.text_bytes >= self.frames * layout.frame_bytes)
-
-
-def _runs(frames: Iterable[Frame]) -> Iterator[Run]:
-    """Join neighbouring frames of one object."""
-    for group in neighbours(frames, sys.maxsize):
-        stored_bytes, text_bytes = sum(frame.stored_bytes for frame in group), sum(frame.bytes for frame in group)
-        yield Run(group[0].object, group[0].number, len(group), stored_bytes, text_bytes)
-
-
-def plan(runs: Iterable[Run], layout: SegmentLayout, dead: Mapping[str, int]) -> list[tuple[int, int]]:
+def plan(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]) -> list[tuple[int, int]]:
     """The ranges [first, stop) of frames to store again: neighbours that become fewer segments, or half the frames, or
     whose objects have many dead bytes (`dead`, by object).
 
     A compacted text has none: a writer begins a segment only if a frame does not fit into the one before, so one of two
     neighbours is at least half full.
     """
+
+    def is_packed(run: list[Frame]) -> bool:
+        """Whether frames in a row in one object are not stored again: they are outside the context, or they and the
+        object are at least half full, and it has fewer dead bytes than half a segment."""
+        name, stored_bytes = run[0].object, sum(frame.stored_bytes for frame in run)
+        is_full = 2 * stored_bytes >= layout.segment_bytes and 2 * dead.get(name, 0) < layout.segment_bytes
+        return "://" in name or (is_full and 2 * sum(frame.bytes for frame in run) >= len(run) * layout.frame_bytes)
+
     results = []
-    for packed, adjacent in groupby(runs, key=lambda run: run.is_packed(layout, dead)):
+    for packed, adjacent in groupby(neighbours(frames, sys.maxsize), key=is_packed):
         if packed:
             continue
-        group = list(adjacent)
-        frames = sum(run.frames for run in group)
-        segments = -(-sum(run.stored_bytes for run in group) // layout.segment_bytes)
-        fewest = -(-sum(run.text_bytes for run in group) // layout.frame_bytes)
-        wasted = sum(dead.get(name, 0) for name in {run.object for run in group})
-        if segments < len(group) or 2 * fewest <= frames or 2 * wasted >= layout.segment_bytes:
-            results.append((group[0].first_frame, group[-1].stop_frame))
+        runs = list(adjacent)
+        among = [frame for run in runs for frame in run]
+        segments = -(-sum(frame.stored_bytes for frame in among) // layout.segment_bytes)
+        fewest = -(-sum(frame.bytes for frame in among) // layout.frame_bytes)
+        wasted = sum(dead.get(name, 0) for name in {frame.object for frame in among})
+        if segments < len(runs) or 2 * fewest <= len(among) or 2 * wasted >= layout.segment_bytes:
+            results.append((among[0].number, among[-1].number + 1))
     return results

@@ -28,7 +28,7 @@ from monocontext.writing.document_table import change_documents, load_documents
 from monocontext.writing.documents import DocumentInputs
 from monocontext.writing.documents import documents as as_inputs
 from monocontext.writing.input_options import InputOptions
-from monocontext.writing.inputs import read_pieces
+from monocontext.writing.inputs import parts_of, read_pieces
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import store_text, with_new
 from monocontext.writing.segments import Written
@@ -190,16 +190,11 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
     items = documents.items if isinstance(documents, DocumentInputs) else as_inputs(documents).items
     results: dict[str, Change] = {}
     for number, item in enumerate(items):
-        if not (isinstance(item, tuple) and len(item) in (2, 3) and isinstance(item[0], str)):
+        if not (isinstance(item, tuple) and item and isinstance(item[0], str)):
             raise InvalidText(f"document {number}: expected (name, text) or (name, text, metadata)")
-        name, text = item[0], item[1]
-        if not isinstance(text, str | os.PathLike):
-            raise InvalidText(
-                f"document {number} ({name!r}): its text must be a str or a path, not {type(text).__name__}"
-            )
+        name, text, metadata = parts_of(item, number)
         text = b"".join(read_pieces(text if isinstance(text, str) else [text], InputOptions())).decode()
-        metadata = encode_metadata(item[2], number) if len(item) == 3 and item[2] is not None else None
-        results[name] = Change(text, metadata)
+        results[name] = Change(text, None if metadata is None else encode_metadata(metadata, number))
     return results
 
 

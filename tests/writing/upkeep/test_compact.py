@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import uuid
+from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 import pytest
 
 from monocontext import Monocontext, replace
+from monocontext.format.index import Frame
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.stores.protocol import Store
@@ -18,7 +21,7 @@ from monocontext.writing.cover import gaps
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
 from monocontext.writing.segments import SegmentLayout
-from monocontext.writing.upkeep.compact import Run, add_filters, compact, plan
+from monocontext.writing.upkeep.compact import add_filters, compact, plan
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
@@ -98,13 +101,17 @@ def test_bad_sizes() -> None:
 def test_the_plan() -> None:
     layout = SegmentLayout(frame_bytes=100, segment_bytes=1000)
 
-    def stretches(*sizes: tuple[str, int, int]) -> list[Run]:
+    def stretches(*sizes: tuple[str, int, int]) -> Iterator[Frame]:
         """Each with its object, frames and bytes; stored as they are."""
-        starts = [sum(size[1] for size in sizes[:number]) for number in range(len(sizes))]
-        return [Run(name, at, n, size, size) for at, (name, n, size) in zip(starts, sizes, strict=True)]
+        number = 0
+        for name, count, size in sizes:
+            ends = [size * i // count for i in range(count + 1)]
+            for offset, end in pairwise(ends):
+                yield Frame(number, name, offset, end - offset, end - offset, 1, 0, 0, 0, "raw", None, 0, 0, 0)
+                number += 1
 
     full, half, small, elsewhere = ("a", 10, 1000), ("b", 5, 500), ("c", 3, 300), ("s3://b/k", 1, 10)
-    assert plan([], layout, {}) == []
+    assert plan(stretches(), layout, {}) == []
     assert plan(stretches(full, half, full), layout, {}) == []
     assert plan(stretches(full, small, full), layout, {}) == []  # one for one is nothing gained
     assert plan(stretches(full, small, small, full, small, small), layout, {}) == [(10, 16), (26, 32)]
