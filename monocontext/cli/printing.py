@@ -93,4 +93,5 @@ def as_flags(message: str) -> str:
         value = found[2] or found[3]
         return f"--{found[1].replace('_', '-')}" + (f" {value}" if value else "")
 
-    return _KEYWORD.sub(flag, message)
+    keyless = message.replace("pass api_key= or", "give").replace(", or pass api_key=", "")  # keys are no flags
+    return _KEYWORD.sub(flag, keyless)

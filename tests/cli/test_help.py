@@ -44,6 +44,7 @@ def test_h_of_a_command(of: object, words: list[str]) -> None:
         ("open it with allow=['s3://b/x'] or", "open it with --allow s3://b/x or"),
         ("not text (errors='replace')", "not text (--errors replace)"),
         ("max_bytes= and max_seconds= allow more", "--max-bytes and --max-seconds allow more"),
+        ("set A_KEY, or pass api_key= or base_url=", "set A_KEY, or give --base-url"),
         ("its text (replace=True)", "its text (--replace)"),
         ("follow_links=True takes them", "--follow-links takes them"),
         ("generation=x, keyregion=True", "generation=x, keyregion=True"),
