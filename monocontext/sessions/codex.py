@@ -327,21 +327,17 @@ def _thread_of(path: Path) -> str:
     return matches[-1] if matches else path.name.partition(".jsonl")[0]
 
 
-def _main_thread(path: Path, thread: str) -> str:
+def _main_thread(path: Path, thread: str, levels: int = _MOST_LEVELS) -> str:
     """The thread of the session: its own, or for a subagent that of its parent."""
-    for _ in range(_MOST_LEVELS):
-        head = _head_of(path, thread)
-        parent, session = _parent_of(head), word(head, "session_id")
-        if parent and session and session != head.get("id"):
-            return session
-        if not parent:
-            break
-        thread = parent  # in a version that does not name the session; the parent may be a subagent, too
-        above = next((item for item in path.parent.glob("rollout-*.jsonl*") if _thread_of(item) == parent), None)
-        if above is None:
-            break
-        path = above
-    return thread
+    head = _head_of(path, thread)
+    parent, session = _parent_of(head), word(head, "session_id")
+    if not parent:
+        return thread
+    if session and session != head.get("id"):
+        return session
+    # A version that does not name the session; the parent may be a subagent, too.
+    above = next((item for item in path.parent.glob("rollout-*.jsonl*") if _thread_of(item) == parent), None)
+    return _main_thread(above, parent, levels - 1) if above and levels else parent
 
 
 def _head_of(path: Path, thread: str) -> Record:
