@@ -39,6 +39,8 @@ STDOUT_CHARACTERS = 10_000
 """The longest printed text that is returned; a longer one is summarized."""
 _PREFIX_CHARACTERS = 200
 """The beginning of a long output that is shown."""
+_FOLDER = "/data"
+"""Where code finds the files of the volume."""
 _OWN = "_own_"
 """Before a name of the code, where the runner has a name of its own (`context`, say)."""
 _OUTPUT_CHARACTERS = 4_000_000
@@ -89,7 +91,6 @@ class Interpreter:
         *,
         volume_name: str | Store | None = None,
         timeout: float = 600,
-        volume_mount_path: str = "/data",
         runner: str = DEFAULT_RUNNER,
         volumes: str | None = None,
         store_options: StoreOptions | None = None,
@@ -114,10 +115,7 @@ class Interpreter:
             raise RunnerUnavailable(
                 "an interpreter needs its own process: use runner 'confined', 'subprocess', 'wasm' or 'docker'"
             )
-        if not volume_mount_path.startswith("/") or volume_mount_path.strip("/") == "":
-            raise ValueError(f"volume_mount_path must be an absolute path, not {volume_mount_path!r}")
         self.volume_name = volume_name
-        self.volume_mount_path = volume_mount_path.rstrip("/")
         self._timeout = timeout
         self._runner_name = runner
         self._runner_options = runner_options
@@ -190,34 +188,28 @@ class Interpreter:
                 raise OSError(err.strip().splitlines()[-1])
 
     def upload_to_volume(
-        self,
-        local_dirs: Mapping[str, str] | None = None,
-        local_files: Mapping[str, str] | None = None,
-        *,
-        follow_links: bool = False,
+        self, local_dirs: Mapping[str, str] | None = None, local_files: Mapping[str, str] | None = None
     ) -> list[str]:
         """Put folders and files of this machine on the volume. Returns the paths that were written.
 
         Files that are unchanged on the volume are not written. Links in a folder that lead out of it are left out, and
-        a warning names them, unless `follow_links`. Raises `ValueError` without a volume, `OSError`.
+        a warning names them. Raises `ValueError` without a volume, `OSError`.
         """
         if self.volume is None:
             raise ValueError("No volume_name configured on this interpreter.")
         stored_sizes = {info.key: info.size_bytes for info in self.volume.list()}
         written = []
-        for remote, data in self._read_local(local_dirs or {}, local_files or {}, follow_links):
+        for remote, data in self._read_local(local_dirs or {}, local_files or {}):
             key = self._key(remote)
             if stored_sizes.get(key) == len(data) and self.volume.get(key).data == data:
                 continue
             self.volume.put(key, data)
-            written.append(f"{self.volume_mount_path}/{key}")
+            written.append(f"{_FOLDER}/{key}")
         if written:
             self.reload()
         return written
 
-    def _read_local(
-        self, folders: Mapping[str, str], files: Mapping[str, str], follow_links: bool
-    ) -> Iterator[tuple[str, bytes]]:
+    def _read_local(self, folders: Mapping[str, str], files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
         """The data of files of this machine, with their paths on the volume."""
         for local in folders:
             if not Path(local).is_dir():
@@ -226,7 +218,7 @@ class Interpreter:
             with open_file(local) as file:  # a pipe is refused, and not waited for
                 yield remote, file.read()
         for local, remote in folders.items():
-            folder = Folder(local, follow_links=follow_links)
+            folder = Folder(local)
             for name in folder.files():
                 with folder.open(name) as file:
                     yield f"{remote}/{name}", file.read()
@@ -265,7 +257,7 @@ class Interpreter:
     @property
     def _folder(self) -> str | None:
         """Where the files of the volume are in the sandbox; None without a volume."""
-        return None if self.volume is None else self.volume_mount_path
+        return None if self.volume is None else _FOLDER
 
     def _volume(self) -> Store:
         if self.volume is None:
@@ -274,7 +266,7 @@ class Interpreter:
 
     def _key(self, path: str) -> str:
         """The key in the store for a path on the volume. The store refuses a key that leads out of it."""
-        return "/".join(part for part in path.removeprefix(self.volume_mount_path + "/").split("/") if part)
+        return "/".join(part for part in path.removeprefix(f"{_FOLDER}/").split("/") if part)
 
 
 def sanitize_key(key: str) -> str:

@@ -62,11 +62,7 @@ def test_a_volume_persists_on_every_store(any_store: Store) -> None:
     assert sorted(info.key for info in any_store.list()) == ["a/ä b.txt", "late.txt"]
 
 
-def test_a_folder_of_tmp_may_hold_the_volume(tmp_path: Path) -> None:
-    with Interpreter(volume_name=str(tmp_path / "v"), timeout=60, volume_mount_path="/tmp/mine") as interp:
-        assert interp.execute("import os; os.makedirs('/tmp/mine/x'); open('/tmp/mine/x/a', 'w').write('a')") == ""
-        assert interp.execute("os.rename('/tmp/mine/x/a', '/tmp/mine/b')") == ""
-    assert [info.key for info in open_store(tmp_path / "v").list()] == ["b"]
+def test_landlock_alone_refuses_a_volume(tmp_path: Path) -> None:
     with pytest.raises(RunnerUnavailable, match="landlock: it gives a worker no /data to write to"):
         Interpreter(volume_name=str(tmp_path / "v"), runner="subprocess", ways=["landlock"]).start()
 
@@ -176,7 +172,6 @@ def test_an_upload_leaves_out_links_that_lead_out(tmp_path: Path) -> None:
         given = {str(tmp_path / "docs"): "/docs"}
         with pytest.warns(UserWarning, match=r"left out 1 link: notes \(leads out, to "):
             assert interp.upload_to_volume(given) == ["/data/docs/a.md", "/data/docs/same"]
-        assert interp.upload_to_volume(given, follow_links=True) == ["/data/docs/notes"]
 
 
 def test_an_upload_waits_for_no_pipe(tmp_path: Path) -> None:
@@ -220,27 +215,26 @@ def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mount_path", ["/data", "/mnt/of/team"])
 @pytest.mark.parametrize("way", ["namespaces", "bubblewrap"])
-def test_code_in_c_opens_files_of_the_volume(any_store: Store, way: str, mount_path: str) -> None:
+def test_code_in_c_opens_files_of_the_volume(any_store: Store, way: str) -> None:
     if way == "bubblewrap" and bubblewrap.find() is None:
         pytest.skip("no bwrap here")
-    options = {"volume_name": any_store, "ways": [way], "volume_mount_path": mount_path, "timeout": 60}
+    options = {"volume_name": any_store, "ways": [way], "timeout": 60}
     with Interpreter(**options) as interp:  # type: ignore[arg-type]
         said = interp.execute(
             "import sqlite3\n"
-            f"db = sqlite3.connect('{mount_path}/x.db')\n"
+            "db = sqlite3.connect('/data/x.db')\n"
             "db.execute('create table t (n)')\n"
             "db.executemany('insert into t values (?)', [(n,) for n in range(1000)])\n"
             "db.commit()\n"
-            f"import os; print(os.path.getsize('{mount_path}/x.db') > 1000, os.listdir('{mount_path}'))\n"
+            "import os; print(os.path.getsize('/data/x.db') > 1000, os.listdir('/data'))\n"
         )
         assert said == "True ['x.db']"
         assert interp.execute("db.execute('insert into t values (5000)'); db.commit(); db.close()") == ""
     with Interpreter(**options) as interp:  # type: ignore[arg-type]
         code = (
             "import sqlite3\n"
-            f"db = sqlite3.connect('file:{mount_path}/x.db?mode=ro', uri=True)\n"
+            "db = sqlite3.connect('file:/data/x.db?mode=ro', uri=True)\n"
             "SUBMIT(db.execute('select count(*), max(n) from t').fetchone())\n"
         )
         result = interp.execute(code)
