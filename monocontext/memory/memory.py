@@ -79,19 +79,17 @@ class Memory(StoreUser):
         create: bool = False,
         if_match: str | None = None,
         metadata: Mapping[str, str] | None = None,
-        if_absent: bool = False,
     ) -> str:
         """Store a value and return its ETag (1 PUT; values above 16 MiB go in parts).
 
         - `ttl`: its lifetime in seconds; None for no end. 0 removes the key, and returns an empty ETag
-        - `create` (or `if_absent`): only if there is no such key; else raises `AlreadyExists`
+        - `create`: only if there is no such key; else raises `AlreadyExists`
         - `if_match`: only over the version with this ETag; else raises `AlreadyExists`, or `NotFound` for a missing key
         - `metadata`: names and short texts to keep with the value
 
         Raises `InvalidEntry` for a key, value or lifetime that cannot be stored. A conditional put costs 3 requests
         more over an expired entry, which counts as missing. If its answer is lost, it finds out whether it succeeded.
         """
-        create = create or if_absent
         if create and if_match is not None:
             raise ValueError("create and if_match cannot be combined")
         name, ttl = self._object_name(key), check_ttl(ttl)

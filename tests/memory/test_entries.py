@@ -332,7 +332,7 @@ def test_checkpoint_and_resume(any_store: Store) -> None:
 
 def test_names_of_calls() -> None:
     memory = Memory.open("memory://calls")
-    memory.put("k", "v", if_absent=True)
+    memory.put("k", "v", create=True)
     with pytest.raises(AlreadyExists):
         memory.put("k", "v", create=True)
     with pytest.raises(ValueError, match="cannot be combined"):
