@@ -62,9 +62,6 @@ class _Target:
     def store(self, stack: ExitStack) -> Store:
         return stack.enter_context(open_store_at(self.url, own_options(self.url, self.options)))
 
-    def columns(self) -> Columns | None:
-        return self.layout.columns(LEAST_FRAMES)
-
 
 @dataclass(slots=True)
 class Result:
@@ -269,7 +266,8 @@ def _index(target: _Target, ranges: list[ObjectRange], is_driver: bool = False) 
             return stack.enter_context(open_store_at(url, options_for(url, target.options)))
 
         try:
-            written = index_objects(ranges, store_of, target.layout.frame_bytes, target.columns(), result.notes.append)
+            columns = target.layout.columns(LEAST_FRAMES)
+            written = index_objects(ranges, store_of, target.layout.frame_bytes, columns, result.notes.append)
         except (NotFound, ContextChanged):
             if is_driver or not ranges[0].place.startswith("file:"):
                 raise

@@ -80,32 +80,6 @@ def test_appends_to_a_small_text_ride_along_until_they_are_too_much() -> None:
     assert verify(store).problems == []
 
 
-@pytest.mark.slow
-def test_the_ends_of_a_larger_text_take_no_request_and_no_page() -> None:
-    text = "".join(f"{n:07d} line of a log\n" for n in range(400_000))
-    store = memory()
-    publish(noise(5 << 20) + text, store, frame_bytes=1 << 10, filters=False)
-    whole = noise(5 << 20) + text
-    counting = CountingStore(store)
-    with Monocontext.open(counting) as context:
-        assert root_of(store).last_page is None or len(root_of(store).pages) > 1
-        assert context[:500] == whole[:500]
-        assert context[-500:] == whole[-500:]
-        assert context.lines[len(context.lines) - 5 :] == "".join(text.splitlines(True)[-5:])
-        assert context.endswith(whole[-100:])
-        assert context.startswith(whole[:100])
-        assert counting.gets == 1
-        assert context[:100_000] == whole[:100_000]
-        assert counting.gets > 1
-    append("one more line\n" * 3, store)
-    counting = CountingStore(store)
-    with Monocontext.open(counting) as context:
-        assert context[-100:] == (whole + "one more line\n" * 3)[-100:]
-        assert context[:100] == whole[:100]
-    assert counting.gets == 1
-    assert verify(store).problems == []
-
-
 def test_batches_of_an_executor_too() -> None:
     small, large = memory(), memory()
     with ThreadPoolExecutor(2) as pool:
