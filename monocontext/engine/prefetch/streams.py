@@ -52,7 +52,7 @@ class ExpectedRead:
 class _Stream:
     """Reads that follow one another, by the same step in characters, or frame by frame."""
 
-    __slots__ = ("expected", "in_frames", "last", "number", "reads", "reads_ahead", "step")
+    __slots__ = ("ahead", "in_frames", "last", "number", "reads", "reads_ahead", "step")
 
     def __init__(self, number: int, last: Read, step: int, in_frames: bool):
         self.number = number
@@ -63,38 +63,41 @@ class _Stream:
         self.in_frames = in_frames
         self.reads_ahead = 0
         """The number of reads that it may be ahead of its reader."""
-        self.expected: deque[ExpectedRead] = deque()
-        """The reads that were predicted and not reached, in order."""
+        self.ahead = 0
+        """The number of reads after the last one that were predicted."""
 
     @property
     def is_walk(self) -> bool:
         """Whether each read begins where the last ended."""
         return self.in_frames or abs(self.step) <= self.last.stop - self.last.start
 
+    def steps_to(self, read: Read) -> float:
+        """The number of steps from the last read to another."""
+        if not self.in_frames:
+            return (read.start - self.last.start) / self.step
+        return read.first - self.last.last if self.step > 0 else self.last.first - read.last
+
     def accepts(self, read: Read) -> bool:
         """Whether a read continues this stream. If it continues a walk in characters by frames only, the walk is one in
         frames from then on."""
-        if not self.in_frames:
-            if read.start == self.last.start + self.step or any(item.start == read.start for item in self.expected):
-                return True
-            if not self.is_walk:
-                return False
-        direction = 1 if self.step > 0 else -1
-        edge = read.first if direction > 0 else read.last
-        is_expected = any(item.in_frames and item.start == edge for item in self.expected)
-        if not is_expected and not _continues(self.last, read, direction):
+        steps = self.steps_to(read)
+        if steps in range(1, self.ahead + 1) or (steps == 1 and not self.in_frames):
+            return True
+        if not self.is_walk or not _continues(self.last, read, 1 if self.step > 0 else -1):
             return False
         if not self.in_frames:
-            self.in_frames, self.step = True, direction
-            self.expected.clear()
+            self.in_frames, self.step, self.ahead = True, 1 if self.step > 0 else -1, 0
         return True
 
-    def has_reached(self, one: ExpectedRead) -> bool:
-        """Whether the reader has reached a predicted read."""
-        last = self.last
-        if one.in_frames:
-            return one.start <= last.last if self.step > 0 else one.start >= last.first
-        return one.start <= last.start if self.step > 0 else one.start >= last.start
+    def following(self, characters: int, frames: int) -> ExpectedRead | None:
+        """The read after all that were predicted, in a text of this size; None at one of its ends."""
+        last, distance = self.last, self.step * (self.ahead + 1)
+        if self.in_frames:
+            frame = (last.last if self.step > 0 else last.first) + distance
+            return ExpectedRead(frame, frame + 1, True) if 0 <= frame < frames else None
+        start = last.start + distance
+        stop = min(start + last.stop - last.start, characters)
+        return ExpectedRead(start, stop, False) if 0 <= start < stop else None
 
 
 @dataclass(slots=True, eq=False)
@@ -131,7 +134,7 @@ class Streams:
         """Read less far ahead, since predictions were not used in a long time."""
         for stream in self._streams.values():
             stream.reads_ahead //= 2
-            stream.expected.clear()
+            stream.ahead = 0
 
     def _walk_of(self, read: Read, waited: bool) -> _Stream | None:
         """The stream in which a read begins where the one before ended."""
@@ -183,10 +186,12 @@ class Streams:
     def _record(self, stream: _Stream, read: Read, waited: bool) -> _Stream:
         """Record a read that continues a stream."""
         if stream.last != read:
+            reached: float = stream.steps_to(read)
+            if stream.in_frames:  # as many frames more as it is long
+                reached += read.last - read.first
+            stream.ahead = min(max(stream.ahead - int(reached), 0), stream.ahead)
             stream.last = read
             stream.reads += 1
-            while stream.expected and stream.has_reached(stream.expected[0]):
-                stream.expected.popleft()
             if waited:
                 stream.reads_ahead = min(max(1, 2 * stream.reads_ahead), MOST_AHEAD)
         self._streams.move_to_end(stream.number)
@@ -195,25 +200,14 @@ class Streams:
     def _extend(self, stream: _Stream, reads: int, room: int) -> list[ExpectedRead]:
         """Predict reads until a stream is that many ahead, or has no room for one more; return the new ones."""
         results: list[ExpectedRead] = []
-        while len(stream.expected) < min(reads, max(stream.reads // 4, 1)):
-            item = self._following(stream)
-            if item is None or (size := self._size(item)) > room:
+        while stream.ahead < min(reads, max(stream.reads // 4, 1)):
+            expected = stream.following(self._characters, self._frames)
+            if expected is None or (size := self._size(expected)) > room:
                 break
             room -= size
-            stream.expected.append(item)
-            results.append(item)
+            stream.ahead += 1
+            results.append(expected)
         return results
-
-    def _following(self, stream: _Stream) -> ExpectedRead | None:
-        """The read after all that were predicted; None at an end of the text."""
-        last, step = stream.last, stream.step
-        if stream.in_frames:
-            edge = last.last if step > 0 else last.first
-            frame = (stream.expected[-1].start if stream.expected else edge) + step
-            return ExpectedRead(frame, frame + 1, True) if 0 <= frame < self._frames else None
-        start = (stream.expected[-1].start if stream.expected else last.start) + step
-        stop = min(start + last.stop - last.start, self._characters)
-        return ExpectedRead(start, stop, False) if 0 <= start < stop else None
 
     def _size(self, one: ExpectedRead) -> int:
         """The approximate characters of the frames of a read."""

@@ -80,14 +80,14 @@ def test_it_grows_only_when_the_reader_waited_and_by_what_was_read() -> None:
     known = streams()
     fed(known, [(at, at + 250) for at in range(0, 2500, 250)], waited=False)
     [stream] = known._streams.values()
-    assert (stream.reads_ahead, len(stream.expected)) == (0, 0)
+    assert (stream.reads_ahead, stream.ahead) == (0, 0)
     for at in range(2500, 10_000, 250):
         known.read(read(at, at + 250), True, ROOM)
-        assert len(stream.expected) <= max(1, stream.reads // 4)
+        assert stream.ahead <= max(1, stream.reads // 4)
     assert stream.reads_ahead == MOST_AHEAD
-    size = len(stream.expected)
+    size = stream.ahead
     known.read(read(10_000, 10_250), False, ROOM)
-    assert len(stream.expected) in (size, size + 1)
+    assert stream.ahead in (size, size + 1)
 
 
 def test_room_is_never_exceeded_and_a_part_is_nothing() -> None:
@@ -125,7 +125,7 @@ def test_what_was_not_used_makes_it_careful() -> None:
     before = stream.reads_ahead
     known.be_careful()
     assert stream.reads_ahead == before // 2
-    assert not stream.expected
+    assert not stream.ahead
 
 
 def test_thinking_gives_each_stream_its_next_reads() -> None:
