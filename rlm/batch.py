@@ -12,7 +12,7 @@ import json
 import os
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -82,6 +82,7 @@ def run_batch(
     budget: Budget | None = None,
     at_once: int = 8,
     again: bool = False,
+    answer_elsewhere: Callable[[Question, Budget, Path], dict[str, Any]] | None = None,
 ) -> BatchResult:
     """Answer each question once and append its result to `out`; questions with a result there are skipped.
 
@@ -89,6 +90,8 @@ def run_batch(
       each question
     - `at_once`: the most questions under way
     - `again`: also repeat the questions that failed or that a limit ended in an earlier run
+    - `answer_elsewhere`: returns what `answer_question` does, in another process with an RLM and the context of its own;
+      called in threads
 
     Raises BadQuestions if `out` is about other questions or another batch writes it, RunnerUnavailable.
     """
@@ -100,7 +103,12 @@ def run_batch(
 
     def answer(question: Question, share: Budget) -> None:
         try:
-            ended.put((question, _answer(rlm, context, question, share, _path(runs, question))))
+            path = _path(runs, question)
+            if answer_elsewhere is not None:
+                row = answer_elsewhere(question, share, path)
+            else:
+                row = answer_question(rlm, context, question, share, path)
+            ended.put((question, row))
         except BaseException as exc:  # raised where the results are read
             ended.put((question, exc))
 
@@ -138,7 +146,7 @@ def run_batch(
     return BatchResult([done[question.id] for question in questions if question.id in done], spent)
 
 
-def _answer(rlm: RLM, context: object, question: Question, budget: Budget, path: Path) -> dict[str, Any]:
+def answer_question(rlm: RLM, context: object, question: Question, budget: Budget, path: Path) -> dict[str, Any]:
     """The result of a question, recorded at `path` until it is there. A failure is a result too."""
     row: dict[str, Any] = {"id": question.id, "line": question.line, "question": question.query}
     try:

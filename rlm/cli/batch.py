@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from monocontext.cli import options as storing
+from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
 from rlm.cli.context_argument import open_argument
 from rlm.cli.options import Limits, ModelOptions, asks_models, choose_models, describe_rights
 from rlm.models.sdk import SDKModel
+
+if TYPE_CHECKING:
+    from rlm.batch import Question
+    from rlm.calls.budget import Budget
 
 
 @asks_models
@@ -26,6 +32,7 @@ def batch(
     ],
     at_once: Annotated[int, Option(min=1, help="Number of questions to answer at the same time.")] = 8,
     again: Annotated[bool, Option("--again", help="Also ask questions again that failed or met a limit.")] = False,
+    dask: Dask = None,
     *,
     model_options: ModelOptions,
     limits: Limits,
@@ -53,7 +60,12 @@ def batch(
             if isinstance(lm, SDKModel):
                 lm.connect()
         try:
-            result = run_batch(outcome, Path(out), rlm, text, budget=limits["budget"], at_once=at_once, again=again)
+            with workers(dask) as executor:
+                there = partial(_answer_in_worker, model_options, limits, context, s3)
+                result = run_batch(
+                    outcome, Path(out), rlm, text, budget=limits["budget"], at_once=at_once, again=again,
+                    answer_elsewhere=None if executor is None else lambda *job: executor.submit(there, *job).result(),
+                )  # fmt: skip
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted; the same command resumes the batch") from None
     rows, spent = result.rows, result.spent
@@ -68,3 +80,27 @@ def batch(
         say(summary, err=True)
         raise click.exceptions.Exit(1)
     remark(summary)
+
+
+def _answer_in_worker(
+    model_options: ModelOptions,
+    limits: Limits,
+    context: str,
+    s3: storing.S3,
+    question: Question,
+    share: Budget,
+    path: Path,
+) -> dict[str, Any]:
+    """The result of a question in a worker of a cluster, with keys from its own environment.
+
+    A task that has outlived its driver holds the lock; its successor waits, and takes over what it left.
+    """
+    from filelock import FileLock
+
+    from rlm.batch import answer_question
+    from rlm.rlm import RLM
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock, rlm = FileLock(path.with_suffix(".lock")), RLM(**choose_models(model_options), **limits)
+    with lock, rlm, open_argument(context, s3) as text:
+        return answer_question(rlm, text, question, share, path)

@@ -199,3 +199,20 @@ def test_questions_killed_twice_are_paid_once(tmp_path: Path, endpoint: Any) -> 
     assert all(row["answer"] == f"{row['question']}: needle" for row in rows(out))
     assert sum(row["spent"]["calls"] for row in rows(out)) == 60
     assert max(answered.values()) <= 2  # asked again where the kill came between reply and record
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_answer(tmp_path: Path, endpoint: Any) -> None:
+    distributed = pytest.importorskip("distributed")
+    endpoint.reply = lambda body: echo(body["messages"])
+    asked, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    asked.write_text("".join(json.dumps(f"what is {i}") + "\n" for i in range(16)))
+    (tmp_path / "text").write_text("needle in a text")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=4, dashboard_address="127.0.0.1:0") as cluster:
+        command = [
+            sys.executable, "-m", "rlm", "batch", str(asked), str(tmp_path / "text"), "--out", str(out),
+            "--base-url", endpoint.url, "--runner", "local", "--dask", cluster.scheduler_address,
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OPENAI_API_KEY": "k"})
+    assert done.returncode == 0, done.stderr
+    assert {row["answer"] for row in rows(out)} == {f"what is {i}: needle" for i in range(16)}
