@@ -90,7 +90,7 @@ def run_batch(
       each question
     - `at_once`: the most questions under way
     - `again`: also repeat the questions that failed or that a limit ended in an earlier run
-    - `answer_elsewhere`: returns what `answer_question` does, in another process with an RLM and the context of its own;
+    - `answer_elsewhere`: returns what `answer_question` does, in another process with an RLM and a context of its own;
       called in threads
 
     Raises BadQuestions if `out` is about other questions or another batch writes it, RunnerUnavailable.

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import rlm.runners.wasm
+from monocontext import Monocontext, publish
 from rlm import RLM, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
@@ -92,6 +93,20 @@ def test_it_says_how_it_is_confined_and_works(module: WasmRunner) -> None:
         "print(context, asyncio.run(f()), x, rows, llm_query('hi'), llm_query_batched(['a', 'b']))"
     )
     assert outcome(module, code) == "the context 7 x [(1,)] HI ['A', 'B']"
+
+
+@real
+def test_a_lazy_text_of_any_script_is_read() -> None:
+    text = "".join(f"{number} é 漢字 😀\n" for number in range(20_000))
+    publish(text, "memory://wasm-scripts", replace=True)
+    with Monocontext.open("memory://wasm-scripts") as lazy:
+        runner = make(lazy)
+        try:
+            code = "print(context[0:9], context[100_000:100_020], context.find('777 é'), context.count('漢'))"
+            expected = f"{text[:9]} {text[100_000:100_020]} {text.find('777 é')} {text.count('漢')}"
+            assert outcome(runner, code) == expected
+        finally:
+            runner.close()
 
 
 @real
