@@ -127,8 +127,8 @@ def delete(
 ) -> Manifest:
     """Delete documents from the context at `url`, and return the committed root.
 
-    `names` is a name or a glob, or an iterable of names. All documents with such a name are deleted, and the ones after
-    them get new numbers. The header line before a file of a folder is deleted with it, unless the upload set another
+    `names` is a name or a glob, or an iterable of names and of globs with `*`, `?` or `[`; a document's own name comes
+    first. All documents with such a name are deleted, and the ones after them get new numbers. The header line before a file of a folder is deleted with it, unless the upload set another
     `header`. Earlier generations keep the text until `gc` removes them. Parameters and cost as for `replace`; with
     more than 4096 documents, also a table of names, 16 bytes a document.
 
@@ -146,30 +146,30 @@ def delete(
     wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
     if wrong := [name for name in wanted if not isinstance(name, str)]:
         raise TypeError(f"the name of a document must be a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
-    is_glob = isinstance(names, str)
     if cache_dir is not None and not forget:
         raise ValueError("cache_dir needs forget=True")
 
-    exact = {name.encode("utf-8", "surrogatepass") for name in wanted}
-
-    def numbers_of(there: list[bytes]) -> list[int]:
-        """The documents that are meant, of those with these names."""
-        numbers = [number for number, name in enumerate(there) if name in exact]
-        if is_glob and not numbers and not wanted[0].startswith("!"):
-            select = Globs(wanted).select
-            numbers = [number for number, name in enumerate(there) if select(name.decode())]
-        return numbers
+    def numbers_of(there: list[bytes]) -> dict[str, list[int]]:
+        """The documents that each of `wanted` means, of those with these names."""
+        by_name: dict[bytes, list[int]] = {}
+        for number, name in enumerate(there):
+            by_name.setdefault(name, []).append(number)
+        results = {name: by_name.get(name.encode("utf-8", "surrogatepass"), []) for name in wanted}
+        for name, numbers in results.items():
+            is_glob = isinstance(names, str) or any(sign in name for sign in "*?[")
+            if is_glob and not numbers and not name.startswith("!"):
+                select = Globs([name]).select
+                numbers += [number for number, raw in enumerate(there) if select(raw.decode())]
+        return results
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        there = _names_in(pages)
-        results = {number: Change(None) for number in numbers_of(there)}
-        if forget and not results and any(map(numbers_of, _earlier_names(store, base))):
+        numbers = numbers_of(_names_in(pages))
+        changes = {number: Change(None) for some in numbers.values() for number in some}
+        if forget and not changes and any(any(numbers_of(there).values()) for there in _earlier_names(store, base)):
             return Edit({})
-        if is_glob and not results:
-            raise NotFound(f"no document is named {wanted[0]!r} or matches that glob")
-        if missing := sorted(exact - {there[number] for number in results}) if not is_glob else []:
-            raise NotFound(f"no document {missing[0].decode(errors='replace')!r} to delete")
-        return Edit(results)
+        if missing := [name for name, some in numbers.items() if not some]:
+            raise NotFound(f"no document is named {missing[0]!r} or matches that glob")
+        return Edit(changes)
 
     root = _some(edit(url, plan, allow=allow, store_options=store_options, forget=forget, makes=False))
     if forget:

@@ -97,6 +97,17 @@ def test_header_lines_go_with_their_documents(store: MemoryStore, tmp_path: Path
         assert "b.txt" not in context.documents
 
 
+def test_a_list_of_names_may_hold_globs_and_a_name_comes_first(store: MemoryStore) -> None:
+    publish({"a": "1", "b/c.txt": "2", "b/d.txt": "3", "e*": "4", "eel": "5", "c.txt": "6"}, store)
+    delete(store, ["a", "b/*", "e*"])
+    with Monocontext.open(store) as context:
+        assert list(context.documents) == ["eel", "c.txt"]
+    with pytest.raises(NotFound, match="no document is named 'x\\*'"):
+        delete(store, ["eel", "x*"])
+    with Monocontext.open(store) as context:
+        assert list(context.documents) == ["eel", "c.txt"]
+
+
 def test_text_between_documents_stays(store: MemoryStore) -> None:
     publish({"a": "A\n"}, store)
     append("a line of no document\nand another\n", store)
@@ -299,7 +310,7 @@ def test_what_is_not_there_is_an_error_and_changes_nothing(store: MemoryStore) -
         replace(store, {"a": "aa", "x": "X", "y": "Y"})
     with pytest.raises(NotFound, match="no document is named 'x\\*' or matches that glob"):
         delete(store, "x*")
-    with pytest.raises(NotFound, match="no document 'x' to delete"):
+    with pytest.raises(NotFound, match="no document is named 'x'"):
         delete(store, ["a", "x"])
     with pytest.raises(NotFound, match="no context there"):
         delete("memory://nothing-here", "a")
