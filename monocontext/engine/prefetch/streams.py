@@ -145,9 +145,10 @@ class Streams:
             for direction in (1, -1):
                 if _continues_closely(single, read, direction):
                     self._single.remove(single)
-                    if read.stop - read.start < self._frame_characters or not _touch(single, read):
+                    step = read.start - single.start
+                    if not step or read.stop - read.start < self._frame_characters or not _touch(single, read):
                         return self._begin(read, direction, True, waited)
-                    return self._begin(read, read.start - single.start, False, waited)
+                    return self._begin(read, step, False, waited)
                 if _continues(single, read, direction):
                     earlier = next((item for item in self._single if _continues(item, single, direction)), None)
                     if earlier is not None:

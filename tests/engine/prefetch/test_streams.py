@@ -51,6 +51,12 @@ def test_the_read_after_two_that_meet() -> None:
     assert not found[0].in_frames
 
 
+def test_a_read_that_begins_where_the_last_one_did_and_goes_further() -> None:
+    known = streams()
+    fed(known, [(0, 250), (0, 450), (0, 650)])
+    assert all(stream.step for stream in known._streams.values())
+
+
 def test_backward() -> None:
     assert places(fed(streams(), [(5000, 5250), (4750, 5000)])) == [(4500, 4750)]
 
