@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -114,7 +115,9 @@ def campaign(place: Place, way: str, interrupts: int, seed: int) -> str:
         while interrupter.struck < interrupts:
             tried += 1
             assert tried < 50 * interrupts, f"{interrupter.struck} of {tried} struck"
-            name = random.choice([*READS, *READS, *READS, "open", "append"])
+            # CPython 3.11 can raise in a newborn thread, and the `ThreadPoolExecutor` of a writer then waits for ever.
+            writes = ["append"] if way != "async" or sys.version_info >= (3, 12) else []
+            name = random.choice([*READS, *READS, *READS, "open", *writes])
             try:
                 with dog.limit(measured=False):
                     struck(place, context, interrupter, name, random)
