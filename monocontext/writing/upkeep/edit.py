@@ -128,9 +128,10 @@ def delete(
     """Delete documents from the context at `url`, and return the committed root.
 
     `names` is a name or a glob, or an iterable of names and of globs with `*`, `?` or `[`; a document's own name comes
-    first. All documents with such a name are deleted, and the ones after them get new numbers. The header line before a file of a folder is deleted with it, unless the upload set another
-    `header`. Earlier generations keep the text until `gc` removes them. Parameters and cost as for `replace`; with
-    more than 4096 documents, also a table of names, 16 bytes a document.
+    first. All documents with such a name are deleted, and the ones after them get new numbers. The header line before a
+    file of a folder is deleted with it, unless the upload set another `header`. Earlier generations keep the text until
+    `gc` removes them. Parameters and cost as for `replace`; with more than 4096 documents, also a table of names, 16
+    bytes a document.
 
     `forget`: leave the text in no object below `url`. Frames that share a segment with it are stored again, and `gc`
     without a grace period removes earlier generations; readers of these fail at their next read of a removed object. If
@@ -152,8 +153,8 @@ def delete(
     def numbers_of(there: list[bytes]) -> dict[str, list[int]]:
         """The documents that each of `wanted` means, of those with these names."""
         by_name: dict[bytes, list[int]] = {}
-        for number, name in enumerate(there):
-            by_name.setdefault(name, []).append(number)
+        for number, raw in enumerate(there):
+            by_name.setdefault(raw, []).append(number)
         results = {name: by_name.get(name.encode("utf-8", "surrogatepass"), []) for name in wanted}
         for name, numbers in results.items():
             is_glob = isinstance(names, str) or any(sign in name for sign in "*?[")
