@@ -243,6 +243,7 @@ class Gateway:
                 self.under_way -= 1
                 if reply is not None:
                     self.usage.add(reply)
+        assert reply is not None  # otherwise the call has raised
         check_prompt(reply, messages)
         return reply
 
