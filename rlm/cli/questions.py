@@ -150,7 +150,7 @@ def view(
     ] = None,
     open_browser: OpenBrowser = None,
 ) -> None:
-    """Show a recorded run in a browser, even while it is running. Timeline, coverage, cells, sub-calls, costs."""
+    """Show a recorded run in a browser, even while it is running. Timeline, cells, sub-calls, costs."""
     from rlm.view import page
     from rlm.view.feed import RowFeed
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from monocontext.page.coverage import shares_read
 from rlm.errors import TrajectoryError
 from rlm.trajectory import fields
 from rlm.trajectory.ranges import Range, size, union
@@ -52,7 +51,6 @@ class RowFeed:
                 "rows": self._rows[first:],
                 "live": self._status(),
                 "read": None if self._read is None else size(self._read),
-                "map": shares_read(self._read or (), self._chars()),
             }
 
     def turn(self, number: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from monocontext.page.serving import PageServer
 from rlm.errors import RLMError, TrajectoryError
 from rlm.view.feed import RowFeed
 
-SCRIPTS = ("python", "source", "run", "list", "timeline", "coverage", "detail", "page")
+SCRIPTS = ("python", "source", "run", "list", "timeline", "detail", "page")
 
 
 @cache

@@ -63,13 +63,6 @@ function clockTicks(from, to, width, room) {
   return { found, step };
 }
 
-function short(value) {
-  for (const [size, unit] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
-    if (value >= size) return `${+(value / size).toFixed(3)}${unit}`;
-  }
-  return String(value);
-}
-
 // A point on an axis whose steps are `step` seconds.
 function clock(at, step) {
   if (at === 0) return '0 s';

@@ -9,9 +9,7 @@ let settled = false;
 
 const list = new RowList($('cells'), (row) => choose(row, true), cellRow, ROW);
 const timeline = new Timeline($('timeline'), (row) => choose(row, true));
-const coverage = new Coverage($('coverage'), (row) => choose(row, true));
 laneNames($('timeline-lanes'), TIME_LANES);
-laneNames($('coverage-lanes'), TEXT_LANES);
 
 function choose(row, byHand) {
   if (!row) return;
@@ -19,7 +17,6 @@ function choose(row, byHand) {
   chosen = row;
   list.select(row, true);
   timeline.draw(run, row);
-  coverage.draw(run, row);
   detail.show(row);
 }
 
@@ -35,7 +32,7 @@ const SAYS = {
 };
 
 function header() {
-  const { metadata, sums, live, last } = run;
+  const { metadata, sums, live, last } = run, { chars } = metadata.context;
   document.title = `${run.question || 'run'} \u2013 rlm view`;
   $('place').textContent = run.path;
   $('place').title = run.path;
@@ -62,16 +59,14 @@ function header() {
     ['GETs', count(sums.gets)],
     ['Bytes read', bytes(sums.bytes)],
     ['Cache hits', count(looked)],
-    ['Text', metadata.context.chars ? `${count(metadata.context.chars)} characters` : DASH],
+    ['Text', chars ? `${count(chars)} characters` : DASH],
+    ['Read', known(run.read) ? `${percent(run.read, chars)} (${count(run.read)} characters)` : DASH],
     ['Runner', metadata.runner || null],
     sums.errors > 0 && ['Errors', count(sums.errors)],
   ]));
   const share = (value) => (run.end ? percent(value, run.end) : DASH);
   $('timeline-note').textContent = `root thinks ${seconds(sums.think)} (${share(sums.think)}), code runs ${seconds(sums.run)} (${share(sums.run)}), of that waiting for storage `
     + `${known(sums.storage) ? seconds(sums.storage) : 'not recorded'}${sums.ahead ? `; ${bytes(sums.ahead)} read ahead` : ''}`;
-  const { chars } = metadata.context;
-  $('coverage-note').textContent = known(run.read)
-    ? `${percent(run.read, chars)} was read (${count(run.read)} characters)` : '';
 }
 
 // --- the list and its filter
@@ -103,7 +98,7 @@ function show() {
   const newest = rows[rows.length - 1];
   if (following || !chosen) choose(following || run.live.status !== 'ended' ? newest : answered() || rows[0], false);
   else if (chosen.live) choose(newest && newest.live ? newest : run.rows[run.rows.length - 1], false);
-  else { list.select(chosen, false); timeline.draw(run, chosen); coverage.draw(run, chosen); }
+  else { list.select(chosen, false); timeline.draw(run, chosen); }
 }
 
 const answered = () => run.rows.findLast((row) => row.answers);
@@ -140,7 +135,7 @@ $('zoom-all').addEventListener('click', () => timeline.zoom(Infinity));
 for (const [id, kind] of [['search', 'input'], ['kind', 'change']]) {
   $(id).addEventListener(kind, () => { list.box.scrollTop = 0; list.show(filtered()); });
 }
-window.addEventListener('resize', () => { if (settled) { timeline.draw(run, chosen); coverage.draw(run, chosen); } });
+window.addEventListener('resize', () => { if (settled) { timeline.draw(run, chosen); } });
 
 // --- following: ask again soon while it goes on, seldom when it has ended, since a session may ask on
 
@@ -167,5 +162,5 @@ async function keepUp() {
   if (!written) setTimeout(keepUp, wait);
 }
 
-theme.begin(() => { if (settled) { timeline.draw(run, chosen); coverage.draw(run, chosen); } });
+theme.begin(() => { if (settled) { timeline.draw(run, chosen); } });
 keepUp();

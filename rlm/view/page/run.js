@@ -15,7 +15,7 @@ class Run {
     if (state.generation !== this.generation) this.clear();
     const mark = () => [this.generation, this.turns.length, this.live.status, this.live.replied, this.live.calls].join();
     const before = mark();
-    Object.assign(this, { generation: state.generation, metadata: state.metadata, path: state.path, live: state.live, read: state.read, map: state.map });
+    Object.assign(this, { generation: state.generation, metadata: state.metadata, path: state.path, live: state.live, read: state.read });
     state.rows.forEach((turn, i) => { if (state.first + i === this.turns.length) this.add(turn); });
     return before !== mark();
   }
