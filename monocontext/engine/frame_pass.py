@@ -57,7 +57,12 @@ def read_frames(
                 ahead.extend(zip(sizes, items, fetcher.want(items) if items else (), strict=True))
                 continue
             size_bytes, item, result = ahead.popleft()
-            text: FrameText = fetcher.wait(item, result) if isinstance(result, Request) else result
+            if isinstance(result, FrameText):
+                text = result
+            elif result.is_done and result.error is None:
+                text = result.values[item.key]
+            else:
+                text = fetcher.wait(item, result)
             ahead_bytes -= size_bytes
             taken_bytes += size_bytes
             window_bytes = min(max(window_bytes, growth * taken_bytes), fetcher.window_bytes)

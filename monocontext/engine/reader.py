@@ -275,7 +275,10 @@ class Reader:
     def _use(self, text: FrameText) -> FrameText:
         if not text.is_used:
             with LOCK:
-                self.fetcher.use(text)
+                text.is_used = True
+                self.stats.bytes_used += text.frame.stored_bytes
+                if text.is_prefetched:
+                    self.stats.prefetch.bytes_used += text.frame.stored_bytes
                 self.ahead.used(text)
         if text.decoding_work:
             self._keep_decoded(text)

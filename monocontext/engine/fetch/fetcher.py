@@ -182,13 +182,6 @@ class Fetcher:
         queued = {request for *_, reference in self._queue if (request := reference()) and not request.is_started}
         return f"<Fetcher {len(self._running)} running, {len(queued)} queued, {self._pressure!r}>"
 
-    def use(self, text: FrameText) -> None:
-        """Count the first use of a frame since it was fetched. Call it under the lock."""
-        text.is_used = True
-        self.stats.bytes_used += text.frame.stored_bytes
-        if text.is_prefetched:
-            self.stats.prefetch.bytes_used += text.frame.stored_bytes
-
     def close(self) -> None:
         """Drop the cache; later reads raise `ContextClosed`. Idempotent."""
         with LOCK:

@@ -197,7 +197,8 @@ class ReadAhead:
             self._used.add(text.frame.number)
         if text.is_prefetched:
             self._cache.get(text.frame.number)  # it is no longer expected
-        self.walk()
+        if self._plans:
+            self.walk()
 
     def hit(self, character: int) -> None:
         """Remember a hit of a search, since a window around it is likely read next."""
