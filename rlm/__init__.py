@@ -8,7 +8,7 @@ Code that the model writes runs in a confined process (`runner="subprocess"`): n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rlm.calls.prices import Prices
@@ -20,10 +20,20 @@ if TYPE_CHECKING:
     from rlm.interpreter.interpreter import sanitize_key as sanitize_key
 
     PRICES: Prices
+    """Prices of models of OpenAI and Anthropic, without tiers and discounts, as of today."""
 
 __version__ = "0.3.0"
 
 
+# ruff: noqa: F405 # the names come from a star import
+__all__ = [  # in full, for checkers and the reference
+    "LM", "PRICES", "RLM", "RLM_REPL", "AnswerRefused", "AnthropicLM", "Backoff", "Budget", "BudgetSpent", "Cell",
+    "ChannelAbuse", "ClaudeAgentLM", "Completion", "FinalOutput", "Interpreter", "InvalidArgument", "LLMError",
+    "ModelUsage", "OpenAILM", "PromptTooLong", "RLMError", "RateLimited", "Read", "ReplayLM", "Reply",
+    "ReplyRefused", "RunnerUnavailable", "ScriptExhausted", "ScriptedLM", "Session", "Source", "Step", "SubCache",
+    "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage", "create_interpreter", "get_default_volume_name",
+    "sanitize_key",
+]  # fmt: skip
 _OF_INTERPRETER = ("FinalOutput", "Interpreter", "create_interpreter", "get_default_volume_name", "sanitize_key")
 
 
@@ -40,16 +50,14 @@ def __getattr__(name: str) -> object:
         from rlm.calls.prices import list_prices
 
         return list_prices()
-    if not name.startswith("_") or name == "__all__":
+    if name in __all__:
         import rlm.exports as exports
 
-        names = {"__all__": [*exports.__all__, *_OF_INTERPRETER, "PRICES"]}
-        names |= {public: getattr(exports, public) for public in exports.__all__}
-        if name in names:
-            globals().update(names)
-            return names[name]
+        globals().update({public: getattr(exports, public) for public in exports.__all__})
+        value: object = globals()[name]
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *cast("list[str]", __getattr__("__all__"))})
+    return sorted({*globals(), *__all__})

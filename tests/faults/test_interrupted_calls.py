@@ -35,8 +35,8 @@ def campaign(way: str, interrupts: int, seed: int) -> None:
             with dog.limit():
                 assert calls.llm_query_batched(prompts) == [prompt.upper() for prompt in prompts]
     end = time.monotonic() + 30
-    while gate.under_way or calls.is_waiting:
-        assert time.monotonic() < end, (gate.under_way, calls.is_waiting)
+    while gate.under_way:
+        assert time.monotonic() < end, gate.under_way
         time.sleep(0.01)
     waited = calls.waited_seconds
     time.sleep(0.02)

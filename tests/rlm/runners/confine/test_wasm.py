@@ -96,7 +96,7 @@ def test_it_says_how_it_is_confined_and_works(module: WasmRunner) -> None:
 
 
 @real
-def test_a_lazy_text_of_any_script_is_read() -> None:
+def test_a_lazy_text_of_any_script_is_read(module: WasmRunner) -> None:
     text = "".join(f"{number} é 漢字 😀\n" for number in range(20_000))
     publish(text, "memory://wasm-scripts", replace=True)
     with Monocontext.open("memory://wasm-scripts") as lazy:
