@@ -35,12 +35,12 @@ demo-local: $(VENV)/.all  ## the same loop with a real small model on this machi
 	$(PIP) install --quiet --only-binary :all: "xllamacpp==2026.10.11549"
 	$(BIN)/python examples/local_model.py
 
-test: $(VENV)/.test  ## the quick suites: five minutes on two cores, SUITES=tests/text for some
-	@echo "== the quick suites: some five minutes on two idle cores"
+test: $(VENV)/.test  ## the quick suites: three minutes on two cores, SUITES=tests/text for some
+	@echo "== the quick suites: some three minutes on two idle cores"
 	$(BIN)/python -m pytest -n 2 -m $(QUICK) $(SUITES)
 
-test-slow: $(VENV)/.all  ## real servers, sandboxes, kills, memory, the documentation's code: half an hour
-	@echo "== the slow suites: half an hour on two idle cores"
+test-slow: $(VENV)/.all  ## real servers, sandboxes, kills, memory, the documentation's code: a quarter of an hour
+	@echo "== the slow suites: a quarter of an hour on two idle cores"
 	$(BIN)/python -m pytest -n 2 -m "slow and not fuzz" --timeout=1800 $(SUITES)
 
 test-all: test test-slow  ## the quick and the slow suites
