@@ -24,6 +24,7 @@ from monocontext.text.monocontext import Monocontext
 if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
     from monocontext.format.documents import Document
+    from monocontext.text.documents.by_name import Documents
     from monocontext.text.search.grep import Query
     from monocontext.text.search.hits import Hit
 
@@ -95,7 +96,8 @@ class AsyncMonocontext(RefusedOperators):
             address = parse(url) if isinstance(url, str | os.PathLike) else None
             if address is None or address.scheme != "s3":
                 raise TypeError(f"a client can only read s3:// URLs, not {url}")
-            if refused := sorted({"endpoint", "region", "profile", "path_style", "anonymous"} & options.keys()):
+            given = {name for name, value in options.items() if value is not None}
+            if refused := sorted({"endpoint", "region", "profile", "path_style", "anonymous"} & given):
                 raise TypeError(f"{', '.join(refused)} cannot be combined with client")
             url = S3Store(address.place, address.path, client=BlockingClient(client))
         threads = ThreadPoolExecutor(MAX_RUNNING, "monocontext-aio")
@@ -265,10 +267,8 @@ class AsyncMonocontext(RefusedOperators):
 
     async def aclose(self) -> None:
         """Release memory and connections. Later reads raise `ContextClosed`. Idempotent."""
-        threads, self._threads = self._threads, None
-        if threads is not None:
-            self._text.close()
-            threads.shutdown(wait=False)
+        self._text.close()
+        self._threads = None  # they end with the last text that has them
 
     async def __aenter__(self) -> Self:
         return self
@@ -349,7 +349,12 @@ class AsyncDocuments(RefusedMappingOperators):
     """The documents of a text by name. GETs are those of `Monocontext.documents`."""
 
     def __init__(self, context: AsyncMonocontext):
-        self._context, self._documents = context, context._text.documents
+        self._context = context
+
+    @property
+    def _documents(self) -> Documents[Monocontext]:
+        # above 8 million documents it may wait for a GET, so only `count` and `repr` ask in the thread of the loop
+        return self._context._text.documents
 
     @property
     def count(self) -> int:

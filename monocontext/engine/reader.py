@@ -240,7 +240,8 @@ class Reader:
         if self.cache.used_bytes + 4 * text.frame.characters <= self.cache.capacity_bytes:
             whole = text.text
             with LOCK:
-                if self.cache.grow(text.frame.number, sys.getsizeof(whole)):
+                number = text.frame.number
+                if self.cache.peek(number) is text and self.cache.grow(number, sys.getsizeof(whole)):
                     text.decoded = whole
 
     def peek(self, character: int) -> FrameText | None:

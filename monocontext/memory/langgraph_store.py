@@ -27,11 +27,11 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from monocontext.engine.fetch.threads import in_threads
 from monocontext.errors import AlreadyExists, InvalidEntry, NotFound
 from monocontext.memory.entry import Entry
 from monocontext.memory.memory import Memory
 from monocontext.memory.objects import THREADS
+from monocontext.stores.parallel import at_once
 
 _PREFIX = "store:"
 _UPDATED = "updated"
@@ -58,8 +58,8 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         """
         value = list(ops)
         puts = {(op.namespace, op.key): op for op in value if isinstance(op, PutOp)}
-        results = in_threads(self._read, value, THREADS, "monocontext-memory")
-        in_threads(self._put, puts.values(), THREADS, "monocontext-memory")
+        results = at_once(self._read, value, THREADS)
+        at_once(self._put, puts.values(), THREADS)
         return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:

@@ -22,7 +22,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from monocontext.engine.fetch.threads import in_threads
 from monocontext.engine.open import TextOptions
 from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, MonocontextError, NotFound
 from monocontext.memory.encoding import EntryHeader, check_ttl, encode_entry
@@ -30,7 +29,7 @@ from monocontext.memory.entry import Entry, Found, Sizes
 from monocontext.memory.names import name_of, prefix_of
 from monocontext.memory.objects import THREADS, Entries
 from monocontext.options import StoreOptions, validate_options
-from monocontext.stores.parallel import in_order
+from monocontext.stores.parallel import at_once, in_order
 from monocontext.stores.protocol import Store, put_own
 from monocontext.stores.store_user import StoreUser
 
@@ -228,7 +227,7 @@ class Memory(StoreUser):
     def clear(self, prefix: str = "") -> int:
         """Remove every key that begins with `prefix`; returns their number (1 LIST, 1 DELETE each, 16 at once)."""
         infos = self._entries.infos(prefix_of(prefix))
-        return len(in_threads(lambda info: self.store.delete(info.key), infos, THREADS, "monocontext-memory"))
+        return len(at_once(lambda info: self.store.delete(info.key), infos, THREADS))
 
     def purge(self) -> int:
         """Remove the objects of expired entries; returns their number (cost as of `entries`, and 1 DELETE each).
@@ -244,7 +243,7 @@ class Memory(StoreUser):
                 return False
             return True
 
-        return sum(in_threads(remove, expired, THREADS, "monocontext-memory"))
+        return sum(at_once(remove, expired, THREADS))
 
     @contextmanager
     def sweep(

@@ -391,6 +391,11 @@ def test_a_lazy_result_is_awaited_too(server: S3StandIn) -> None:
             assert isinstance(rest, AsyncMonocontext)
             pieces = await context.split("line ")
             assert [piece async for piece in pieces] == TEXT.split("line ")
+            await low.aclose()
+            assert await context[:5] == TEXT[:5]
+            await (await context.view(3)).aclose()  # of all views, as `close` is
+            with pytest.raises(ContextClosed):
+                await context[:5]
 
     run(work)
 

@@ -46,3 +46,18 @@ def test_a_cache_without_room_keeps_frames_and_asks_for_nothing_again() -> None:
         assert subject.context[at : at + 30] == text[at : at + 30]
     assert not subject.gets
     assert subject.context._reader.cache.used_bytes <= 15_000
+
+
+def test_a_frame_that_was_evicted_and_fetched_again_is_counted_as_it_is() -> None:
+    """A caller may hold the text of a frame, and slice it on, while the cache has another one of that number."""
+    text = SCRIPTS["CJK"] * 400
+    context = counted(text, frame_bytes=1000, options={"cache_bytes": 1 << 20}).context
+    reader = context._reader
+    held = reader.within(0, 10)
+    reader.cache.clear()
+    assert reader.within(0, 10) is not held
+    before = reader.cache.used_bytes
+    for _ in range(50):
+        held.slice(3, 9)
+        reader._keep_decoded(held)
+    assert (held.decoded, reader.cache.used_bytes) == (None, before)

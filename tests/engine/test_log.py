@@ -1,4 +1,4 @@
-"""What `logging` is told: retries, resumed bodies, second requests, refusals, and reads that are left to boto3."""
+"""What `logging` is told: retries, resumed bodies, refusals, and reads that are left to boto3."""
 
 from __future__ import annotations
 

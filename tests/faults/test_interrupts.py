@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from monocontext import Monocontext, append, publish, regex
+from monocontext.engine.fetch.workers import LOCK
 from monocontext.stores.memory import forget
 from monocontext.testing import S3StandIn, SeaweedServer
 
@@ -165,6 +166,7 @@ def assert_rested(context: Monocontext) -> None:
     while reader.under_way() != (0, 0) or not at_rest(reader):
         assert time.monotonic() < end, f"still under way: {reader!r}"
         time.sleep(0.01)
+    assert in_thread(lambda: LOCK.acquire(timeout=10) and LOCK.release() is None)
     gc.collect()
     sockets = pool(context)
     assert sockets is None or not sockets.lent

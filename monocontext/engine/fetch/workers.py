@@ -25,7 +25,7 @@ may close an iterator of one reader while another changes its state: with a lock
 other.
 
 On CPython 3.11 to 3.13 `with` on it neither misses the body's end nor keeps the lock, since nothing is interrupted
-between the lock's C function and the block (tests/faults/test_interrupts.py).
+between the lock's C function and the block (tests/faults/test_interrupts.py looks).
 """
 
 MAX_RUNNING = 64
@@ -72,32 +72,54 @@ class Workers(Protocol):
 
 
 class Threads:
-    """At most `most` threads, started on demand."""
+    """At most `most` threads, started on demand.
+
+    A job stays in the queue until the thread that runs it counts as running, and a thread ends only while the queue is
+    empty, both under the lock. So no job is left without a thread, or behind a longer one while another may start.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        """A call for each job, to wake a thread that waits."""
         self._alive: set[int] = set()
-        self._idle = 0
+        self._running = 0
         self._starting: deque[float] = deque()
         """When each thread was started that has not begun yet."""
 
     def run(self, job: Callable[[], None]) -> None:
         """Run a job in a thread; in this one if none can be had, as at the end of the process."""
-        self._jobs.put(job)
         now = time.monotonic()
         with LOCK:
+            self._jobs.append(job)
             while self._starting and self._starting[0] < now - _BEGIN_SECONDS:
                 self._starting.popleft()
-            ready = self._idle + len(self._starting)
-            if ready >= self._jobs.qsize() or len(self._alive) + len(self._starting) >= self._most:
-                return
-            self._starting.append(now)
+            free = len(self._alive) - self._running + len(self._starting)
+            is_short = len(self._jobs) > free and len(self._alive) + len(self._starting) < self._most
+            if is_short:
+                self._starting.append(now)
+        self._bell.put(None)
+        if is_short:
+            try:
+                _thread.start_new_thread(self._work, ())
+            except RuntimeError:  # no more threads
+                if not self._alive:
+                    self._run_one()
+
+    def _run_one(self) -> bool:
+        """Run the next job; returns whether there was one."""
+        with LOCK:
+            if not self._jobs:
+                return False
+            job = self._jobs.popleft()
+            self._running += 1
         try:
-            _thread.start_new_thread(self._work, ())
-        except RuntimeError:
-            if not self._alive:
-                job()
+            job()
+        finally:
+            with LOCK:
+                self._running -= 1
+        return True
 
     def _work(self) -> None:
         """Run jobs until none has come for a while."""
@@ -108,17 +130,15 @@ class Threads:
                 self._starting.popleft()
         try:
             while True:
-                with LOCK:
-                    self._idle += 1
+                if self._run_one():
+                    continue
                 try:
-                    job = self._jobs.get(timeout=_IDLE_SECONDS)
+                    self._bell.get(timeout=_IDLE_SECONDS)
                 except Empty:
-                    return
-                finally:
                     with LOCK:
-                        self._idle -= 1
-                job()
-                del job  # so this thread keeps nothing alive until its next job
+                        if not self._jobs:
+                            self._alive.discard(me)
+                            return
         finally:
             with LOCK:
                 self._alive.discard(me)
