@@ -25,6 +25,11 @@ from monocontext.cli.writing import (
     usage_errors,
 )
 from monocontext.errors import NotFound
+from monocontext.text.monocontext import Monocontext
+from monocontext.writing.tables import table_documents
+from monocontext.writing.upkeep.edit import delete
+from monocontext.writing.upkeep.edit import update as update_documents
+from monocontext.writing.upkeep.sync import sync as sync_files
 
 if TYPE_CHECKING:
     from monocontext.writing.tables import Kind
@@ -50,9 +55,6 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Replace documents of the context at URL by the rows of SRC with their names, and append rows with new names."""
-    from monocontext.writing.tables import table_documents
-    from monocontext.writing.upkeep.edit import update as update_documents
-
     sources, url, options = split_places(places, s3)
     for name in sources:
         if Path(name).expanduser().is_dir():
@@ -92,8 +94,6 @@ def sync(
 
     SRC may also be a URL in a store, to take the objects below it.
     """
-    from monocontext.writing.upkeep.sync import sync as sync_files
-
     if files_from is not None:
         listed = sys.stdin.read() if files_from == "-" else Path(files_from).expanduser().read_text("utf-8")
         places = [line for line in listed.splitlines() if line.strip()] + places
@@ -134,9 +134,6 @@ def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None
 
 def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3) -> None:
     """Delete the documents that match names or globs. Asks for confirmation if these are all."""
-    from monocontext.text.monocontext import Monocontext
-    from monocontext.writing.upkeep.edit import delete
-
     options = options_of(url, s3)
     with Monocontext.open(url, **options) as context:
         names = list(context.documents)

@@ -28,6 +28,8 @@ Anonymous = Annotated[bool, Option("--anonymous", help="Send unsigned requests, 
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Allow = Annotated[list[str] | None, Option(help="URL outside the context that it may read objects from; repeatable.")]
 
+FollowLinks = Annotated[bool, Option("--follow-links", help="Follow links in a directory, also out of it.")]
+
 
 def one_of(*names: str) -> Callable[[str], list[str]]:
     """Make the function that completes a value in a shell: the names that begin with it."""

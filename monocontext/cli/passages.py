@@ -12,6 +12,8 @@ from monocontext.cli.options import S3, Allow, AsJson, is_place, options_of, pla
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import as_flags, escape_controls, remark, say
 from monocontext.errors import MonocontextError
+from monocontext.text.monocontext import Monocontext
+from monocontext.text.search.ranked import search as rank
 
 
 def search(
@@ -39,9 +41,6 @@ def search(
     Exits with 0 if there is a passage, 1 if there is none, 2 on errors. With --json, prints an object for each passage:
     `start` and `stop` in characters, `line` of the whole text, `document`, `document_line`, `score`, `text`.
     """
-    from monocontext.text.monocontext import Monocontext
-    from monocontext.text.search.ranked import search as rank
-
     if len(words) < 2:
         raise click.BadParameter(f"expected WORDS and a URL, got only {words[0]!r}")
     query, url = _split_url(words)
@@ -90,8 +89,6 @@ def outline(
     With --json, prints one object: `characters`, `lines`, `documents`, `names`, `kinds`, `places`, and `headings`, each
     with `start` in characters, `line`, `kind` and `text`.
     """
-    from monocontext.text.monocontext import Monocontext
-
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         result = context.outline()
     if as_json:

@@ -19,6 +19,7 @@ from monocontext.cli.progress import progress_bar
 from monocontext.errors import MonocontextError, NotAContext, NotFound
 from monocontext.options import StoreOptions
 from monocontext.stores.address import parse
+from monocontext.text.monocontext import Monocontext
 
 if TYPE_CHECKING:
     from monocontext.format.documents import Document
@@ -108,8 +109,6 @@ def cat(
     as_json: AsJson = False,
 ) -> None:
     """Print the text of the context at URL, or a part of it; streams."""
-    from monocontext.text.monocontext import Monocontext
-
     if chars is not None and not (lines is None and document is None):
         raise click.BadParameter("--chars cannot be combined with --lines or --document")
     part, wanted = parse_range(chars or ":"), _line_range(lines)
@@ -159,8 +158,6 @@ def ls_documents(
     as_json: AsJson = False,
 ) -> None:
     """List the documents of the context at URL: characters, lines, name (1 GET for 4,096 documents)."""
-    from monocontext.text.monocontext import Monocontext
-
     with Monocontext.open(url, generation=generation, **options_of(url, s3)) as context:
         result = context.documents
         globs = globs_of([pattern] if pattern else [])
@@ -183,8 +180,6 @@ def cite(
     as_json: AsJson = False,
 ) -> None:
     """Print the passage that a source of an answer names, and check that the newest version of URL still holds it."""
-    from monocontext.text.monocontext import Monocontext
-
     match = _SOURCE.fullmatch(source)
     start, stop = (int(match[1]), int(match[2])) if match else (0, 0)
     if not match or not 0 < stop - start <= _MOST_CITED:

@@ -29,6 +29,9 @@ from monocontext.cli.pattern_limit import pattern_limit
 from monocontext.cli.printing import wants_colour, write_bytes
 from monocontext.cli.reading import Generation
 from monocontext.errors import MonocontextError
+from monocontext.text.monocontext import Monocontext
+from monocontext.text.search.grep import compile_query
+from monocontext.text.search.hits import Hit
 
 if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
@@ -134,8 +137,6 @@ def grep(
     matched, 1 if none did, 2 on errors. With --json the messages of `rg --json`, whose matches also have `offset`, in
     characters of the whole text.
     """
-    from monocontext.text.monocontext import Monocontext
-
     began = time.monotonic()
     expressions, url = _split_places(places, patterns)
     pattern = _compile_patterns(expressions, ignore_case, fixed, words, whole_lines)
@@ -204,8 +205,6 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
 
 
 def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words: bool, whole_lines: bool) -> Linewise:
-    from monocontext.text.search.grep import compile_query
-
     for pattern in patterns:
         if not fixed and (named := re.search(r"\[\[:\w+:\]", pattern)):
             raise MonocontextError(
@@ -283,8 +282,6 @@ class _Documents:
 
     def lines_without_match(self, pattern: Linewise) -> Iterator[Hit]:
         """The lines that do not match, in documents that `--glob` selects. Reads all of these."""
-        from monocontext.text.search.hits import Hit
-
         stretches = self._stretches() if self._documents.count else iter([(0, len(self._context))])
         for start, stop in stretches:
             part = self._context.view(start, stop)

@@ -12,6 +12,11 @@ from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.progress import progress_bar
 from monocontext.cli.reading import Url
 from monocontext.cli.writing import NoFilters, Segments, print_root, storing
+from monocontext.writing.upkeep.compact import compact as compact_context
+from monocontext.writing.upkeep.gc import SAFE_SECONDS
+from monocontext.writing.upkeep.gc import gc as collect
+from monocontext.writing.upkeep.versions import list_versions
+from monocontext.writing.upkeep.versions import restore as restore_version
 
 FrameBytes = Annotated[
     int | None, Option(parser=parse_bytes, metavar="SIZE", help="Text in one frame; by default as in the context.")
@@ -29,8 +34,6 @@ def compact(
     as_json: AsJson = False,
 ) -> None:
     """Store the text of the context at URL in fewer, larger objects, as a new version; do nothing if none is saved."""
-    from monocontext.writing.upkeep.compact import compact as compact_context
-
     options = existing_options(url, s3)
     with storing("compact", None) as work:
         manifest = compact_context(
@@ -56,9 +59,6 @@ def gc(
     as_json: AsJson = False,
 ) -> None:
     """Remove earlier versions of the context at URL after a grace period, with the objects that only they use."""
-    from monocontext.writing.upkeep.gc import SAFE_SECONDS
-    from monocontext.writing.upkeep.gc import gc as collect
-
     options = existing_options(url, s3)
     if older_than < SAFE_SECONDS and not dry_run:
         note("with a grace period below two days, uploads and compactions that are running have to start again")
@@ -76,8 +76,6 @@ def gc(
 
 def history(url: Url, *, s3: S3, as_json: AsJson = False) -> None:
     """List the versions of the context at URL: time, characters, documents, and the changes in both."""
-    from monocontext.writing.upkeep.versions import list_versions
-
     options = existing_options(url, s3)
     characters = documents = 0
     for root in list_versions(url, store_options=options):
@@ -101,7 +99,5 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Make an earlier version of the context at URL the newest one; the versions in between stay."""
-    from monocontext.writing.upkeep.versions import restore as restore_version
-
     options = existing_options(url, s3)
     print_root(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)

@@ -8,6 +8,8 @@ from monocontext.cli.options import S3, Allow, options_of
 from monocontext.cli.reading import Generation, Url
 from monocontext.cli.serving import Host, OpenBrowser, Port, serve_page
 from monocontext.errors import MonocontextError
+from monocontext.text.monocontext import Monocontext
+from monocontext.view.server import ContextServer
 
 if TYPE_CHECKING:
     from monocontext.view.server import ContextServer
@@ -24,9 +26,6 @@ def view(
     s3: S3,
 ) -> None:
     """Show the context at URL in a browser: documents, text, searches and versions."""
-    from monocontext.text.monocontext import Monocontext
-    from monocontext.view.server import ContextServer
-
     with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
 
         def make() -> ContextServer:

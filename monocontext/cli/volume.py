@@ -14,12 +14,10 @@ from typing import Annotated
 
 import click
 
-from monocontext.cli.documents import remove_documents
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.options import S3, AsJson, FollowLinks, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, say, say_row, write_bytes
-from monocontext.cli.writing import FollowLinks
 from monocontext.errors import AlreadyExists, InvalidUrl, MonocontextError, NotFound
 from monocontext.format.generations import read_newest
 from monocontext.format.manifest import ROOT_KEY
@@ -253,6 +251,8 @@ def rm(
     if document:
         if recursive:
             raise click.UsageError("-r and --document cannot be combined")
+        from monocontext.cli.documents import remove_documents
+
         remove_documents(url, document, yes, forget, s3)
         return
     url = _place(url, s3)

@@ -17,6 +17,7 @@ from monocontext.cli.options import (
     S3,
     Allow,
     AsJson,
+    FollowLinks,
     one_of,
     options_of,
     parse_bytes,
@@ -27,6 +28,13 @@ from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import note, remark, say
 from monocontext.cli.progress import progress_bar, total_bytes
 from monocontext.options import StoreOptions
+from monocontext.writing.decoding import PIECE_BYTES
+from monocontext.writing.documents import documents
+from monocontext.writing.index_in_place import index as index_objects
+from monocontext.writing.publish import append as append_to
+from monocontext.writing.publish import publish
+from monocontext.writing.tables import KINDS, table_documents
+from monocontext.writing.upkeep.compact import add_filters
 
 if TYPE_CHECKING:
     from monocontext.format.manifest import Manifest
@@ -54,7 +62,6 @@ Globs = Annotated[
     ),
 ]
 NoIgnore = Annotated[bool, Option("--no-ignore", help="Also take files of a git repository that git ignores.")]
-FollowLinks = Annotated[bool, Option("--follow-links", help="Follow links in a directory, also out of it.")]
 Tables = Annotated[
     str | None,
     Option(
@@ -133,8 +140,6 @@ def upload(
     as_json: AsJson = False,
 ) -> None:
     """Store texts as a new context at URL."""
-    from monocontext.writing.publish import publish
-
     sources, url, options = split_places(places, s3)
     with storing("upload", dask, total_bytes(sources, inputs.reading["follow_links"])) as work:
         manifest = publish(
@@ -164,8 +169,6 @@ def append(
     as_json: AsJson = False,
 ) -> None:
     """Add texts at the end of the context at URL, as a new version of it."""
-    from monocontext.writing.publish import append as append_to
-
     sources, url, options = split_places(places, s3)
     with storing("append", dask, total_bytes(sources, inputs.reading["follow_links"])) as work:
         manifest = append_to(
@@ -202,9 +205,6 @@ def index(
 
     With --filters and no SRC: add the search filters that the context at DEST lacks. Its text stays as it is.
     """
-    from monocontext.writing.index_in_place import index as index_objects
-    from monocontext.writing.upkeep.compact import add_filters
-
     if filters and len(places) == 1:
         if replace:
             raise click.BadParameter("--replace needs sources: --filters alone does not change the text")
@@ -246,8 +246,6 @@ def split_places(places: list[str], s3: S3, *, of_sources: bool = False) -> tupl
 
 def _sources(names: list[str], tables: str | None, fields: dict[str, Any], unique: bool) -> Iterable[Source]:
     """The sources that `publish` reads, for the names of files on the command line."""
-    from monocontext.writing.tables import KINDS
-
     if tables is not None and tables not in KINDS:
         raise ValueError(f"--documents must be one of {', '.join(KINDS)}, not {tables!r}")
     if tables is None and (unique or fields["name_field"] is not None or fields["text_field"] != "text"):
@@ -265,10 +263,6 @@ def _sources(names: list[str], tables: str | None, fields: dict[str, Any], uniqu
 
 def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any], unique: bool) -> Iterator[Source]:
     """Yield the documents of each table, or each file and the pieces of stdin."""
-    from monocontext.writing.decoding import PIECE_BYTES
-    from monocontext.writing.documents import documents
-    from monocontext.writing.tables import table_documents
-
     for path in paths:
         if tables is not None:
             yield documents(table_documents(path, tables, **fields), unique=unique)
