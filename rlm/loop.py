@@ -319,6 +319,11 @@ class Loop:
     ) -> tuple[str | None, str | None]:
         """An answer in words, the value of the variable that it names, or what it gives as code, which is added to
         `cells`; else a notice for the model."""
+        if final.is_name and faults.may_name_variable(final.text):
+            if final.beside_code:
+                return None, f"Answer refused: {faults.NOT_RUN}"
+            looked_up = self._runner.run(f"FINAL_VAR({final.text!r})")  # no cell: it is no code of the model
+            return looked_up.final_answer, None if looked_up.final_answer else looked_up.stderr.strip()
         if faults.may_be_code(final):
             said = (message["content"] for message in messages if message["role"] == "assistant")
             is_code = faults.judge(final, self._runner.run("").variables, faults.assigned_names(said))
@@ -328,8 +333,7 @@ class Loop:
                 self._run_all([CodeBlock(final.call)], cells)
                 return cells[-1].result.final_answer, None
         if final.is_name:
-            self._run_all([CodeBlock(f"FINAL_VAR({final.text!r})")], cells)
-            return cells[-1].result.final_answer, None
+            return None, f"Answer refused: {faults.NO_NAME.format(final.text[:80])}"
         try:
             check_written_answer(final.text)
             return final.text, None

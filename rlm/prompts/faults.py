@@ -24,6 +24,9 @@ UNRUN = (
     "Nothing was run: your code has no line ```repl before it and no ``` after it, so the answer below it was not "
     "taken. Send the same code so, with FINAL(...) in it."
 )
+NO_NAME = (
+    "FINAL_VAR({0}) names no variable. Put FINAL(...) with the value into a ```repl block; or write the answer itself."
+)
 TWO = "Not taken: your reply holds several answers. Give one, and nothing after it."
 TAKEN_BACK = "Not taken: your reply takes its answer back. Go on, and answer when you are sure."
 UNPAIRED = (
@@ -162,6 +165,11 @@ def stands_alone(final: TextFinal, rest: str) -> bool:
     if is_unrun(rest) or assigned & set(re.findall(r"\w+", final.text)):
         return False
     return not (assigned and (final.is_name or (final.call and _loaded(final.call))))
+
+
+def may_name_variable(name: str) -> bool:
+    """Whether a name may be that of a variable of the model: `__name__` is not."""
+    return name.isidentifier() and not name.startswith("__")
 
 
 def may_be_code(final: TextFinal) -> bool:

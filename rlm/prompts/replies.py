@@ -300,9 +300,9 @@ def _find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
         call = f"FINAL({inside})" if faults.call_of(inside) else ""
         answer, claims = split_claims(inside) if call else (inside, ())
         value = answer.strip("\"'`") if is_name else faults.literal(answer)
-        yield TextFinal(
-            value, is_name, claims, match["name"] + call[5:] if call else "", (match.start(), end + 1), is_sure, is_last
-        )
+        if call and not is_name:
+            call = match["name"] + call[5:]
+        yield TextFinal(value, is_name, claims, call, (match.start(), end + 1), is_sure, is_last)
 
 
 def _close(text: str, hidden: str, start: int) -> tuple[int, bool]:

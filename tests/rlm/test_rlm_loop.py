@@ -303,6 +303,23 @@ def test_text_final_var_of_an_unknown_name_is_told_to_the_model() -> None:
     assert "slice" in last_user(lm, 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("x", "y"), ("'x'", "y"), ("_z", "3"), ("y[0]", "5"), ("rows[0]", None), ("'y[0]'", None), ("__name__", None),
+     ("my answer", None), ("x.y", None), ("len", None)],
+)  # fmt: skip
+def test_text_final_var_takes_the_value_of_a_variable_and_nothing_else(name: str, answer: str | None) -> None:
+    lm = ScriptedLM([repl("x = 'y'; y = [5]; _z = 3"), f"FINAL_VAR({name})", "FINAL(done)"])
+    assert RLM(lm=lm).completion("q", "text").answer == (answer or "done")
+    assert answer or "Answer refused" in last_user(lm, 2) or "AttributeError" in last_user(lm, 2)
+
+
+def test_a_name_that_is_looked_up_is_no_look_at_the_context() -> None:
+    lm = ScriptedLM(["FINAL_VAR(result)", "FINAL(a guess)", repl("context"), "FINAL(seen)"])
+    assert RLM(lm=lm).completion("q", "text").answer == "seen"
+    assert "no code has run" in last_user(lm, 2)
+
+
 @pytest.mark.parametrize("text", ["FINAL('')", "FINAL(answer)", "FINAL(your answer)", "FINAL(...)", "SUBMIT(context)"])
 def test_a_placeholder_in_text_is_refused(text: str) -> None:
     lm = ScriptedLM([text, "FINAL(ok)"])
