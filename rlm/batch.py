@@ -1,8 +1,9 @@
 """Answer many questions over one context, several at once, within one budget; the same call resumes after a kill.
 
 Each finished question appends one line to `OUT`; questions with a line there are done. The folder `OUT.runs` contains a
-trajectory of each question in progress, from which an interrupted question continues without paying twice, and a lock
-against a second batch. Each question begins with a share of the remaining budget, and returns what it did not spend.
+trajectory of each question in progress, from which an interrupted question continues without paying twice, a lock
+against a second batch, and one for each question: a thread or a worker that has outlived its batch may still answer it.
+Each question begins with a share of the remaining budget, and returns what it did not spend.
 """
 
 from __future__ import annotations
@@ -147,19 +148,26 @@ def run_batch(
 
 
 def answer_question(rlm: RLM, context: object, question: Question, budget: Budget, path: Path) -> dict[str, Any]:
-    """The result of a question, recorded at `path` until it is there. A failure is a result too."""
+    """The result of a question, recorded at `path` until it is there. A failure is a result too.
+
+    Waits for another that still answers it, and takes over what that one left.
+    """
+    from filelock import FileLock  # a dead process holds no lock
+
     row: dict[str, Any] = {"id": question.id, "line": question.line, "question": question.query}
-    try:
-        result = rlm.completion(question.query, context, budget=budget, trajectory=path)
-    except RunnerUnavailable:
-        raise
-    except RLMError as exc:
-        usage = Usage()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_suffix(".lock")):
         try:
-            Recording.load(path)[0].count_into(usage)
-        except TrajectoryError:
-            pass  # the run failed before its first call
-        return {**row, "answer": None, "error": str(exc), "spent": _count(usage)}
+            result = rlm.completion(question.query, context, budget=budget, trajectory=path)
+        except RunnerUnavailable:
+            raise
+        except RLMError as exc:
+            usage = Usage()
+            try:
+                Recording.load(path)[0].count_into(usage)
+            except TrajectoryError:
+                pass  # the run failed before its first call
+            return {**row, "answer": None, "error": str(exc), "spent": _count(usage)}
     return {**row, **result.to_dict(), "spent": _count(result.usage)}
 
 

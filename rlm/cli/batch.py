@@ -91,16 +91,9 @@ def _answer_in_worker(
     share: Budget,
     path: Path,
 ) -> dict[str, Any]:
-    """The result of a question in a worker of a cluster, with keys from its own environment.
-
-    A task that has outlived its driver holds the lock; its successor waits, and takes over what it left.
-    """
-    from filelock import FileLock
-
+    """The result of a question in a worker of a cluster, with keys from its own environment."""
     from rlm.batch import answer_question
     from rlm.rlm import RLM
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock, rlm = FileLock(path.with_suffix(".lock")), RLM(**choose_models(model_options), **limits)
-    with lock, rlm, open_argument(context, s3) as text:
+    with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
         return answer_question(rlm, text, question, share, path)

@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from monocontext import publish
 from rlm import RLM, Budget, LLMError, ScriptedLM
-from rlm.batch import BadQuestions, Question, _path, read_questions, run_batch
+from rlm.batch import BadQuestions, Question, _path, answer_question, read_questions, run_batch
 from rlm.cli.commands import app
 from rlm.prompts.examples import conversation
 
@@ -166,6 +166,30 @@ def test_a_question_that_was_broken_off_pays_nothing_twice(tmp_path: Path) -> No
     result = run_batch(batch, out, rlm, "text")
     assert calls.count(1) == 1
     assert (result.rows[0]["answer"], result.rows[0]["iterations"]) == ("what is 1: text", 2)
+
+
+def test_a_question_that_a_thread_of_a_broken_off_batch_still_answers_is_paid_once(tmp_path: Path) -> None:
+    asked, replies, out = threading.Event(), threading.Event(), tmp_path / "out.jsonl"
+    calls: list[Any] = []
+
+    def script(messages: Any) -> str:
+        calls.append(messages)
+        asked.set()
+        replies.wait(20)
+        return echo(messages)
+
+    def break_off(question: Question, share: Budget, path: Path) -> dict[str, Any]:
+        if question.id == "q2":
+            asked.wait(20)
+            raise KeyboardInterrupt
+        return answer_question(rlm, "text", question, share, path)
+
+    rlm = make(script)
+    with pytest.raises(KeyboardInterrupt):
+        run_batch(questions(2), out, rlm, "text", answer_elsewhere=break_off)
+    threading.Timer(0.5, replies.set).start()
+    assert run_batch(questions(1), out, rlm, "text").rows[0]["answer"] == "what is 1: text"
+    assert len(calls) == 1
 
 
 @pytest.mark.slow
