@@ -216,8 +216,8 @@ class Gateway:
                 reply = self._try(call, messages)
                 return check_whole(reply) if whole else reply
             except LLMError as exc:
-                if type(exc) is LLMError and (empty := exc.reply) is not None and not asked_again:
-                    exc.transient = asked_again = not (empty.cut or empty.called or has_words(empty.text))
+                if type(exc) is LLMError and exc.reply is not None and not asked_again and _is_empty(exc.reply):
+                    exc.transient = asked_again = True
                 patience = None if self.budget.seconds is None else self.seconds_left()
                 seconds = self._backoff.wait(exc, tries, patience)
                 if seconds is None or seconds >= self.seconds_left():
@@ -312,3 +312,7 @@ class Gateway:
             times = {"start_seconds": round(started, 6), "execution_time": round(self.elapsed() - started, 6)}
             paid = {} if reply is None else {"model": reply.model, "dollars": reply.dollars, **reply_fields(reply)}
             self.journal({"type": "reply" if about["turn"] else "call", **about, **times, **paid, **failure})
+
+
+def _is_empty(reply: Reply) -> bool:
+    return not (reply.cut or reply.called or has_words(reply.text))

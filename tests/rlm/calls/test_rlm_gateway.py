@@ -53,6 +53,14 @@ def test_what_fails_for_a_while_is_tried_again_and_the_rest_is_not(slept: list[f
     assert len(slept) == 2
 
 
+def test_a_failure_for_a_while_with_a_paid_reply_is_tried_again(slept: list[float]) -> None:
+    broken = LLMError("broke off", transient=True)
+    broken.reply = Reply("half of it", 5, 3, "m")
+    usage = Usage()
+    assert Gateway(usage).ask(ScriptedLM([broken, "done"]), ASK).text == "done"
+    assert (usage.calls, len(slept)) == (2, 1)
+
+
 def test_retry_after_is_honoured_and_a_demand_for_too_much_ends_the_call(slept: list[float]) -> None:
     lm = ScriptedLM([RateLimited("later", retry_after_seconds=7), "done"])
     assert Gateway(Usage()).ask(lm, ASK).text == "done"
