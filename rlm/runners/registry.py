@@ -65,8 +65,8 @@ def make_runner(
 
     `names`: more names for the namespace. Functions run in this process, not where the cells do; lazy texts stay lazy;
     other values must be plain data, but for `local`. `scratch`: a folder that cells may write to, also outside of
-    `/tmp`. `options` are those of the runner, such as `limits` of `subprocess`, `pyodide` of `wasm`, `image` of
-    `docker`, `make` of `sandbox`.
+    `/tmp`; `wasm` and `local` make none, since cells may do it there. `options` are those of the runner, such as
+    `limits` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
 
     Raises RunnerUnavailable.
     """
@@ -83,7 +83,7 @@ def make_runner(
     if name == "sandbox":
         from rlm.runners.sandbox import SandboxRunner
 
-        return SandboxRunner(context, subcalls, **shared, **options)
+        return SandboxRunner(context, subcalls, scratch=scratch, **shared, **options)
     if name == "subprocess" or (name == "confined" and _is_linux()):
         from rlm.runners.process import ProcessRunner
 

@@ -1,4 +1,6 @@
-"""Start a worker in a sandbox whose standard streams are text, and carry its channel as lines: `python -m` this, plan.
+"""Start a worker in a sandbox whose standard streams are text, and carry its channel as lines.
+
+The arguments are the plan of the launcher, and perhaps a folder to make, to which cells may write.
 
 A line is a mark, base64 of at most 3,000 bytes, and a newline. The mark is `<` towards the worker and `>` from it, so
 that an echo of the input or a shell's greeting is not taken for a message. A line is shorter than 4,096 bytes, so a
@@ -50,9 +52,11 @@ def encode_lines(mark: str, data: bytes) -> Iterator[str]:
 
 
 def main() -> None:
-    """Start the launcher with the plan in the first argument, and carry bytes until one side ends."""
+    """Start the launcher with the plan, and carry bytes until one side ends."""
     from rlm.runners.confine import system
 
+    for folder in sys.argv[2:]:
+        os.makedirs(folder, exist_ok=True)
     system.hide_memory()  # as the launcher: the worker has the same user
     child = subprocess.Popen(
         [sys.executable, "-I", "-m", "rlm.runners.launcher", sys.argv[1]],

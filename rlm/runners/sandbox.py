@@ -58,15 +58,17 @@ class SandboxRunner(RemoteRunner):
         make: Callable[[], Sandbox],
         python: str = "python3",
         limits: Limits | None = None,
+        scratch: str | None = None,
         **shared: Unpack[SharedOptions],
     ) -> None:
         """`make`: creates a sandbox, and another when a cell has ended it. `python`: the interpreter in there.
+        `scratch`: a folder that cells may write to.
 
         Raises RunnerUnavailable, with the provider's error or the output of the sandbox.
         """
         self._make = make
         words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits or Limits())]
-        self._command = f"{shlex.join(words)} 2>&1"
+        self._command = f"{shlex.join([*words, scratch] if scratch else words)} 2>&1"
         super().__init__(context, subcalls, **shared)
 
     def launch(self) -> tuple[SandboxWorker, Mapping[str, Any]]:

@@ -14,6 +14,7 @@ from rlm import RLM, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import RunnerUnavailable
+from rlm.runners import make_runner
 from rlm.runners.relay import FROM_WORKER, LineDecoder, encode_lines
 from rlm.runners.sandbox import SandboxRunner
 from tests.rlm.runners import provider_doubles
@@ -56,6 +57,17 @@ def test_a_provider_of_the_page_runs_cells(provider: str, make_of: Callable[[str
     assert runner.run("print(len(context))").stdout == "550000\n"
     runner.close()
     assert len(provider_doubles.started) == 2
+
+
+def test_a_volume_has_a_folder_in_the_sandbox_or_is_refused(make_of: Callable[[str], Any], tmp_path: Path) -> None:
+    folder, options = tmp_path / "data", {"make": make_of("e2b"), "python": sys.executable}
+    options |= {"cell_timeout": 30, "output_limit": 1000}
+    runner = make_runner("sandbox", "c", calls(), scratch=str(folder), **options)
+    assert runner.run(f"open({str(folder / 'a')!r}, 'w').write('kept')").stderr == ""
+    runner.close()
+    assert (folder / "a").read_text() == "kept"
+    with pytest.raises(RunnerUnavailable, match="NotADirectoryError"):
+        make_runner("sandbox", "c", calls(), scratch=str(folder / "a" / "b"), **options)
 
 
 def test_what_the_sandbox_printed_is_the_reason(make_of: Callable[[str], Any]) -> None:
