@@ -97,8 +97,9 @@ class WorkerNamespace:
         for path in wanted:
             full = f"{self._folder}/{path}"
             os.makedirs(os.path.dirname(full), exist_ok=True)
+            data = self._host["_interpreter_get"](path)  # first: a file that a failure left empty would be sent back
             with open(full, "wb") as file:
-                file.write(self._host["_interpreter_get"](path))
+                file.write(data)
         self._synced = self._files()
 
     def save(self) -> None:
@@ -113,9 +114,12 @@ class WorkerNamespace:
         self._synced = current
 
     def _files(self) -> dict[str, tuple[int, int]]:
-        """The modification time in nanoseconds and the size in bytes of each file, by its path below the folder."""
+        """The modification time in nanoseconds and the size in bytes of each file, by its path below the folder.
+
+        Raises OSError for a folder that cannot be read: its files are there, and must not count as deleted.
+        """
         result = {}
-        for folder, _, names in os.walk(self._folder) if self._folder else ():
+        for folder, _, names in os.walk(self._folder, onerror=_fail) if self._folder else ():
             for path in (os.path.join(folder, name) for name in names):
                 state = os.lstat(path)
                 if stat.S_ISREG(state.st_mode):
@@ -162,6 +166,10 @@ class WorkerNamespace:
         if not full.startswith(self._folder + "/"):
             raise ValueError(f"invalid volume path: {path}")
         return full
+
+
+def _fail(error: OSError) -> NoReturn:
+    raise error
 
 
 def _submit(*values: Any, **fields: Any) -> NoReturn:

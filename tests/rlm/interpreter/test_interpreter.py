@@ -140,6 +140,14 @@ def test_code_that_is_ended_loses_only_what_it_had_not_saved(tmp_path: Path) -> 
         assert interp.execute("print(load_from_volume('before'))") == "x"
 
 
+def test_files_that_code_cannot_read_any_more_stay_on_the_volume(tmp_path: Path) -> None:
+    volume = open_store(tmp_path / "v")
+    volume.put("sub/a", b"kept")
+    with Interpreter(volume_name=volume, timeout=30) as interp:
+        assert "PermissionError" in str(interp.execute("import os; os.chmod('/data/sub', 0)"))
+    assert volume.get("sub/a").data == b"kept"
+
+
 def test_upload(tmp_path: Path) -> None:
     (tmp_path / "docs" / "deep").mkdir(parents=True)
     (tmp_path / "docs" / "a.md").write_text("A")
