@@ -7,7 +7,7 @@ it, plain data by `marshal`, which is exact for data of any size.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set, ValuesView
 from itertools import accumulate
 from typing import Any
 
@@ -17,6 +17,8 @@ from rlm.errors import ChannelAbuse
 
 _MOST_DEPTH = 50
 """Deepest nesting of a value."""
+_ROWS = (Sequence, Set, Iterator, ValuesView)
+"""What is sent as a list. Other iterables are no lists: a table iterates over the names of its columns."""
 
 
 def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Sequence[object] = ()) -> Any:
@@ -38,7 +40,9 @@ def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Seque
         return ""
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 10_000):
         return value
-    if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
+    if isinstance(value, (Sequence, Set, Iterator, ValuesView)) and not isinstance(
+        value, (bytes, bytearray, memoryview)
+    ):
         return [encode_for_host(item, texts, depth + 1, known) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         flat = [part for item in value.items() for part in item]

@@ -103,7 +103,14 @@ def test_values_cross_as_they_are_with_half_a_pair_escaped(value: object, crosse
     assert decode_from_worker(tree, split_texts([len(text) for text in texts], body)) == crossed
 
 
-@pytest.mark.parametrize("value", [object(), open, {1: 2}, b"x", 1 << 20_000], ids=type)
+class Table:
+    """Iterates over the names of its columns, as those of dataframes do."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["a", "b"])
+
+
+@pytest.mark.parametrize("value", [object(), open, {1: 2}, b"x", bytearray(b"x"), 1 << 20_000, Table()], ids=type)
 def test_what_is_no_plain_data_does_not_leave(value: object) -> None:
     with pytest.raises(TypeError, match="cannot leave the sandbox"):
         encode_for_host(value, [])
