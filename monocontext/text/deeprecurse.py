@@ -162,7 +162,7 @@ class DeepRecurseContext:
         self._cache = Cache(cache_bytes)
         self._loading: dict[int, _Loading] = {}
         self._etags: dict[str, str] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a job may run in this thread, within `_load`
         self._closed = False
         self.stats = Stats()
         self.lines = segments[-1].start_line + segments[-1].line_count if segments else 0
@@ -219,7 +219,8 @@ class DeepRecurseContext:
                 return loading
             self.stats.misses += 1
             run_in_thread(partial(self._carry_out, number, loading))
-            self._loading[number] = loading
+            if not loading.is_done:
+                self._loading[number] = loading
             return loading
 
     def _carry_out(self, number: int, loading: _Loading) -> None:

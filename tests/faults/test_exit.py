@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +41,29 @@ def test_nobody_waits_for_what_is_read_ahead_from_a_silent_server(fault: HttpFau
         under_way, at_the_end = done.stdout.split()
         assert (done.returncode, under_way, done.stderr) == (0, "True", "")
         assert ended - float(at_the_end) < 15  # from the last line of the program, and its GETs began before that
+
+
+AT_THE_END = """
+import builtins, sys
+from monocontext import Monocontext
+from monocontext.errors import ContextClosed
+
+class Reader:
+    context = Monocontext.open({url!r})
+
+    def __del__(self):
+        try:
+            self.context[2_000_000:2_000_010]
+        except ContextClosed as error:
+            print(error, file=sys.__stderr__)
+
+builtins.reader = Reader()
+builtins.reader.context[:10]
+"""
+
+
+def test_a_text_that_is_read_when_all_threads_have_ended_is_an_error(tmp_path: Path) -> None:
+    publish("some words\n" * 200_000, tmp_path / "ctx")
+    code = AT_THE_END.format(url=str(tmp_path / "ctx"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "the interpreter is ending, and its threads no longer read texts\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread  # `threading.Thread.start` waits for the new thread: for ever, if an exception hits that at once
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -16,6 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
 from monocontext.engine.fetch.requests import Arrival, Request
+from monocontext.errors import ContextClosed
 
 T = TypeVar("T")
 
@@ -89,7 +91,10 @@ class Threads:
         """When each thread was started that has not begun yet."""
 
     def run(self, job: Callable[[], None]) -> None:
-        """Run a job in a thread; in this one if none can be had, as at the end of the process."""
+        """Run a job in a thread; in this one if none can be had. Raises `ContextClosed` when the interpreter has ended
+        its threads, where it calls `__del__` of what is left."""
+        if sys.is_finalizing():
+            raise ContextClosed("the interpreter is ending, and its threads no longer read texts")
         now = time.monotonic()
         with LOCK:
             self._jobs.append(job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from monocontext import Monocontext
+from monocontext.engine.fetch import workers
 from monocontext.errors import (
     AccessDenied,
     ContextChanged,
@@ -212,6 +214,16 @@ def test_what_is_loading_at_a_fork_is_loaded_anew_in_the_child() -> None:
         signal.alarm(10)
         os._exit(0 if lines[:] == expected else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_where_no_thread_can_be_had_the_caller_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail_to_start(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(workers, "_threads", workers.Threads(4))
+    monkeypatch.setattr(_thread, "start_new_thread", fail_to_start)
+    rows, texts = simple()
+    assert open_lines(rows, texts)[:] == reference(rows, texts, None, None)
 
 
 def test_a_folder_to_keep_it_in_is_refused(tmp_path: Path) -> None:
