@@ -6,16 +6,16 @@ import json
 import os
 import re
 import sys
-import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, is_place, options_of
+from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, write_text
 from monocontext.errors import MonocontextError, NotFound
@@ -33,6 +33,7 @@ Ttl = Annotated[float | None, Option("--ttl", metavar="SECONDS", help="Lifetime 
 Match = Annotated[str | None, Option("--if-match", metavar="ETAG", help="Only if the entry still has this etag.")]
 
 _SCHEMES = ("s3://", "file://", "memory://")
+_PATHS = ("/", "./", "../", "~")
 
 
 @contextmanager
@@ -41,8 +42,10 @@ def _open_memory(url: str, s3: S3, *, first: str = "", create: bool = False) -> 
     from monocontext.memory import Memory
 
     is_there = "://" in url or os.path.isdir(os.path.expanduser(url))
-    is_memory = first.startswith(_SCHEMES) or (bool(first) and os.path.isdir(os.path.join(first, "entries")))
-    if is_memory or (not is_there and is_place(first)):
+    path = os.path.expanduser(first)
+    is_memory = first.startswith(_SCHEMES) or (bool(first) and os.path.isdir(os.path.join(path, "entries")))
+    is_place = "://" in first or first.startswith(_PATHS) or os.path.isdir(path)
+    if is_memory or (is_place and not is_there and not url.startswith(_PATHS)):
         raise MonocontextError(
             f"the URL goes last, but {first[:80]!r} comes before {url[:80]!r}; for a key that looks like a URL, write "
             'memory exec \'{"command": "G", "key": "s3://..."}\' URL'
@@ -145,12 +148,22 @@ def purge(
 ) -> None:
     """Remove the objects of expired entries."""
     with _open_memory(url, s3) as memory:
-        if watch:
-            with memory.sweep(interval, lambda line: fail("monocontext", line)), suppress(KeyboardInterrupt):
-                threading.Event().wait()  # Ctrl-C is the way to end it
-            return
-        count = memory.purge()
-    print(json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,} expired")
+        while True:
+            try:
+                count = memory.purge()
+            except (MonocontextError, OSError) as error:
+                if not watch:
+                    raise
+                fail("monocontext", error)
+            else:
+                row = json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,} expired"
+                print(row, flush=True)
+            if not watch:
+                return
+            try:
+                time.sleep(interval)
+            except KeyboardInterrupt:
+                return  # Ctrl-C is the way to end it
 
 
 def exec_(

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import pytest
 from ran import Cli
 
+from monocontext.errors import StoreFailure
+from monocontext.memory import Memory
 from monocontext.testing import SeaweedServer
 
 
@@ -114,9 +116,15 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     for words in (["put", "key", "value", "notes"], ["get", "key", "notes"], ["list", "notes"], ["exec", "L", "notes"]):
         cli("memory", *words).refused("no directory 'notes' for a memory")
+    (tmp_path / "file").write_text("a key may have the name of a file")
+    (tmp_path / "src").mkdir()
+    for key in ("file", "src", "https://a.example"):
+        cli("memory", "put", key, "value", f"./{key[:3]}-memory", "--create").fine()
+    cli("memory", "put", "src", "key", "value", "--create").refused("the URL goes last, but 'src' comes before 'value'")
     for words in (["purge", "notes"], ["clear", "notes"], ["search", "x", "notes"]):
         cli("memory", *words).refused("no directory 'notes' for a memory")
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "notes").exists()
+    assert not (tmp_path / "value").exists()
     cli("memory", "put", "src/key", "value", "notes", "--create").fine()
     assert cli("memory", "get", "src/key", "notes").fine().out == "value"
     assert cli("memory", "exec", "P k v", "./more", "--create").fine().json["success"]
@@ -128,15 +136,24 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
 
 def test_purge_goes_on_with_watch(cli: Cli, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("memory", "put", "k", "v", place, "--ttl", "0.1").fine()
+    time.sleep(0.2)
+    rounds = iter([StoreFailure("the server sleeps"), None])
+    purge = Memory.purge
 
-    class Interrupted:
-        def wait(self) -> None:
-            while (Path(place) / "entries" / "k").exists():
-                time.sleep(0.1)
+    def fail_once(memory: Memory) -> int:
+        if error := next(rounds, None):
+            raise error
+        return purge(memory)
+
+    def sleep(seconds: float) -> None:
+        assert seconds == 9
+        if next(rounds, "") == "":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("monocontext.cli.memory.threading", SimpleNamespace(Event=Interrupted))
-    assert cli("memory", "purge", "--watch", "--interval", "0.1", place).fine().out == ""
+    monkeypatch.setattr(Memory, "purge", fail_once)
+    monkeypatch.setattr("monocontext.cli.memory.time", SimpleNamespace(sleep=sleep))
+    ran = cli("memory", "purge", "--watch", "--interval", "9", "--json", place)
+    assert (ran.code, ran.out, ran.err) == (0, '{"removed": 1}\n', "monocontext: the server sleeps\n")
 
 
 def test_files_of_a_volume(cli: Cli, tmp_path: Path) -> None:
