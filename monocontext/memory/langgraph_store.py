@@ -13,18 +13,10 @@ import asyncio
 import json
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    InvalidNamespaceError,
-    Item,
-    ListNamespacesOp,
-    PutOp,
-    SearchItem,
-    SearchOp,
-)
+from langgraph.store import base
 from langgraph.store.memory import InMemoryStore
 
 from monocontext.errors import AlreadyExists, InvalidEntry, NotFound
@@ -40,7 +32,7 @@ _UPDATED = "updated"
 Namespace = tuple[str, ...]
 
 
-class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
+class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
     """Items by namespace and key. Safe for use by many threads and by many processes at one place."""
 
     supports_ttl = True
@@ -57,7 +49,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         `InvalidNamespaceError`, `ValueError`.
         """
         value = list(ops)
-        puts = {(op.namespace, op.key): op for op in value if isinstance(op, PutOp)}
+        puts = {(op.namespace, op.key): op for op in value if isinstance(op, base.PutOp)}
         results = at_once(self._read, value, THREADS)
         at_once(self._put, puts.values(), THREADS)
         return results
@@ -67,14 +59,19 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
 
     def _read(self, op: Any) -> Any:
         """The result of a get, search or listing; None for a put."""
-        if isinstance(op, GetOp):
-            entry = self._find(_key(op.namespace, op.key))
-            return entry and Item(**self._item_fields(self._refresh(entry, op.refresh_ttl)))
-        if isinstance(op, SearchOp):
+        if isinstance(op, base.GetOp):
+            try:
+                entry = self.memory.entry(_key(op.namespace, op.key))
+            except NotFound:
+                return None
+            return base.Item(**self._item_fields(self._refresh(entry, op.refresh_ttl)))
+        if isinstance(op, base.SearchOp):
             return self._search(op)
-        if isinstance(op, ListNamespacesOp):
+        if isinstance(op, base.ListNamespacesOp):
             return self._list_namespaces(op)
-        return None
+        if isinstance(op, base.PutOp):
+            return None
+        raise ValueError(f"Unknown operation type: {type(op)}")
 
     def _put(self, op: Any) -> None:
         key = _key(op.namespace, op.key)
@@ -88,7 +85,7 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         self.memory.put(key, text, None if op.ttl is None else op.ttl * 60)
 
     def _refresh(self, entry: Entry, refresh: bool) -> Entry:
-        """Restart the lifetime of an entry (1 conditional put); returns it as it was read."""
+        """Restart the lifetime of an entry (1 conditional put), if `refresh`; returns it as it was read."""
         if refresh and entry.ttl_seconds is not None:
             metadata = {_UPDATED: entry.added_utc.isoformat(), **entry.metadata}
             try:
@@ -105,30 +102,29 @@ class LangGraphStore(BaseStore):  # type: ignore[misc, unused-ignore]
         return {"namespace": namespace, "key": key, "value": value, "created_at": updated, "updated_at": updated}
 
     def _search(self, op: Any) -> list[Any]:
-        """Items in order of their keys (1 entry read each, one after another). LangGraph's own store filters them."""
-        found = (self._find(key) for key in self.memory.list(_prefix(op.namespace_prefix)))
-        entries = {_split_key(entry.key): entry for entry in found if entry is not None}
-        items = {place: self._item_fields(entry) for place, entry in entries.items()}
-        mirror = InMemoryStore()
-        mirror.batch([PutOp(namespace, key, fields["value"]) for (namespace, key), fields in items.items()])
-        [kept] = mirror.batch([op._replace(query=None, limit=len(items), offset=0)])
-        places = {(item.namespace, item.key) for item in kept}
-        chosen = [place for place in items if place in places][op.offset : op.offset + op.limit]
-        for place in chosen:
-            self._refresh(entries[place], op.refresh_ttl)
-        return [SearchItem(**items[place]) for place in chosen]
+        """Items in order of their keys (1 LIST a thousand; 1 GET for each that is returned, and that `offset` or the
+        filter leaves out; `offset` and `limit` together at once)."""
+        entries = self.memory.read_entries(_prefix(op.namespace_prefix), ahead=max(op.offset + op.limit, 1))
+        items = ((entry, base.SearchItem(**self._item_fields(entry))) for entry in entries)
+        kept = (pair for pair in items if not op.filter or _passes(pair[1], op))
+        chosen = list(islice(kept, op.offset, op.offset + op.limit))
+        for entry, _ in chosen:
+            self._refresh(entry, op.refresh_ttl)
+        return [item for _, item in chosen]
 
     def _list_namespaces(self, op: Any) -> list[Namespace]:
         mirror = InMemoryStore()
-        mirror.batch([PutOp(*_split_key(key), {}) for key in self.memory.list(_PREFIX)])
+        mirror.batch([base.PutOp(*_split_key(key), {}) for key in self.memory.list(_PREFIX)])
         [namespaces] = mirror.batch([op])
         return list(namespaces)
 
-    def _find(self, key: str) -> Entry | None:
-        try:
-            return self.memory.entry(key)
-        except NotFound:
-            return None
+
+def _passes(item: Any, op: Any) -> bool:
+    """Whether an item passes the filter of a search, by LangGraph's own store."""
+    mirror = InMemoryStore()
+    mirror.batch([base.PutOp(item.namespace, item.key, item.value)])
+    [kept] = mirror.batch([op._replace(query=None, limit=1, offset=0)])
+    return bool(kept)
 
 
 def _key(namespace: Namespace, key: str) -> str:
@@ -143,7 +139,7 @@ def _prefix(namespace: Namespace) -> str:
 
 def _check_namespace(namespace: Namespace) -> Namespace:
     if not all(isinstance(label, str) and label and "." not in label for label in namespace):
-        raise InvalidNamespaceError(f"the labels of a namespace must not be empty or hold a dot: {namespace!r}")
+        raise base.InvalidNamespaceError(f"the labels of a namespace must not be empty or hold a dot: {namespace!r}")
     return namespace
 
 

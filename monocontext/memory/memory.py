@@ -18,8 +18,8 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from monocontext.engine.open import TextOptions
@@ -29,7 +29,7 @@ from monocontext.memory.entry import Entry, Found, Sizes
 from monocontext.memory.names import name_of, prefix_of
 from monocontext.memory.objects import THREADS, Entries
 from monocontext.options import StoreOptions, validate_options
-from monocontext.stores.parallel import at_once, in_order
+from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store, put_own
 from monocontext.stores.store_user import StoreUser
 
@@ -185,6 +185,15 @@ class Memory(StoreUser):
         """
         return [entry for entry, _ in self._entries.list_all(prefix_of(prefix)) if not entry.is_expired]
 
+    def read_entries(self, prefix: str = "", *, ahead: int = _VALUES_AHEAD) -> Iterator[Entry]:
+        """Each key that begins with `prefix`, with its value, in order of the keys (1 LIST a thousand, 1 GET an entry).
+
+        Values are read `ahead` at once; the next ones when the last of them is asked for.
+        """
+        names = iter(self._entries.infos(prefix_of(prefix)))
+        while part := [info.key for info in islice(names, ahead)]:
+            yield from (entry for entry in at_once(self._read_live, part, THREADS) if entry is not None)
+
     def search(
         self, pattern: str | re.Pattern[str], prefix: str = "", *, ignore_case: bool = False, fixed: bool = False
     ) -> Iterator[Found]:
@@ -196,15 +205,8 @@ class Memory(StoreUser):
             pattern = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
         return self._search_values(pattern, prefix)
 
-    def _live_entries(self, prefix: str) -> Iterator[Entry]:
-        """Entries with their values, in order of their names."""
-        with ThreadPoolExecutor(_VALUES_AHEAD) as threads:
-            names = (info.key for info in self._entries.infos(prefix_of(prefix)))
-            result = in_order(threads, self._read_live, names, _VALUES_AHEAD)
-            yield from (entry for entry in result if entry is not None)
-
     def _search_values(self, pattern: re.Pattern[str], prefix: str) -> Iterator[Found]:
-        for entry in self._live_entries(prefix):
+        for entry in self.read_entries(prefix):
             if not pattern.search(entry.value or ""):
                 continue
             lines = enumerate((entry.value or "").split("\n"), 1)

@@ -14,6 +14,8 @@ from langgraph.store.memory import InMemoryStore
 from monocontext.errors import InvalidEntry
 from monocontext.memory import Memory
 from monocontext.memory.langgraph_store import LangGraphStore
+from monocontext.stores import open_store
+from monocontext.testing import CountingStore
 
 
 def raises(kind: type[Exception], work: Callable[[], object]) -> None:
@@ -136,6 +138,17 @@ def namespaces_are_checked(store: BaseStore) -> None:
         raises(InvalidNamespaceError, lambda namespace=namespace: store.put(namespace, "k", {}))
 
 
+def searches_read_what_they_return() -> None:
+    counted = CountingStore(open_store("memory://contract-reads"))
+    store = LangGraphStore(Memory(counted))
+    for number in range(60):
+        store.put(("docs",), f"{number:02}", {"n": number})
+    for options, gets in (({}, 5), ({"offset": 7}, 12), ({"filter": {"n": {"$gte": 2}}}, 10)):
+        counted.reset()
+        assert len(store.search(("docs",), limit=5, **options)) == 5  # type: ignore[arg-type]
+        assert counted.counts == {"list": 1, "get": gets}, options
+
+
 def lifetimes_are_minutes_and_begin_anew(memory: Memory) -> None:
     store = LangGraphStore(memory, ttl={"default_ttl": 2, "refresh_on_read": True})
     store.put(("ttl",), "default", {})
@@ -178,7 +191,8 @@ def main(folder: str) -> None:
     memory = Memory.open(folder)
     memory.clear()
     lifetimes_are_minutes_and_begin_anew(memory)
-    print(f"{len(CONTRACT) + 1} promises kept")
+    searches_read_what_they_return()
+    print(f"{len(CONTRACT) + 2} promises kept")
 
 
 if __name__ == "__main__":
