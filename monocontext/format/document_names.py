@@ -88,6 +88,7 @@ def encode_names(entries: Any) -> tuple[bytes, int, int]:
     """The bytes of a table, its number of buckets, and the entries of each. `entries` are from `last_of_each_name`."""
     import numpy as np
 
+    entries = entries.astype(_entry_type())  # numpy joins arrays in the byte order of the machine
     bits = max(0, (len(entries) - 1) // _BUCKET_NAMES).bit_length()
     buckets = entries["high"].astype(np.uint64) >> np.uint64(64 - bits) if bits else np.zeros(len(entries), np.uint64)
     counts = np.bincount(buckets.astype(np.int64), minlength=1 << bits)

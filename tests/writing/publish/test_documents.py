@@ -157,6 +157,16 @@ def test_pages_fill_and_names_are_found_in_tables(store: MemoryStore) -> None:
         assert context.stats.gets <= 1 + len(context._reader.manifest.documents.names) + 2  # type: ignore[union-attr]
 
 
+def test_names_are_found_in_a_table_that_took_in_others(store: MemoryStore) -> None:
+    publish(documents((f"a {i}", str(i)) for i in range(4100)), store)
+    root = append(documents((f"b {i}", str(i)) for i in range(4100)), store)
+    assert root.documents is not None
+    assert len(root.documents.names) == 1
+    with Monocontext.open(store) as context:
+        assert [str(context.documents[name]) for name in ("a 7", "b 4099")] == ["7", "4099"]
+    assert verify(store).problems == []
+
+
 def test_appending_little_costs_little(store: MemoryStore) -> None:
     publish(documents((f"name {i}", str(i)) for i in range(5000)), store)
     counted = CountingStore(store)
