@@ -110,15 +110,17 @@ class _StoredFilter:
             self.problems.append(f"{self.name}: expected {layout.parts} objects, found {len(ref.parts)}")
             return
         with tempfile.TemporaryFile() as file:  # the map keeps it
-            self._rows = np.memmap(file, np.uint8, "w+", shape=(layout.rows, layout.row_bytes))
-        for number, (key, (start, stop)) in enumerate(zip(ref.keys, layout.row_ranges(), strict=True)):
-            try:
-                data = get(key)
-                if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[number]:
-                    self.problems.append(f"{key}: content differs from the name: found what would be {name}")
-                self._rows[start:stop] = layout.decode(number, data)
-            except MonocontextError as error:
-                self.problems.append(str(error))
+            for part, key in enumerate(ref.keys):
+                try:
+                    data = get(key)
+                    if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
+                        self.problems.append(f"{key}: content differs from the name: found what would be {name}")
+                    file.write(layout.decode(part, data))  # on a full disk an error; writing to a map kills the process
+                except MonocontextError as error:
+                    self.problems.append(str(error))
+            if not self.problems:
+                file.flush()
+                self._rows = np.memmap(file, np.uint8, "r", shape=(layout.rows, layout.row_bytes))
 
     def holds(self, column: int, computed: NDArray[np.uint8]) -> bool:
         """Whether a stored column has all rows of a computed one, as far as columns can be computed here: not with

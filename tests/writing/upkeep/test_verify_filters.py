@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 
 from monocontext import Monocontext
+from monocontext.errors import NotFound
+from monocontext.format.filters.case_folding import TABLES
+from monocontext.format.filters.checking import Checker
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
-from monocontext.format.refs import FilterRef, filter_key
+from monocontext.format.refs import FILTER_KIND, FilterRef, filter_key
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
@@ -120,6 +123,17 @@ def test_damaged_objects(store: Store) -> None:
     store.put(first, data)
     store.delete(second)
     assert second in problem(store)
+
+
+def test_a_filter_takes_no_more_room_than_its_objects_have() -> None:
+    """A root may claim 128 TiB."""
+    ref = FilterRef(FILTER_KIND, TABLES, 18, 4096, (1 << 32) - 8, ((0, 0, 1),), ("0" * 32,), 0)
+    ref = dataclasses.replace(ref, parts=ref.parts * FilterLayout(ref).parts)
+
+    def get(key: str) -> bytes:
+        raise NotFound(key)
+
+    assert set(Checker((ref,), get).finish()) == {ref.keys[0]}
 
 
 def test_another_filter_under_the_name(store: Store) -> None:
