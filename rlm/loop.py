@@ -168,7 +168,7 @@ class Loop:
         final = notice = None
         repeats = 0
         if reason is None and forced:
-            final, reason = self._find_forced_answer(parsed, cells), "max_iterations"
+            final, reason = self._find_forced_answer(reply, parsed, cells), "max_iterations"
             if reply.cut:
                 self._gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
@@ -239,10 +239,8 @@ class Loop:
         if final is None or parsed.fault:
             is_thought = reply.thinking and not reply.text.strip()
             return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
-        thought, (start, stop) = reply.thinking, final.span
-        if (parsed.own_text[:start] + parsed.own_text[stop:]).strip("*_`. \n") or (
-            thought and (faults.holds_code(thought, final) or not faults.stands_alone(final, thought))
-        ):
+        start, stop = final.span
+        if (parsed.own_text[:start] + parsed.own_text[stop:]).strip("*_`. \n") or _is_thought(final, reply):
             final = replace(final, beside_code=True)  # what it says beside may be code in words, which did not run
         answer, notice = self._text_answer(final, messages, cells)
         if may_refuse and answer is not None and not cells and self._gate.spent is None:
@@ -340,14 +338,19 @@ class Loop:
         except AnswerRefused as exc:
             return None, f"Answer refused: {exc}"
 
-    def _find_forced_answer(self, parsed: ParsedReply, cells: list[Cell]) -> str | None:
+    def _find_forced_answer(self, reply: Reply, parsed: ParsedReply, cells: list[Cell]) -> str | None:
         """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
-        if any(gives_answer(block.code) for block in parsed.blocks):
+        if parsed.fault in (faults.TAKEN_BACK, faults.TO_COME):
+            return parsed.own_text.strip()
+        beside = parse_reply(parsed.words).final
+        if parsed.blocks and (beside or any(gives_answer(block.code) for block in parsed.blocks)):
             self._run_all(parsed.blocks, cells)
             if cells[-1].result.final_answer is not None:
                 return cells[-1].result.final_answer
         broken = "\n".join(block.code for block in parsed.blocks if not compiles(block.code))
-        for final in (parsed.final, parse_reply(parsed.words).final, parse_reply(broken).final):
+        for final in (parsed.final, beside, parse_reply(broken).final):
+            if final and ((cells and cells[-1].result.raised) or _is_thought(final, reply)):
+                final = replace(final, beside_code=True)
             if final and (answer := self._text_answer(final, (), cells)[0]) is not None:
                 return answer
         return _answer_words(parsed) or None
@@ -361,6 +364,12 @@ class Loop:
         replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
         texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
         return draft or next((text for text in texts if text), "")
+
+
+def _is_thought(final: TextFinal, reply: Reply) -> bool:
+    """Whether the thinking of a reply does something with what its answer names: it did not run."""
+    thought = reply.thinking
+    return bool(thought) and (faults.holds_code(thought, final) or not faults.stands_alone(final, thought))
 
 
 def has_run(cell: Cell) -> bool:

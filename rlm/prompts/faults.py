@@ -29,6 +29,7 @@ NO_NAME = (
 )
 TWO = "Not taken: your reply holds several answers. Give one, and nothing after it."
 TAKEN_BACK = "Not taken: your reply takes its answer back. Go on, and answer when you are sure."
+TO_COME = "Not taken: your reply speaks of an answer to come, or of an example. Go on, and answer when you are sure."
 UNPAIRED = (
     'Not taken: the parentheses of your FINAL(...) do not pair. Put FINAL("...") with quotes into a ```repl block.'
 )
@@ -45,13 +46,26 @@ _STRING = re.compile(r"""'[^'\n]*'|"[^"\n]*"|\b(?:for|in|if|else|and|or|not|is|l
 _PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")
 _FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")
 _TAKEN_BACK = re.compile(
-    r"[\s*_`.,;:-]*(?:(?:would|could|might|may|is|was) (?:be )?(?:wrong|incorrect|a mistake|not\b|only a guess)"
-    r"|(?:but |oh,? )?(?:wait|hold on|hmm+|oops|sorry|correction|scratch that|on second thought)\b[,.: -]"
-    r"|no[,.:]|actually\b|(?:that|this)(?:'s| is| was| seems| looks) (?:wrong|incorrect|not)\b"
-    r"|let me (?:re|double|check|fix)|i (?:made a mistake|was wrong|miscounted|misread)\b)",
+    r"[\s*_`.,;:?-]*(?:(?:would|could|might|may|is|was) (?:be )?(?:wrong|incorrect|a mistake|not\b|only a guess)"
+    r"|(?:but |oh,? |no,? )?(?:wait|hold on|hmm+|oops|sorry|correction|scratch that|on (?:second thought|reflection))"
+    r"\b[,.: -]|no[,.:]|actually\b|(?:that|this)(?:'s| is| was| seems| looks) (?:wrong|incorrect|not)\b"
+    r"|i (?:made a mistake|was wrong|miscounted|misread)\b|but first\b|not sure yet\b"
+    r"|(?:(?:or|and)\b\W*)?(?:FINAL|FINAL_VAR|SUBMIT) ?\("
+    r"|(?:but |now |next,? )?(?:let me|let's|(?:i|we)(?:'ll| will| should| must| need to| have to| want to))"
+    r" (?:now |first |still |also |just )?(?:double|check|verify|confirm|validate|make sure|fix"
+    r"|re-?(?:check|count|read|comput|calculat|run|do|examin|consider|visit|verif|think)))",
     re.IGNORECASE,
 )
-"""The beginning of text after an answer that takes the answer back."""
+"""The beginning of text after an answer that takes the answer back, or gives another one."""
+_TO_COME = re.compile(
+    r"\b(?:for|as an) example\b|^[ #*_]*(?:examples?|drafts?|plan)[:*_ ]*$|\be\.g\.|\bformat (?:is|would be)\b"
+    r"|\b(?:i|we|you) (?:could|might)\b|\b(?:once|when|as soon as|until)\b.*\b(?:i|we|you)(?:'ll| will)\b"
+    r"|\bif\b.*\bthen\W*$",
+    re.IGNORECASE,
+)
+"""What a line says before an answer that is not given yet."""
+_LINE_CHARACTERS = 300
+"""The end of a line that is looked at."""
 _TOOL = re.compile(r"<(?:\w{1,20}:)?(?:tool_\w*|function\w*|invoke|execute\w*|use_mcp_tool)\b|\[TOOL_CALLS\]|<[|｜]\w+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*\n(?=.*\S)", re.MULTILINE)
 _IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")
@@ -122,6 +136,8 @@ def explain(reply: str, hidden: str, finals: list[TextFinal]) -> str:
             return TWO
         if _TAKEN_BACK.match(reply, last.span[1]):
             return TAKEN_BACK
+        if _TO_COME.search(hidden[: last.span[0]].rstrip()[-_LINE_CHARACTERS:].rpartition("\n")[2]):
+            return TO_COME
         rest = hidden[: last.span[0]] + hidden[last.span[1] :]
         return "" if last.is_sure and stands_alone(last, rest) else UNRUN if last.is_sure else UNPAIRED
     if re.search(r"^[ \t]*(?:FINAL|FINAL_VAR|SUBMIT)\(", hidden, re.MULTILINE):
@@ -198,12 +214,15 @@ def judge(final: TextFinal, variables: Collection[str], assigned: Collection[str
         broken = _BROKEN.match(final.text)
         is_code = broken is not None and broken[1] in known | HELPERS and not _PROSE.search(_STRING.sub("", final.text))
         return None if is_code else False
-    return (None if final.beside_code else True) if _is_code(final.call, known) else False
+    is_code = final.text.lower() != "n/a" and _is_code(final.call, known)
+    return None if is_code and final.beside_code else is_code
 
 
-def _is_code(call: str, known: Collection[str]) -> bool:
-    """Whether the arguments of a call can only be code, or are an expression over known names."""
-    for node in list(ast.walk(parse(call)))[3:]:  # without the call itself and its function
+def _is_code(call: str, known: Collection[str]) -> bool | None:
+    """Whether the arguments of a call can only be code, or are an expression over known names; None where words may
+    be written so too, as `x or y`, or where a name of the sum is not known."""
+    nodes = list(ast.walk(parse(call)))[4:]  # without the call itself and its function
+    for node in nodes:
         match node:
             case ast.JoinedStr() | ast.Slice() | ast.Call(func=ast.Attribute(value=ast.Constant(value=str()))):
                 return True
@@ -218,7 +237,19 @@ def _is_code(call: str, known: Collection[str]) -> bool:
             }:
                 return True
     loaded = _loaded(call)
-    return bool(loaded & set(known)) and loaded <= {*known, *dir(builtins)}
+    if not loaded & set(known):
+        return False
+    is_known = loaded <= {*known, *dir(builtins)}
+    match nodes:
+        case [ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=str() | int() | float())]), *_]:
+            return False
+        case [ast.BoolOp() | ast.Compare(ops=[ast.Is() | ast.IsNot() | ast.In() | ast.NotIn()]), *_] if is_known:
+            return None
+        case [ast.UnaryOp(op=ast.Not()), *_] if is_known:
+            return None
+        case [ast.BinOp(op=ast.Add() | ast.Mult() | ast.Div() | ast.Mod()), *_] if not is_known:
+            return None
+    return is_known
 
 
 def _loaded(call: str) -> set[str]:

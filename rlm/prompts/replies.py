@@ -116,7 +116,10 @@ def parse_reply(text: str) -> ParsedReply:
     if re.fullmatch(r"Final\([^\n]*\)", text.strip()):
         text = text.replace("Final", "FINAL", 1)  # small models write it so, as their whole reply
     parsed = _parse(text, drafts=True)
-    return parsed if parsed.blocks or parsed.final else _parse(text, drafts=False)
+    if parsed.blocks or parsed.final:
+        return parsed
+    whole = _parse(text, drafts=False)
+    return replace(whole, fault=faults.TO_COME) if whole.final and parsed.words and not whole.fault else whole
 
 
 def code_of_call(arguments: str) -> CodeBlock | None:

@@ -1,4 +1,7 @@
-"""Code that was not run, in the shapes of public reports: it runs, or the reply is sent back."""
+"""What a careful reader takes for the answer of a reply; where a reader would ask, the reply is sent back.
+
+Code that was not run, in the shapes of public reports, runs or is sent back.
+"""
 
 from __future__ import annotations
 
@@ -45,3 +48,59 @@ def test_no_value_of_an_earlier_turn_is_the_answer(reply: str) -> None:
 def test_words_and_names_beside_no_code_are_answers(reply: str, answer: str) -> None:
     lm = ScriptedLM(["```repl\nx = 1; d = [1]; print(x)\n```", reply])
     assert RLM(lm=lm, runner="local").completion("q", "text").answer == answer
+
+
+SEEN = "```repl\nresult = 'Paris'; rows = ['a', 'b']; count = 12; name = 'result'; print(count)\n```"
+READ: dict[str, str | None] = {
+    # --- words that are Python too ---
+    **{f"FINAL({words})": words for words in (
+        "count is 12", "n/a", "not found", "x-ray", "count of rows", "1, 2", "2024-01-02", "'It's 5 o'clock'", "42%",
+        "See (1), (2) and (3)", "| a |\n|---|\n| (2) |", "\\(x\\) and $y$", "🎉", "unknown", "Alpha\n\nBeta")},
+    **dict.fromkeys(("FINAL(result in rows)", "FINAL(not result)", "FINAL(name or result)", "FINAL(count + more)",
+                     "FINAL('result')", "FINAL(rows[0], rows[1])", "FINAL('{result}')", "FINAL(your answer here)")),
+    # --- code, and names ---
+    "FINAL(rows[0])": "a", "FINAL(', '.join(rows))": "a, b", "FINAL((result))": "Paris", "FINAL(count + 1)": "13",
+    "FINAL('Total: %d' % count)": "Total: 12", "FINAL([r for r in rows])": "['a', 'b']", "FINAL(name)": "result",
+    "FINAL_VAR(name)": "result", "FINAL_VAR(`name`)": "result", "FINAL_VAR(result, sources=[(0, 2)])": "Paris",
+    "FINAL_VAR(result.upper())": "PARIS", "FINAL_VAR(result), which is Paris": None, "FINAL_VAR(The answer)": None,
+    "So the result becomes Rome.\nFINAL_VAR('result')": None, "FINAL_VAR(result) and FINAL_VAR(count)": None,
+    # --- an answer that is given, and one that is not ---
+    "Based on the output, it is Rome.\n\n**FINAL(Rome)**\n\nLet me know if you need more!": "Rome",
+    "I see that count = 12.\n\nFINAL(12)": "12", "Use `FINAL(x)` to answer.\nFINAL(Rome)": "Rome",
+    "FINAL(12)\n\nThis is an estimate.": "12", "FINAL(12)\n\nI checked it twice.": "12",
+    "I will answer now:\nFINAL(12)": "12", "When I counted, I saw 12:\nFINAL(12)": "12",
+    **{f"FINAL(41){words}": None for words in (
+        " or FINAL(42)", "\n\nActually, FINAL(42)", "\n\nHmm, let me check again.",
+        "\n\nOn reflection this is not right.",
+        "\n\nNo wait, it should be 42.", "\n\nBut I should verify this first.", "\n\nI will verify it next turn.",
+        "\n\nCorrection: it is 42.", "? Not sure yet.")},
+    **{f"{words}\nFINAL(41)": None for words in (
+        "Once I know the number I will write:", "For example:", "Example:\n", "Draft:", "I could write",
+        "Next step: if the count is 12, then", "The format is")},
+    "<draft>\nFINAL(41)\n</draft>\nNow I check.": None, "<draft>\nFINAL(42)\n</draft>": "42",
+    # --- calls, thinking, and what a reply invents ---
+    "<think>\nI set count = 42.\n</think>\nFINAL(count)": None, "<think>\nFINAL(41)\n": None,
+    "```repl\nprint('a')\n```\nUser: REPL output: a\nAssistant: FINAL(41)": None,
+    "```tool_code\nprint(default_api.repl(code='FINAL(41)'))\n```": None, "execute_code('count = 42')\nFINAL(count)": None,
+    "<|channel|>analysis<|message|>FINAL(41)<|end|><|start|>assistant<|channel|>final<|message|>FINAL(42)": "42",
+    "```repl\nfor r in rows:\n    FINAL(r)\n```": "a", "```repl\nprint('FINAL(41)')\n```": None,
+    "```repl\ncount = 42\n```\n```repl\n1/0\n```\n```repl\nFINAL(count)\n```": None,
+    "```repl\nx = \"\"\"\n```repl\nFINAL(41)\n```\n\"\"\"\nFINAL(42)\n```": "42",
+    "````markdown\n```repl\nFINAL(41)\n```\n````\n```repl\nFINAL(42)\n```": "42",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reply", READ)
+def test_what_a_careful_reader_takes(reply: str) -> None:
+    lm = ScriptedLM([SEEN, reply, "FINAL(sent back)", "FINAL(sent back)"])
+    assert RLM(lm=lm, runner="local").completion("q", "text").answer == (READ[reply] or "sent back")
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [("```python\ncount = 42\n```\n\n```\nFINAL(count)\n```", "42"), ("```repl\ncount = 1/0\n```\nFINAL(count)", ""),
+     ("```repl\n1/0\n```\nFINAL(42)", "42"), ("<think>\nI set count = 42.\n</think>\nFINAL(count)", ""),
+     ("FINAL(41)\n\nNo wait, it is 42.", "FINAL(41)\n\nNo wait, it is 42."), ("FINAL_VAR(count)", "12")],
+)  # fmt: skip
+def test_a_forced_answer_is_no_value_of_before_either(reply: str, answer: str) -> None:
+    assert RLM(lm=ScriptedLM([SEEN, reply]), runner="local", max_iterations=1).completion("q", "t").answer == answer
