@@ -81,7 +81,8 @@ READ: dict[str, str | None] = {
     # --- calls, thinking, and what a reply invents ---
     "<think>\nI set count = 42.\n</think>\nFINAL(count)": None, "<think>\nFINAL(41)\n": None,
     "```repl\nprint('a')\n```\nUser: REPL output: a\nAssistant: FINAL(41)": None,
-    "```tool_code\nprint(default_api.repl(code='FINAL(41)'))\n```": None, "execute_code('count = 42')\nFINAL(count)": None,
+    "```tool_code\nprint(default_api.repl(code='FINAL(41)'))\n```": None,
+    "execute_code('count = 42')\nFINAL(count)": None,
     "<|channel|>analysis<|message|>FINAL(41)<|end|><|start|>assistant<|channel|>final<|message|>FINAL(42)": "42",
     "```repl\nfor r in rows:\n    FINAL(r)\n```": "a", "```repl\nprint('FINAL(41)')\n```": None,
     "```repl\ncount = 42\n```\n```repl\n1/0\n```\n```repl\nFINAL(count)\n```": None,
