@@ -60,14 +60,15 @@ def test_no_more_threads_than_may_be() -> None:
     assert most[0] <= 3
 
 
-def test_where_no_thread_can_be_had_the_caller_does_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_thread_can_be_had_the_caller_does_each_job_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(_thread, "start_new_thread", fail)
     threads, done = Threads(2), []
-    threads.run(lambda: done.append(threading.get_ident()))
-    assert done == [threading.get_ident()]
+    for _ in range(3):
+        threads.run(lambda: done.append(threading.get_ident()))
+    assert done == [threading.get_ident()] * 3
 
 
 def test_errors_of_decoding_are_raised_where_they_are_waited_for() -> None:

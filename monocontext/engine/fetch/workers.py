@@ -109,6 +109,9 @@ class Threads:
             try:
                 _thread.start_new_thread(self._work, ())
             except RuntimeError:  # no more threads
+                with LOCK:
+                    if self._starting:
+                        self._starting.pop()
                 if not self._alive:
                     self._run_one()
 
