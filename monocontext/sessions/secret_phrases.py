@@ -66,6 +66,7 @@ PHRASES: tuple[tuple[str, str, int, str], ...] = (
     ("command-password", "basicauth( login( auth=(", 0, r"(?:basicauth|login|auth=)\(\s{0,40}[\"'][^\"'\n]{1,100}[\"']\s{0,3},\s{0,40}[\"'](?P<secret>(?=[^\"'\n]{0,60}\d)[^\"'\n\s:/]{6,100})[\"']"),
     ("command-password", "assword: password:", 0, r"p?assword:[ ]?[*]?[\"'}][\s\S]{0,60}?\bsend(?:line)?[\s(]{1,4}(?:--\s)?[\"'](?P<secret>[^\"'\n\r\\]{3,100})"),
     ("command-password", "convertto-securestring", 0, r"convertto-securestring\s{1,3}(?:-string\s{1,3})?[\"'](?!\$)(?P<secret>[^\"'\n]{3,200})[\"']"),
+    ("router-password", "password~ secret~ key-string~", 0, r"(?:password|secret|key-string)\s(?:level\s\d{1,2}\s)?[05-9]\s(?P<secret>(?=[^\s\"'`]{0,60}\d)[^\s\"'`]{6,200})(?=\s|$)"),
     ("ci-variable", "##vso[task.setvariable ::add-mask::", 0, r"(?:##vso\[task\.setvariable\s[^\]\n]{0,200}\b(?:issecret=true|\w*(?:pass|pwd|token|secret|key|pat)\w*)[^\]\n]{0,100}\]|::add-mask::)(?!\$|\[REDACTED)(?P<secret>[^\s\"'\\]{3,4000})"),
     ("printed-secret", "output~-raw wg~genkey wg~genpsk openssl~rand pwgen auth~token print-access-token print-identity-token get-login-password get-access-token create~token", 0,
                        r"[^\n|>&;`)]{3,200}\r?\n(?P<secret>(?=[^\n]{0,100}\d)[A-Za-z0-9+/_.-]{16,4000}={0,2})[ \t\r]*(?:$|\n)"),

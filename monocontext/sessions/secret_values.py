@@ -42,7 +42,14 @@ _PASSWORDS = frozenset(
 )
 _PASSWORD_ENDS = ("password", "passwd", "passphrase", "passwort", "passcode", "kennwort", "wachtwoord", "pwd")
 _PASSWORD_PAIRS = frozenset(
-    [("pass", "phrase"), ("seed", "phrase"), ("recovery", "phrase"), ("de", "passe"), ("palavra", "passe")]
+    [
+        ("pass", "phrase"),
+        ("seed", "phrase"),
+        ("secret", "phrase"),
+        ("recovery", "phrase"),
+        ("de", "passe"),
+        ("palavra", "passe"),
+    ]
 )
 _TOKENS = frozenset("token secret credential cred creds apikey authtoken geheim secreto".split())
 _TOKEN_ENDS = ("token", "secret", "apikey", "secretkey", "accesskey", "privatekey", "presharedkey", "signingkey")
@@ -109,6 +116,11 @@ _MESSAGE = re.compile(
 )  # fmt: skip
 
 
+_PROSE = re.compile(
+    r"\b(?:the|your|is|are|was|for|must|enter|please|not|required|with|and|an?|of|to|in|on|or|if)\b", re.IGNORECASE
+)
+
+
 def strength_of(name: str) -> Strength:
     """The strength of a name. `dbPassword` has one, `max_tokens` and `password_file` have none."""
     if not name.isascii() and any(word in name.lower() for word in _FOREIGN):
@@ -129,7 +141,12 @@ def strength_of(name: str) -> Strength:
         return Strength.TOKEN
     if single == "key" and before in _KEY_OF:
         return Strength.TOKEN
-    if single in _WEAK or single.endswith("key") or not _PROVIDERS.isdisjoint(words):
+    if (
+        words[-3:] == ["access", "key", "id"]
+        or single in _WEAK
+        or single.endswith("key")
+        or not _PROVIDERS.isdisjoint(words)
+    ):
         return Strength.KEY
     return Strength.NONE
 
@@ -156,7 +173,8 @@ def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure
         )
     if any(c.isspace() for c in value):
         is_message = _MESSAGE.search(value.rstrip(".?!") if any(map(str.isdigit, value)) else value)
-        return is_quoted and not is_message and (is_sure or any(map(is_mixed, value.split())))
+        is_phrase = any(map(is_mixed, value.split())) or (not _PROSE.search(value) and len(value) < 60)
+        return is_quoted and not is_message and (is_sure or is_phrase)
     if _is_program_key(value):
         return False
     if is_quoted:
@@ -248,6 +266,10 @@ _QUOTED = re.compile(
     r"(?P<value>[A-Za-z0-9+/_.-]{200,20000}+={0,2}(?=(?P=quote))|(?:(?!(?P=quote))[^\n]){1,500})(?P=quote)"
 )
 _BARE = re.compile(r"(?P<value>[^\s\"'`]{1,400}+[A-Za-z0-9+/=_.-]{0,2000})")
+# Words to the end of the line.
+_PHRASE = re.compile(
+    r"(?P<value>[^\s\"'`(){}<>\[\]=,;:]{2,30}(?:[ ][^\s\"'`(){}<>\[\]=,;:]{2,30}){1,7})[ \t\r]*(?:$|\n)"
+)
 # YAML: `password: |`, and the value on the next line.
 _BLOCK = re.compile(
     r"[|>][+-]?\d?[ \t]*\n" + _MARGIN + r"[ \t]{1,60}(?P<value>[^\s\"'`]{4,2000})(?=[ \t\r]*(?:$|[\n\"'\\]))"
@@ -270,12 +292,14 @@ _BRIDGE = re.compile(
     r"|\\{0,7}[\"']\s{0,4}:\s{0,4}\{[^{}]{0,200}?\\{0,7}[\"'](?i:value|default)\\{0,7}[\"']\s{0,4}:\s{0,4}"
     r"|</(?i:key|name)>\s{0,40}" + _MARGIN + r"\s{0,40}<(?i:string|value)>"
 )
+_XML_VALUE = re.compile(r"(?P<value>[^<>\s](?:[^<>\n]{1,498}[^<>\s])?)</")
 _XML = re.compile(
     r"(?:[\"' ][^<>\n]{0,80})?>\s{0,40}"
     + _MARGIN
-    + r"\s{0,40}(?:<!\[CDATA\[)?(?P<value>[^<>\s]{3,500})(?:\]\]>)?\s{0,40}</"
+    + r"\s{0,40}(?:<!\[CDATA\[)?(?P<value>[^<>\s](?:[^<>\n]{1,498}?[^<>\s])?)(?:\]\]>)?\s{0,40}</"
 )
-_XML_VALUE = re.compile(r"(?P<value>[^<>\s]{3,500})</")
+# A word after a name, with an option or a digit between them.
+_WORD = re.compile(r"(?:--?[a-z]{1,12}[ =]|\d[ ])?(?P<value>[A-Za-z0-9!@#$%^&*+=.?-]{9,100})(?=[\s\"'`,;]|$)")
 _NAME_CHARACTERS = f"{string.ascii_letters}{string.digits}_-"
 # A word before the name that belongs to it: `api key`, `mot de passe`.
 _QUALIFIER = re.compile(
@@ -339,7 +363,7 @@ def find_named(text: str, start: int, stop: int) -> list[Span]:
         return []
     is_xml = field.before in ("<", "/", ":", '"', "'", ".") and "<" in text[max(0, field.begin - 60) : field.begin]
     element = _XML.match(text, field.end) if is_xml else None
-    if element and is_secret(element["value"], field.strength):
+    if element and is_secret(element["value"], field.strength, is_sure=False):
         return [element.span("value")]
     # The name may itself be a value, with the secret in the next field.
     if (
@@ -350,7 +374,8 @@ def find_named(text: str, start: int, stop: int) -> list[Span]:
         bridge = _BRIDGE.match(text, field.end)
         if bridge and bridge[0].startswith("</"):
             element = _XML_VALUE.match(text, bridge.end())
-            return [element.span("value")] if element and is_secret(element["value"], field.strength) else []
+            is_value = element and is_secret(element["value"], field.strength, is_sure=False)
+            return [element.span("value")] if element and is_value else []
         if bridge:
             field.value_at, field.separator, field.closing = bridge.end(), ":", ""
         elif field.separator == ">":
@@ -359,7 +384,7 @@ def find_named(text: str, start: int, stop: int) -> list[Span]:
     is_argument = field.closing and (text[field.begin - 2 : field.begin - 1] == "(" or field.is_option)
     if field.separator == "," and not is_argument:
         return []
-    for find in (_find_quoted, _find_listed, _find_indented, _find_bare):
+    for find in (_find_quoted, _find_listed, _find_after_blank, _find_indented, _find_phrase, _find_bare):
         spans = find(field)
         if spans is not None:
             return spans
@@ -433,6 +458,17 @@ def _find_listed(field: _Field) -> list[Span] | None:
     return spans
 
 
+def _find_after_blank(field: _Field) -> list[Span] | None:
+    """The word after a name without a separator, in prose or an unknown command. Known commands are not meant."""
+    if field.separator not in ("", " "):
+        return None
+    if field.follows_command() or (field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")):
+        return None
+    word = _WORD.match(field.text, field.value_at)
+    is_password = field.strength is Strength.PASSWORD and not field.name.endswith("pass")
+    return [word.span("value")] if word and is_password and looks_random(word["value"], 9) else []
+
+
 def _find_indented(field: _Field) -> list[Span] | None:
     """The line below the name, in YAML."""
     block = _BLOCK.match(field.text, field.value_at)
@@ -442,10 +478,17 @@ def _find_indented(field: _Field) -> list[Span] | None:
     return [block.span("value")] if is_secret(block["value"], strength, is_quoted=False) else []
 
 
+def _find_phrase(field: _Field) -> list[Span] | None:
+    """A password of several words, one of them with a digit, to the end of the line."""
+    if field.separator not in (":", "：") or field.strength is not Strength.PASSWORD:
+        return None
+    phrase = _PHRASE.match(field.text, field.value_at)
+    is_found = phrase and any(map(str.isdigit, phrase[0])) and is_secret(phrase["value"], field.strength, is_sure=False)
+    return [phrase.span("value")] if phrase and is_found else None
+
+
 def _find_bare(field: _Field) -> list[Span]:
-    """A value without quotes: in a file of settings, a command, a URL or prose. A blank alone goes before the value of
-    an option and of known commands; elsewhere the value must look random."""
-    is_option = field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")
+    """A value without quotes: in a file of settings, a command, a URL or prose."""
     match = _BARE.match(field.text, field.value_at)
     if not match:
         return []
@@ -458,14 +501,11 @@ def _find_bare(field: _Field) -> list[Span]:
     if before in ("?", "&", ";", "#"):  # a parameter of a URL, or of a connection string
         if before != ";" or "://" in text[max(0, begin - 300) : begin]:
             strength = max(strength, Strength.TOKEN)
-        value = re.split(r"[&;)<>\]\\]" if before == ";" else r"[&;#)<>\]\\]", value)[0]
+        value = re.split(r"[;)<>\]\\]" if before == ";" else r"&(?=[\w.%\[\]-]{1,60}=)|[;#)<>\]\\]", value)[0]
     elif not (starts_line and ends_line):
-        value = re.split(r"[;|<>&]", value)[0]
+        value = re.split(r"[;|<>]", value)[0]  # not at `&`, which is in passwords
     value = value.rstrip(",;.\\)}]").removesuffix("**")
     span = match.start(), match.start() + len(value)
-    if field.separator in ("", " ") and not is_option and not field.follows_command():
-        is_password = strength is Strength.PASSWORD and not field.name.endswith("pass")
-        return [span] if is_password and looks_random(value, 9) else []
     if value.lower() == field.name.lower() or value.lower() in _TYPE_WORDS or is_code(value.partition(",")[0]):
         return []
     if strength is Strength.PASSWORD and field.separator == ":" and value.isdecimal() and len(value) >= 6:
@@ -476,4 +516,7 @@ def _find_bare(field: _Field) -> list[Span]:
     if strength is Strength.TOKEN and is_variable and not is_code(value) and len(value) >= 8:
         strength = Strength.PASSWORD
     head = value[:_JUDGED_CHARACTERS]
-    return [span] if is_secret(head, strength, is_quoted=False, is_sure=is_sure) else []
+    if len(head) < len(value):  # the cut may leave less of a part between dots than a token has
+        head = head.rpartition(".")[0] or head
+    heads = dict.fromkeys([head, head.partition("&")[0]])  # what follows a `&` may be a further parameter
+    return [span] if any(is_secret(item, strength, is_quoted=False, is_sure=is_sure) for item in heads) else []

@@ -31,6 +31,11 @@ _WRAP = re.compile(
     rf"|\n(?<={_BEFORE}\n){_MARGIN}{_CUT}"
     rf"|\r(?<={_BEFORE}\r)\n{_MARGIN}{_CUT}"
 )
+_WITH_DIGIT = re.compile(r"[A-Za-z0-9+/=_.-]*[0-9][A-Za-z0-9+/=_.-]*")
+# One word, to the end of its line.
+_WORD_LINE = re.compile(r"[A-Za-z0-9+/=_.-]{4,400}\\*[\"']?[ \t]*(?:$|[\r\n,])")
+_TERMINAL_CHARACTERS = 60
+"""No terminal is narrower."""
 _TOKEN_CHARACTERS = 11
 """The shortest word that begins a token."""
 _AROUND = 400
@@ -76,7 +81,7 @@ def decode_escapes(text: str) -> Iterator[View]:
 def join_wraps(text: str) -> Iterator[View]:
     """Views in which words are whole that a terminal, a mail program or a shell's `\\` cut in two."""
     if "\n" in text:
-        yield from _make_views(text, list(_WRAP.finditer(text)), lambda _: "")
+        yield from _make_views(text, [cut for cut in _WRAP.finditer(text) if _is_wrap(text, cut)], lambda _: "")
 
 
 def _make_views(text: str, marks: list[re.Match[str]], decode: Callable[[re.Match[str]], str]) -> Iterator[View]:
@@ -108,3 +113,17 @@ def _decode(mark: re.Match[str]) -> str:
         return chr(int(code, 16))
     letter = groups.get("letter") or ""
     return _LETTERS.get(letter, letter)
+
+
+def _is_wrap(text: str, cut: re.Match[str]) -> bool:
+    """Whether a word goes on after a line end: the line is full, or has a long word before and one word after it."""
+    if cut[0].startswith("\\"):
+        return True
+    begin = text.rfind("\n", 0, cut.start()) + 1
+    if cut.start() - begin >= _TERMINAL_CHARACTERS:
+        return True
+    words = text[max(begin, cut.start() - _TERMINAL_CHARACTERS) : cut.start()].split()
+    rest = _WORD_LINE.match(text, cut.end())
+    if not words or len(words[-1]) < 12 or not rest:
+        return False
+    return _WITH_DIGIT.search(words[-1]) is not None or _WITH_DIGIT.match(rest[0]) is not None

@@ -119,3 +119,58 @@ def test_a_long_text_hides_none() -> None:
     out = Redactor().text("\n\n".join(f"{code[i * 20 : i * 20 + 200]}\n\n{text}" for i, (text, _) in enumerate(filled)))
     left = [piece for _, pieces in filled for piece in pieces if survives(piece, out)]
     assert len(left) <= 0.03 * len(filled), left
+
+
+PASSWORD_NAMES = (
+    "password Password DB_PASSWORD dbPassword passphrase secret_phrase Passwort contraseña пароль 密码".split()
+)  # noqa: SIM905
+BARE_FORMS = (
+    "{}: {}", "{}={}", "export {}={}", "db:\n  {}: {}\n  port: 1", "the {} is {} and it works", "(the {}: {})", "| {} | {} |",
+    "use {} {} for that", " {} 7 {}\n login local", "cmd --{} {} --x", "cmd --{}={} --x", "Server=a;{}={};Encrypt=yes", "# {}: {}\n",
+    "curl -H '{}: {}' https://h.test", "https://h.test/a?u=1&{}={}&z=2", "Log in as bob, {}: {}, then go on", "+{}: {}\n-x",
+)  # fmt: skip
+QUOTED_FORMS = (
+    '{}: "{}"', "{} = '{}'", '{{"user": "bob", "{}": "{}"}}', '{}: str = "{}"', '"name": "{}", "value": "{}"',
+    'd["{}"] = "{}"', "- **{}**: `{}`", "const {} = '{}';", "<{0}>{1}</{0}>", "<key>{}</key>\n<string>{}</string>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PASSWORD_NAMES)
+def test_a_password_is_taken_out_whole(name: str) -> None:
+    """A password of signs or of words, in every place of a text: no part of it stays."""
+    bare = [(form, value) for form in BARE_FORMS for value in ("Tr0ub4dor&3xyz", "0822455D0A16")]
+    quoted = [
+        (form, value) for form in QUOTED_FORMS for value in ("Tr0ub4dor&3xyz", "blue moon river", "sunny garden 1987")
+    ]
+    texts = [(form.format(name, value), value) for form, value in bare + quoted]
+    left = [
+        (text, out)
+        for text, value in texts
+        if any(piece in (out := Redactor().text(text)) for piece in value.replace("&", " ").split())
+    ]
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Wi-Fi password: sunny garden 1987\nthen go on", "sunny garden 1987"),
+        ("username bob password 7 0822455D0A16", "0822455D0A16"),
+        ("enable secret 5 $1$mERr$hx5rVt7rPNoS4wqbXKX7m0", "$1$mERr$hx5rVt7rPNoS4wqbXKX7m0"),
+        ("access_key_id: 7fK2mQ9xLp0ZvB3nRt", "7fK2mQ9xLp0ZvB3nRt"),
+        ("curl -d 'u=1&token=k3Jd92hsKq8L&page=2' https://h.test", "k3Jd92hsKq8L"),
+        (f"?access_key_id={'k3Jd92hsKq8LmZ0p' * 7}.abcd.efgh.x.y{'Kq8LmZ0p' * 6}&z=2", "Kq8LmZ0p"),
+    ],
+)
+def test_values_of_other_forms(text: str, secret: str) -> None:
+    assert secret not in Redactor().text(text)
+
+
+@pytest.mark.parametrize("before", ["", "hello\n", "the key is\n"])
+@pytest.mark.parametrize("width", [20, 40, 60])
+def test_a_token_that_a_terminal_cut_goes_whole(before: str, width: int) -> None:
+    """The lines around it are no part of it, so they do not hide it."""
+    token, _ = fill("sk-ant-api03-<<url:93>>AA", random.Random(SEED))
+    lines = [token[i : i + width] for i in range(0, len(token), width)]
+    out = Redactor().text(before + "\n".join(lines) + "\nworld\nagain\n")
+    assert not [line for line in lines if line in out]
