@@ -18,21 +18,23 @@ from monocontext.sessions.records import Record
 from monocontext.sessions.secret_search import find_secrets
 from monocontext.sessions.secret_values import Strength, is_secret, strength_of
 
-_UNCHANGED = {
-    "": frozenset([
+_Path = tuple[str | int, ...]
+"""Names of fields and offsets in lists, from the record down. A name may hold a dot, so they are not joined."""
+_UNCHANGED: dict[_Path, frozenset[str]] = {
+    (): frozenset([
         "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "sessionId", "requestId", "sourceToolUseID",
         "toolUseID", "agentId", "timestamp", "type", "version", "promptId", "messageId", "ordinal", "sha256",
     ]),
-    "message": frozenset(["id", "model", "role", "type", "stop_reason"]),
-    "payload": frozenset(["id", "call_id", "type", "encrypted_content", "role"]),
+    ("message",): frozenset(["id", "model", "role", "type", "stop_reason"]),
+    ("payload",): frozenset(["id", "call_id", "type", "encrypted_content", "role"]),
 }  # fmt: skip
 """Fields that are not searched if they hold no list or object: of a record, a message, and a payload of Codex."""
-_BLOCK = re.compile(r"message\.content\.\d+")
 _UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
 _SIGNED = frozenset(("thinking", "redacted_thinking"))
 _MOST_INLINE = 256
 """Characters. Longer base64 is replaced as a picture."""
-_BASE64 = re.compile(r"[A-Za-z0-9+/=_\s-]+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/=_\r\n-]+")
+_MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Redactor:
 
     def record(self, record: Record, line: int = 0) -> Record:
         """A copy of a record without its secrets and pictures, or the record itself if redaction is off."""
-        return self._clean_fields(record, line, "") if self.enabled else record
+        return self._clean_fields(record, line, ()) if self.enabled else record
 
     def text(self, text: str, line: int = 0, where: str = "text") -> str:
         """Text without its secrets."""
@@ -76,12 +78,10 @@ class Redactor:
             done = stop
         return "".join([*parts, text[done:]])
 
-    def _clean_fields(self, fields: Record, line: int, where: str) -> Record:
+    def _clean_fields(self, fields: Record, line: int, path: _Path) -> Record:
         """An object without its secrets. The name of a field may be one, and may say that its value is one."""
-        if (picture := _without_picture(fields)) is not None:
-            return picture
-        unchanged = _UNCHANGED.get(where, frozenset())
-        if _BLOCK.fullmatch(where):
+        unchanged = _UNCHANGED.get(path, frozenset())
+        if path[:2] == ("message", "content") and len(path) == 3 and isinstance(path[2], int):
             unchanged = _UNCHANGED_IN_BLOCK
             if str(fields.get("type")) in _SIGNED and fields.get("signature"):
                 if not self._holds_secret(fields):
@@ -90,29 +90,29 @@ class Redactor:
         called = fields.get("name") or fields.get("key")  # {"name": "x-api-key", "value": ...}
         results: Record = {}
         for name, value in fields.items():
-            path = f"{where}.{name}" if where else name
             if name in unchanged and not isinstance(value, dict | list):
                 results[name] = value
                 continue
-            clean = self.text(name, line, f"{where}.(a name)")
+            clean = self.text(name, line, _join((*path, "(a name)")))
             while clean in results:
                 clean += "'"
             meaning = called if name == "value" and isinstance(called, str) else name
-            results[clean] = self._clean_value(meaning, value, line, path)
+            picture = _describe_picture(fields, name)
+            results[clean] = picture or self._clean_value(meaning, value, line, (*path, name))
         return results
 
-    def _clean_value(self, name: str, value: Any, line: int, where: str) -> Any:
+    def _clean_value(self, name: str, value: Any, line: int, path: _Path) -> Any:
         """A value without its secrets, given the name of its field; the items of a list share it."""
         if isinstance(value, dict):
-            return self._clean_fields(value, line, where)
+            return self._clean_fields(value, line, path)
         if isinstance(value, list):
-            return [self._clean_value(name, item, line, f"{where}.{i}") for i, item in enumerate(value)]
+            return [self._clean_value(name, item, line, (*path, i)) for i, item in enumerate(value)]
         if _is_named_secret(name, value):
-            self.findings.append(Finding("named-secret", line, where, len(str(value))))
+            self.findings.append(Finding("named-secret", line, _join(path), len(str(value))))
             return "[REDACTED:named-secret]"
         if isinstance(value, str) and "cookie" in name.lower():
-            return self.text(f"cookie: {value}", line, where).removeprefix("cookie: ")
-        return self.text(value, line, where) if isinstance(value, str) else value
+            return self.text(f"cookie: {value}", line, _join(path)).removeprefix("cookie: ")
+        return self.text(value, line, _join(path)) if isinstance(value, str) else value
 
     def _holds_secret(self, block: Record) -> bool:
         return any(isinstance(v, str) and k != "signature" and find_secrets(v, self._custom) for k, v in block.items())
@@ -127,17 +127,22 @@ def _is_named_secret(name: str, value: Any) -> bool:
     return is_number and abs(value) >= 100_000 and strength is Strength.PASSWORD
 
 
-def _without_picture(fields: Record) -> Record | None:
-    """A block with its base64 replaced by its type and size; None for any other object."""
-    names = ["data", "base64", "image_url", *(["result"] if fields.get("type") == "image_generation_call" else [])]
-    for name in names:
-        data = fields.get(name)
-        if isinstance(data, str) and len(data) > _MOST_INLINE:
-            head, comma, body = data.partition(",") if data.startswith("data:") else ("", "", data)
-            if _BASE64.fullmatch(body):
-                kind = fields.get("media_type") or (head[5:].partition(";")[0] if comma else "of some type")
-                return {**fields, name: f"[picture: {kind}, {len(body) * 3 // 4:,} bytes]"}
-    return None
+def _describe_picture(fields: Record, name: str) -> str:
+    """The type and size of the base64 in a field, to stand in its place; empty if it holds none."""
+    is_result = name == "result" and fields.get("type") == "image_generation_call"
+    data = fields[name] if is_result or name in ("data", "base64", "image_url") else None
+    if not isinstance(data, str) or len(data) <= _MOST_INLINE:
+        return ""
+    head, _, body = data.partition(",") if data.startswith("data:") else ("", "", data)
+    if not _BASE64.fullmatch(body):
+        return ""
+    kind = str(fields.get("media_type") or head[5:].partition(";")[0])
+    kind = kind if _MEDIA_TYPE.fullmatch(kind) else "of some type"
+    return f"[picture: {kind}, {len(body) * 3 // 4:,} bytes]"
+
+
+def _join(path: _Path) -> str:
+    return ".".join(map(str, path))
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

@@ -121,9 +121,18 @@ def test_a_long_text_hides_none() -> None:
     assert len(left) <= 0.03 * len(filled), left
 
 
-PASSWORD_NAMES = (
-    "password Password DB_PASSWORD dbPassword passphrase secret_phrase Passwort contraseña пароль 密码".split()
-)  # noqa: SIM905
+PASSWORD_NAMES = [
+    "password",
+    "Password",
+    "DB_PASSWORD",
+    "dbPassword",
+    "passphrase",
+    "secret_phrase",
+    "Passwort",
+    "contraseña",
+    "пароль",
+    "密码",
+]
 BARE_FORMS = (
     "{}: {}", "{}={}", "export {}={}", "db:\n  {}: {}\n  port: 1", "the {} is {} and it works", "(the {}: {})", "| {} | {} |",
     "use {} {} for that", " {} 7 {}\n login local", "cmd --{} {} --x", "cmd --{}={} --x", "Server=a;{}={};Encrypt=yes", "# {}: {}\n",

@@ -119,6 +119,39 @@ def test_pictures_are_a_word(tmp_path: Path) -> None:
     assert b"[picture: image/png, 8,250 bytes]" in kept
 
 
+@pytest.mark.parametrize("name", ["data", "base64", "image_url", "result"])
+def test_a_picture_hides_none(name: str) -> None:
+    """Only the field with the picture is replaced; all others of its object are searched."""
+    picture = {name: "iVBORw0KGgo" * 50, "type": "image_generation_call", "media_type": SECRETS["github"]}
+    block = {**picture, "text": SECRETS["github"], "deep": {"password": "blue moon river"}}
+    for record in (block, {"message": {"content": [block]}}, {"payload": {"output": [block]}}, {"message": block}):
+        out = json.dumps(Redactor().record(record))
+        assert not [secret for secret in (SECRETS["github"], "blue moon river", "iVBOR") if secret in out]
+        assert "[picture: of some type, 412 bytes]" in out
+
+
+def test_words_in_a_field_for_pictures_stay() -> None:
+    record = {"data": "The quick brown fox jumps over the lazy dog " * 10}
+    assert Redactor().record(record) == record
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        lambda inner: {"message.content.0": inner},
+        lambda inner: {"": inner},
+        lambda inner: {"a": {"message": inner}},
+        lambda inner: {"message": {"content": {"0": inner}}},
+        lambda inner: {"message": {"content.0": inner}},
+        lambda inner: {"message": {"content": [[inner]]}},
+    ],
+)
+def test_names_of_fields_open_no_door(outer: Callable[[object], dict[str, Any]]) -> None:
+    """The fields that stay are those of one place; a name with a dot does not lead there."""
+    inner = {"id": SECRETS["github"], "tool_use_id": SECRETS["github"], "uuid": SECRETS["github"]}
+    assert SECRETS["github"] not in json.dumps(Redactor().record(outer(inner)))
+
+
 def test_patterns_of_the_user_and_none_at_all(tmp_path: Path) -> None:
     session = Claude()
     session.user(f"Our codename is BLUEBIRD-42 and {SECRETS['github']}")
