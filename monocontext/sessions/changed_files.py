@@ -25,10 +25,11 @@ def upload_changed(
 ) -> None:
     """Call `upload` with each file that has changed. It may return None for a file that is not wanted.
 
+    What is noted of files that are not among `files` is dropped: one that was away is read again when it is back.
     A file that fails is named by `note`, and the others go on; raises `StoreFailure` if the store is down.
     """
-    before = read_states(noted)
-    states = dict(before)
+    files, before = list(files), read_states(noted)
+    states = {path: before[path] for path in (str(file.path) for file in files) if path in before}
     try:
         for file in files:
             path, seen = str(file.path), state_of(file.path)

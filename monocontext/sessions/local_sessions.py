@@ -75,7 +75,7 @@ def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOp
     def upload(file: SessionFile) -> Uploaded:
         return upload_session(store, file, project=_PROJECT, user=user_at_machine(), is_open=True)
 
-    upload_changed(new, noted, upload, note)
+    upload_changed(files, noted, upload, note)
     return project.context(**options)
 
 

@@ -81,6 +81,17 @@ def test_what_is_new_is_read_and_what_is_gone_goes(projects: Path, cache: Path) 
     assert (b"method 1" in stored, SECRET.encode() in stored) == (False, False)
 
 
+def test_a_session_that_was_away_comes_back(projects: Path, tmp_path: Path) -> None:
+    """On a disk that was not there, or in a folder that was renamed for a while: with its old size and time."""
+    folder = projects / "-home-dev-proj"
+    assert "method 1" in open_machine()
+    folder.rename(tmp_path / "away")
+    assert "method 1" not in open_machine()
+    (tmp_path / "away").rename(folder)
+    text = open_machine()
+    assert ("method 1" in text, "Count the files" in text) == (True, True)
+
+
 def test_only_the_user_may_read_the_copy_and_nothing_else_is_written(
     projects: Path, own_home: Path, cache: Path
 ) -> None:
