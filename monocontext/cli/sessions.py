@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import click
 
@@ -221,13 +220,12 @@ def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = Fals
     from monocontext.sessions import settings
     from monocontext.sessions.machine import log_path
 
-    here, notes, found = Path.cwd(), list[str](), dict[str, str]()
+    here, notes, found = Path.cwd(), list[str](), dict[str, dict[str, object]]()
     for agent in settings.AGENTS.values():
         for path in (agent.settings_path(here, is_user) for is_user in (False, True)):
-            installed = settings.read_settings(path)
-            if settings.has_hooks(installed):
-                url = re.search(r"""--url[\s"',\\]+([^\s"',\\]+)""", settings.as_text(installed))
-                found[f"hooks of {agent.name} in {path}"] = url[1] if url else ""
+            options = settings.hook_options(settings.read_settings(path))
+            if options is not None:
+                found[f"hooks of {agent.name} in {path}"] = options
                 notes += [settings.CODEX_TRUST] if agent.name == "codex" else []
         notes += [clean_up] if (clean_up := settings.describe_clean_up(agent, here)) else []
     hooks = list(found)
@@ -235,17 +233,23 @@ def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = Fals
         for line in [*(hooks or ["no hooks for this directory: monocontext hooks install"]), *notes]:
             say(line)
         say(f"log of uploads: {log_path()}")
-    archive_url = to or place or os.environ.get("MONOCONTEXT_URL") or next(filter(None, found.values()), "")
-    if not archive_url:
+    url = to or place or os.environ.get("MONOCONTEXT_URL")
+    if not url and (options := next((item for item in found.values() if item.get("url")), None)):
+        url = str(options["url"])
+        s3 = cast("S3", {name: options[name] for name in S3.__annotations__ if name in options} | dict(s3))
+    counts = dict[str | None, int]()
+    if url:
+        with _open_archive(url, s3) as archive:
+            counts |= {project.name: len(project.list_sessions()) for project in _projects(archive, None)}
+    elif not as_json:
         say("no archive is named: give its URL, or set MONOCONTEXT_URL, to see what it has")
-        return
-    with _open_archive(archive_url, s3) as archive:
-        for project in _projects(archive, None):
-            count = len(project.list_sessions())
-            if as_json:
-                print(json.dumps({"project": project.name, "sessions": count, "hooks": hooks, "notes": notes}))
-            else:
-                say(f"{project.name}: {count} sessions")
+    if as_json and not counts:
+        counts[None] = 0  # the hooks and notes are worth a line
+    for name, count in counts.items():
+        if as_json:
+            print(json.dumps({"project": name, "sessions": count, "hooks": hooks, "notes": notes}))
+        else:
+            say(f"{name}: {count} sessions")
 
 
 def place_of(given: str | None) -> str:

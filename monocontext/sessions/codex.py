@@ -311,6 +311,13 @@ class Codex(SessionReader):
         for folder in FOLDERS:
             yield from self.files(_rollouts(home() / folder))
 
+    def below(self, file: SessionFile) -> Iterator[SessionFile]:
+        """The sessions of a session's subagents. They began later, which the names of the files show."""
+        folder = next((above for above in file.path.parents if above.name in FOLDERS), file.path.parent)
+        for item in self.files(path for path in _rollouts(folder) if path.name > file.path.name):
+            if item.session_id.startswith(f"{file.session_id}/subagents/"):
+                yield item
+
     def session_id(self, path: Path) -> str:
         """`<uuid>`, for a subagent `<session>/subagents/<uuid>`. A file without a uuid in its name has the name."""
         own = _thread_of(path)

@@ -111,10 +111,10 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
     patterns: list[str] = []
     rest = iter(arguments[1:])
     for item in rest:
-        name, _, value = item.removeprefix("--").partition("=")
+        name, equals, value = item.removeprefix("--").partition("=")
         if not item.startswith("--") or name not in OPTIONS + FLAGS:
             raise ValueError(f"unknown option {item!r}: there are {', '.join('--' + o for o in OPTIONS + FLAGS)}")
-        if name not in FLAGS and not (value := value or next(rest, "")):
+        if name not in FLAGS and not (value := value if equals else next(rest, "")):
             raise ValueError(f"--{name} needs a value")
         if name == "pattern":
             options["patterns"] = patterns

@@ -135,6 +135,10 @@ class SessionReader(ABC):
         """The sessions of this machine's user, in any order. A file that vanishes meanwhile is left out."""
         return iter(())
 
+    def below(self, file: SessionFile) -> Iterator[SessionFile]:
+        """The sessions of a session's subagents, wherever its file is."""
+        return self.files(sorted(file.path.with_suffix("").glob("subagents/**/agent-*.jsonl")))
+
     def lines(self, path: Path) -> Iterable[RecordLine]:
         """The records of a file. Raises `InvalidText` if the file is no session, `OSError`."""
         return read_lines(path)

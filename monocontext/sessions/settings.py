@@ -16,10 +16,12 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
 from monocontext.errors import MonocontextError
+from monocontext.sessions.hook import EVENTS, parse_arguments
 from monocontext.sessions.machine import write_file
 
 Settings = dict[str, Any]
@@ -135,7 +137,7 @@ def remove_hooks(settings: Settings) -> Settings:
         raise MonocontextError("`hooks` in the settings must be an object with a list for each event")
     kept = {}
     for event, groups in hooks.items():
-        others = [group for group in map(_without_ours, groups) if group is not None]
+        others = [rest for group in groups for rest in _without_ours(group)]
         if others or not groups:
             kept[event] = others
     rest = {name: kept if name == "hooks" else value for name, value in settings.items()}
@@ -144,11 +146,13 @@ def remove_hooks(settings: Settings) -> Settings:
     return rest
 
 
-def _without_ours(group: Any) -> Any:
-    """A group of hooks without ours; None if it has no others."""
+def _without_ours(group: Any) -> list[Any]:
+    """A group of hooks without ours; none if it has no others. What is no group, such as null, stays."""
     entries = group.get("hooks") if isinstance(group, dict) else None
-    others = [entry for entry in entries if not is_ours(entry)] if isinstance(entries, list) else entries
-    return group if others == entries else ({**group, "hooks": others} if others else None)
+    if not isinstance(entries, list) or not any(map(is_ours, entries)):
+        return [group]
+    others = [entry for entry in entries if not is_ours(entry)]
+    return [{**group, "hooks": others}] if others else []
 
 
 def is_ours(entry: Any) -> bool:
@@ -157,9 +161,19 @@ def is_ours(entry: Any) -> bool:
     return _MARK in words or _MODULE in words
 
 
-def has_hooks(settings: Settings) -> bool:
-    """Whether settings start our hook. Raises as `remove_hooks`."""
-    return remove_hooks(settings) != settings
+def hook_options(settings: Settings) -> dict[str, object] | None:
+    """The options of our first hook in settings, such as `url`; None if they have none of ours. Raises as
+    `remove_hooks`."""
+    if remove_hooks(settings) == settings:
+        return None
+    groups = [group for event in settings["hooks"].values() for group in event if isinstance(group, dict)]
+    entries = [entry for group in groups if isinstance(group.get("hooks"), list) for entry in group["hooks"]]
+    entry = next(filter(is_ours, entries))
+    try:
+        words = entry["args"] if isinstance(entry.get("args"), list) else shlex.split(str(entry.get("command")))
+        return parse_arguments(list(dropwhile(lambda word: word not in EVENTS, map(str, words))))[1]
+    except ValueError:  # changed by hand, to what the hook would not understand either
+        return {}
 
 
 def hook_program() -> list[str]:

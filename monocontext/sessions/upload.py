@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from monocontext.errors import AlreadyExists, ContextChanged, NotFound, StoreFailure
+from monocontext.errors import AlreadyExists, ContextChanged, MonocontextError, NotFound
 from monocontext.sessions import names
 from monocontext.sessions.project_name import find_repository, project_of, slug
 from monocontext.sessions.reader import SessionFile
@@ -95,7 +95,8 @@ def upload_session(
     left for the next upload.
 
     Cost: 1 HEAD, 1 GET of 4 KiB, 1 PUT; 1 GET more if another machine has uploaded it. Raises `OSError` and
-    `InvalidText` for the file, `InvalidUrl` and `StoreFailure` for the store.
+    `InvalidText` for the file, `InvalidUrl` and `StoreFailure` for the store, `MonocontextError` if too many sessions
+    have its id.
     """
     name = project or project_of_session(file)
     redactor = Redactor(patterns, enabled=redact)
@@ -205,12 +206,12 @@ def _place(store: Store, project: str, session_id: str, ours: _Copy, first: int 
             except (AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
                 continue
         else:
-            raise StoreFailure(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row")
+            raise MonocontextError(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row")
         if done is not None:
             if ours.rivals and first == 1:
                 _drop_parts(store, project, session_id)
             return done
-    raise StoreFailure(f"{store.url}: {session_id}: more than {_MOST_COPIES} sessions of this id differ")
+    raise MonocontextError(f"{store.url}: {session_id}: more than {_MOST_COPIES} sessions of this id differ")
 
 
 def _try(store: Store, project: str, session_id: str, number: int, ours: _Copy) -> tuple[int, int, int] | None:

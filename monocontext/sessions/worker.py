@@ -26,13 +26,15 @@ from monocontext.sessions.changed_files import upload_changed
 from monocontext.sessions.machine import home, one_line
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import discover_sessions, reader_of, recognize_session
+from monocontext.sessions.readers import AGENTS, discover_sessions, reader_of, recognize_session
 from monocontext.sessions.upload import Uploaded, project_of_session, upload_session, user_at_machine
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 
 COOLDOWN_SECONDS = 60.0
 """Between two uploads of a session that goes on."""
+_WAITS_SECONDS = (2.0, 8.0, 30.0)
+"""The waits between attempts while the store fails: no process stays for long. Then the next hook goes on."""
 _RESTING_SECONDS = 3600.0
 """A session whose file was not written for so long has ended, whether its agent said so or was killed."""
 _STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
@@ -72,6 +74,23 @@ def work(job: dict[str, Any]) -> None:
 def _upload_missing(job: dict[str, Any], noted: Path) -> None:
     """Upload each file that has changed, and compile the projects that got something."""
     projects = {str(job.get("project") or _project_here(job))}
+    for wait in (*_WAITS_SECONDS, None):
+        try:
+            projects |= _upload_once(job, noted)
+            break
+        except StoreFailure as error:
+            if wait is None:
+                raise StoreFailure(f"{error}; the next hook goes on") from None
+            _log(f"{error}; again in {wait:.0f} s")
+            time.sleep(wait)
+    if job.get("compile") and job["event"] == "session-end":
+        for project in sorted(projects):
+            _compile(job, project)
+
+
+def _upload_once(job: dict[str, Any], noted: Path) -> set[str]:
+    """Upload each file that has changed; returns the projects that got something. Raises `StoreFailure`."""
+    projects = set[str]()
     options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
     with closing(open_store(str(job["url"]), **options)) as store:
 
@@ -83,25 +102,28 @@ def _upload_missing(job: dict[str, Any], noted: Path) -> None:
             projects.add(report.project)
             return report
 
-        try:
-            upload_changed(_files_of(job), noted, upload, _log)
-        except StoreFailure as error:
-            raise StoreFailure(f"{error}; the next hook goes on") from None
-    if job.get("compile") and job["event"] == "session-end":
-        for project in sorted(projects):
-            _compile(job, project)
+        upload_changed(_files_of(job), noted, upload, _log)
+    return projects
 
 
 def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     """The files that the agent of a hook has: first the session itself, then all others."""
-    agent, path, own = str(job.get("agent") or "") or None, str(job.get("transcript_path") or ""), list[SessionFile]()
+    agent, path, files = str(job.get("agent") or ""), str(job.get("transcript_path") or ""), list[SessionFile]()
+    if agent and agent not in AGENTS:
+        _log(f"no agent {agent!r}: there are {', '.join(AGENTS)}")
     if path:
         try:
-            main = recognize_session(Path(path).expanduser().absolute(), agent)
-            own = [] if reader_of(main).is_stub(main.path) else [main]
+            main = recognize_session(Path(path).expanduser().absolute(), agent if agent in AGENTS else None)
+            reader = AGENTS[main.agent]
+            files += [file for file in (main, *reader.below(main)) if not reader.is_stub(file.path)]
         except (MonocontextError, OSError) as error:
             _log(f"left out: {path}: {error}")
-    return {file.path: file for file in (*own, *discover_sessions(agent))}.values()
+    for name in [item for item in AGENTS if agent in ("", item)]:
+        try:
+            files += discover_sessions(name)
+        except (MonocontextError, OSError) as error:
+            _log(f"{name}: {error}")
+    return {file.path: file for file in files}.values()
 
 
 def _is_wanted(file: SessionFile, job: dict[str, Any]) -> bool:

@@ -213,6 +213,26 @@ def test_status_asks_the_archive_of_the_hooks(cli: Cli, machine: Path) -> None:
     assert cli("sessions", "status").fine().out.endswith("proj: 1 sessions\n")
 
 
+def test_status_as_json_is_json_without_an_archive_too(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    told = cli("sessions", "status", "--json").fine().json
+    assert (told["project"], told["sessions"], told["hooks"]) == (None, 0, [])
+    cli("hooks", "install", machine).fine()
+    told = cli("sessions", "status", tmp_path / "empty", "--json").fine().json
+    assert (told["project"], len(told["hooks"])) == (None, 1)
+
+
+def test_status_asks_no_archive_of_others(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    """Only our hook says where the archive is, and how to reach it."""
+    path = Path.cwd() / ".claude" / "settings.local.json"
+    path.parent.mkdir(exist_ok=True)
+    theirs = {"type": "command", "command": f"notify --url {tmp_path / 'elsewhere'}"}
+    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [theirs]}]}}))
+    assert "no archive is named" in cli("sessions", "status").fine().out
+    cli("sessions", "upload", machine).fine()
+    cli("hooks", "install", machine).fine()
+    assert cli("sessions", "status").fine().out.endswith("proj: 1 sessions\n")
+
+
 @pytest.mark.parametrize(
     ("words", "near"),
     [

@@ -19,7 +19,7 @@ import pytest
 from filelock import FileLock
 
 from monocontext.errors import MonocontextError, StoreFailure
-from monocontext.sessions import Sessions, brief, hook, machine, settings, worker
+from monocontext.sessions import Sessions, brief, hook, machine, settings, upload, worker
 from monocontext.sessions.brief import MOST_CHARACTERS, hook_output
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
@@ -151,7 +151,10 @@ def test_one_bad_file_is_named_and_the_others_go(
     assert (said.count("pipe.jsonl"), said.count("-x.jsonl.zst")) == (1, 1), said
 
 
-def test_a_store_that_is_down_leaves_it_to_the_next_hook(projects: Path, tmp_path: Path) -> None:
+def test_a_store_that_is_down_leaves_it_to_the_next_hook(
+    projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_WAITS_SECONDS", (0.0,))
     path = small().write(projects / "-home-dev-proj")
     blocked = tmp_path / "archive"
     blocked.write_text("a file where the directory should be")
@@ -160,6 +163,51 @@ def test_a_store_that_is_down_leaves_it_to_the_next_hook(projects: Path, tmp_pat
     blocked.unlink()
     worker.work(job(blocked, event="session-start"))
     assert stored(blocked) == [path.stem]
+
+
+def test_a_store_that_is_down_for_a_moment_gets_the_session(
+    projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last hook of the day has no next one."""
+    path = small().write(projects / "-home-dev-proj")
+    blocked = tmp_path / "archive"
+    blocked.write_text("a file where the directory should be")
+    monkeypatch.setattr(time, "sleep", lambda _: blocked.unlink(missing_ok=True))
+    worker.work(job(blocked, path))
+    assert stored(blocked) == [path.stem]
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "of-tomorrow", ""])
+def test_a_session_outside_of_the_known_folders_goes_with_its_subagents(agent: str, tmp_path: Path) -> None:
+    """Whatever agent the hook names: its own session is the one that it was told."""
+    path = small(1).write(tmp_path / "elsewhere" / "-home-dev-proj")
+    side = small(2).write(path.with_suffix("") / "subagents" / "workflows")
+    side.rename(side.with_name("agent-a1.jsonl"))
+    worker.work(job(tmp_path / "a", path, agent=agent))
+    assert stored(tmp_path / "a") == [session_id(1), f"{session_id(1)}/subagents/workflows/agent-a1"]
+
+
+def test_threads_of_codex_outside_of_the_known_folders(tmp_path: Path) -> None:
+    ids = [f"84ede0c3-0000-4000-8000-00000000000{n}" for n in (1, 2)]
+    folder = tmp_path / "elsewhere" / "sessions" / "2026" / "02" / "14"
+    folder.mkdir(parents=True)
+    for number, name in enumerate(ids):
+        spawned = {"source": {"subagent": {"thread_spawn": {"parent_thread_id": ids[0]}}}} if number else {}
+        meta = {"type": "session_meta", "payload": {"id": name, "cwd": "/home/dev/proj", **spawned}}
+        (folder / f"rollout-2026-02-14T10-00-0{number}-{name}.jsonl").write_text(json.dumps(meta) + "\n")
+    main = next(folder.glob(f"*{ids[0]}.jsonl"))
+    worker.work({**job(tmp_path / "a", main, agent="codex"), "session_id": ids[0]})
+    assert stored(tmp_path / "a") == [ids[0], f"{ids[0]}/subagents/{ids[1]}"]
+
+
+def test_a_session_with_too_many_rivals_stops_no_other(
+    projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(upload, "_MOST_COPIES", 0)
+    small(1).write(projects / "-home-dev-proj")
+    worker.work(job(tmp_path / "a", event="session-start"))
+    said = capsys.readouterr().out
+    assert ("left out: " in said, "0 sessions of this id differ" in said) == (True, True)
 
 
 def test_no_copy_of_a_transcript_stays_beside_it(projects: Path, tmp_path: Path, own_home: Path) -> None:
@@ -244,9 +292,16 @@ def test_whatever_happens_it_ends_with_0(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, b"")
         assert done.stderr.startswith(b"monocontext: ")
         assert done.stderr.count(b"\n") == 1
-    for words in (["session-end"], ["stop", "--nope", "x"], ["nothing"], []):
+    for words in (["session-end"], ["stop", "--nope", "x"], ["nothing"], [], ["stop", "--url=", "--no-redact"]):
         done = run(*words, stdin=b"{}")
         assert (done.returncode, done.stderr.count(b"\n")) == (0, 1)
+
+
+def test_an_empty_value_takes_no_flag() -> None:
+    with pytest.raises(ValueError, match="--project needs a value"):
+        hook.parse_arguments(["stop", "--url", "s3://b/a", "--project=", "--no-redact"])
+    _, options = hook.parse_arguments(["stop", "--url=s3://b/a", "--pattern", "--no-redact", "--pattern=x"])
+    assert options == {"url": "s3://b/a", "patterns": ["--no-redact", "x"]}
 
 
 # -- the brief ---------------------------------------------------------------------------------------------------------
@@ -375,7 +430,7 @@ def test_settings_that_could_not_be_written_again_are_left_alone(data: bytes, tm
         json.dumps(THEIRS).encode(),
         b'{\r\n\t"a" : 1.10 }\r\n',
         b'{"a": "half of a pair: \\ud800"}',
-        b'{"hooks": {"Stop": [5, {"hooks": [null, {"command": 7, "args": 5}]}]}}',
+        b'{"hooks": {"Stop": [5, null, {"hooks": [null, {"command": 7, "args": 5}]}]}}',
     ],
 )
 def test_settings_come_back_as_they_were_written(data: bytes, tmp_path: Path) -> None:
