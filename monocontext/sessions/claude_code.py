@@ -131,7 +131,7 @@ class _ClaudeTurns(TurnMaker):
             if not content_text(block.get("content")).strip():
                 block = {**block, "content": _result_text(record.get("toolUseResult"))}
             turns += self._result_turn(block, record, prefix, marks)
-        text = content_text([block for block in blocks if block not in results])
+        text = content_text([b for b in blocks if not isinstance(b, dict) or b.get("type") != "tool_result"])
         if not record.get("isSidechain"):
             if not _NOT_A_PROMPT.match(text):
                 self._see_prompt(text)

@@ -6,7 +6,6 @@ import dataclasses
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import chain
 from typing import Any, cast
 
@@ -94,14 +93,16 @@ def open_text(
             if is_done:
                 raise
             text = None
-        known = {name: text.documents.metadata(name).get("version") for name in text.documents} if text else {}
+        known = (
+            {name: text.documents.metadata(name).get("version") for name in text.documents} if text is not None else {}
+        )
         if text is not None and (is_done or known == versions):
             text.helpers = helpers
             return text
         if text is not None:
             text.close()
         try:
-            _bring_up_to_date(below, known, versions, load)
+            _bring_up_to_date(below, known, versions, load, is_new=text is None)
             is_done = True
         except (AlreadyExists, NotFound):
             continue  # another reader has just changed something: look again
@@ -141,20 +142,27 @@ def _turn_around(text: Monocontext, offset: int) -> tuple[int, int]:
 # -- bringing it up to date --------------------------------------------------------------------------------------------
 
 
-def _bring_up_to_date(below: _Below, known: Mapping[str, Any], versions: Mapping[str, str], load: Load) -> None:
+def _bring_up_to_date(
+    below: _Below, known: Mapping[str, Any], versions: Mapping[str, str], load: Load, *, is_new: bool
+) -> None:
     """Add new sessions, replace grown ones and remove those that are gone. What another reader does at the same time
     is done once: documents have the names of their sessions."""
     changed = (name for name in versions if known.get(name) != versions[name])
     loaded = (item for name in changed for item in _loaded(name, load))
     new = (_document(info, turns, versions[info.session_id]) for info, turns in loaded)
     roots: list[Manifest] = []
-    if known:
+    if not is_new:
         roots += [update(below, batch) for batch in _batches(new)]
     elif first := next(new, None):
         roots.append(publish(documents(chain([first], new)), below))
     if gone := [name for name in known if name not in versions]:
-        with suppress(StoreFailure):  # what others are adding right now may hold it too: `gc` removes that
+        try:
             roots.append(delete(below, gone, forget=True))
+        except StoreFailure as error:
+            with Monocontext.open(below) as text:
+                if not text.documents.keys().isdisjoint(gone):
+                    raise
+            warnings.warn(str(error), stacklevel=2)  # what others are adding right now may hold it too
     if any(root.generation % _GC_GENERATIONS == 0 for root in roots):
         gc(below, older_than_seconds=3600.0)
 

@@ -36,6 +36,8 @@ _MOST_LEVELS = 200
 """The most levels of nesting; deeper JSON is unreadable, since it would break later readers."""
 _MOST_STARTS = 50
 """The most places in a damaged line that are tried as the beginning of a record."""
+_MOST_CHARACTERS = 8 << 20
+"""Longest line that is searched for records after one that broke off, in characters."""
 _UTF16 = {
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", b'{\0"\0': "utf-16-le", b'\0{\0"': "utf-16-be",
 }  # fmt: skip
@@ -148,7 +150,8 @@ def _records_in(text: str) -> Iterator[Record | str]:
     while offset < len(text):
         record, end = _record_at(text, offset)
         if record is None:
-            starts = (start.start() for start in islice(_START.finditer(text, offset + 1), _MOST_STARTS))
+            most = _MOST_STARTS if len(text) <= _MOST_CHARACTERS else 0
+            starts = (start.start() for start in islice(_START.finditer(text, offset + 1), most))
             end = next((start for start in starts if _is_whole(text, start)), len(text))
             yield re.sub("\0+", lambda run: f"[{len(run[0]):,} NULs]", text[offset:end].rstrip("\0")).rstrip("\r\n")
         else:
@@ -198,7 +201,9 @@ def _is_too_deep(value: Any) -> bool:
     for _ in range(_MOST_LEVELS):
         inner = (child for item in level for child in (item.values() if isinstance(item, dict) else item))
         level = [child for child in inner if isinstance(child, dict | list)]
-    return bool(level)
+        if not level:
+            return False
+    return True
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -129,5 +129,7 @@ def _parse(line: bytes, where: str) -> SessionInfo:
         known: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
         known |= {name: tuple(known[name]) for name in ("users", "tools")}
         return SessionInfo(**known)
+    except UnsupportedFormat:  # a `ValueError` as well
+        raise
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DamagedData(f"{where} is not a session: {error!r}") from None

@@ -17,7 +17,7 @@ _DAY_SECONDS = 86_399.999999
 def span_of(since: Any, until: Any) -> Span:
     """The span between two times, each of which may be None for no limit. Raises `MonocontextError` for no time."""
     first = ALWAYS[0] if since is None else _seconds(since)
-    is_day = isinstance(until, str) and len(until) == len("2026-02-14")
+    is_day = not isinstance(until, int | float) and len(str(until)) == len("2026-02-14")  # also a `datetime.date`
     last = ALWAYS[1] if until is None else _seconds(until) + (_DAY_SECONDS if is_day else 0)
     return first, last
 

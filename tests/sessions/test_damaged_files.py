@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from monocontext.sessions import Sessions, upload_session
-from monocontext.sessions.readers import recognize_session
+from monocontext.sessions import Sessions, records, upload_session
+from monocontext.sessions.readers import AGENTS, recognize_session
 from monocontext.sessions.records import read_lines
 from monocontext.stores import open_store
 from sessions.agents import Claude
@@ -57,6 +58,25 @@ def test_a_line_of_garbage_ends_soon(tmp_path: Path) -> None:
     path.write_bytes(b'{"' * 200_000 + b"\n" + (b'{"a": ' * 30_000) + b"\n" + a)
     lines = list(read_lines(path))
     assert [bool(line.problem) for line in lines] == [True, True, False]
+
+
+def test_records_in_a_huge_damaged_line_are_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_MOST_CHARACTERS", 100)
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(TORN + b"\n" + TORN + b"x" * 100 + b + b"\n")
+    assert [bool(line.problem) for line in read_lines(path)] == [True, True]
+
+
+def test_many_results_in_one_record_cost_their_number(tmp_path: Path) -> None:
+    def seconds(count: int) -> float:
+        session = Claude()
+        session.user([{"type": "tool_result", "tool_use_id": str(n), "content": "x"} for n in range(count)])
+        maker = AGENTS["claude-code"].maker("x")
+        begin = time.process_time()
+        assert len(maker.feed(session.records[0])) == count
+        return time.process_time() - begin
+
+    assert min(seconds(8000) for _ in range(3)) < 20 * min(seconds(1000) for _ in range(3)) + 0.01
 
 
 def test_what_follows_a_cut_line_is_taken_once(tmp_path: Path) -> None:

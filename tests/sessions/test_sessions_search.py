@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from monocontext import Monocontext, publish
-from monocontext.errors import AccessDenied
+from monocontext.errors import AccessDenied, StoreFailure
 from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.archive import Project
 from monocontext.sessions.readers import recognize_session
@@ -130,6 +131,47 @@ def test_the_text_follows_the_sessions(tmp_path: Path) -> None:
         f"=== SESSION: {session_id(0)}.2 ==="
     ] * (f"{session_id(0)}.2" in texts[0])
     assert found(project, NEEDLE) == scan(project, NEEDLE)
+
+
+def test_an_empty_text_is_filled_again(tmp_path: Path) -> None:
+    """All sessions are gone or damaged, and a new one comes."""
+    store = open_store(tmp_path / "a")
+    fill(store, tmp_path, 1, 3000)
+    project = Sessions(store).project("proj")
+    assert len(project.context())
+    key = f"sessions/proj/{session_id(0)}.jsonl.zst"
+    whole = store.get(key).data
+    store.put(f"sessions/proj/{session_id(7)}.jsonl.zst", b"damaged")
+    store.delete(key)
+    with pytest.warns(UserWarning, match="left out"):
+        empty = project.context()
+    store.put(key, whole)
+    with pytest.warns(UserWarning, match="left out"):
+        filled = project.context()
+    assert (len(empty), len(filled) > 0) == (0, True)
+
+
+def test_a_session_that_is_gone_is_not_kept_in_silence(tmp_path: Path) -> None:
+    """A store that fails while the text of a removed session is taken out: the caller is told."""
+
+    class Failing(WrappedStore):
+        fails = False
+
+        def put(self, key: str, data: bytes, **options: Any) -> str:
+            if self.fails and "/generations/" in key:
+                raise StoreFailure(f"{key}: no answer")
+            return super().put(key, data, **options)
+
+    store = Failing(open_store(tmp_path / "a"))
+    fill(store, tmp_path, 3, 3000)
+    project = Sessions(store).project("proj")
+    assert session_id(1) in str(project.context())
+    store.delete(f"sessions/proj/{session_id(1)}.jsonl.zst")
+    store.fails = True
+    with pytest.raises(StoreFailure, match="no answer"):
+        project.context()
+    store.fails = False
+    assert session_id(1) not in str(project.context())
 
 
 def test_who_may_only_read_searches_all_the_same(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from monocontext.errors import MonocontextError
+from monocontext.errors import MonocontextError, UnsupportedFormat
 from monocontext.sessions import Sessions, records, upload_session
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import recognize_session
@@ -246,6 +246,9 @@ def test_damaged_and_newer_objects_are_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(raised.value)
     with pytest.raises(MonocontextError, match=key):
         upload_session(store, file)
+    store.put(key, zstandard.compress(b'{"format": 3}'))
+    with pytest.raises(UnsupportedFormat, match="format 3, this version reads 2"):
+        project.turns(file.session_id)
 
 
 def test_a_damaged_session_is_named_and_hides_no_other(tmp_path: Path) -> None:
