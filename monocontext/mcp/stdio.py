@@ -1,7 +1,7 @@
 """Serve MCP over stdin and stdout until the client leaves.
 
-The SDK alone would not answer a request with half a surrogate pair, which models write: its client would wait for ever.
-And it would wait for threads that read or search when stdin ends.
+The SDK alone drops a line that is no message, or holds half a surrogate pair, which models write: its client would wait
+for ever. And it would wait for threads that read or search when stdin ends.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from mcp import types
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from monocontext.text_tools import search_process
-from monocontext.text_tools.arguments import HALF_A_PAIR
+from monocontext.text_tools.arguments import HALF_A_PAIR, is_text
 
 
 def serve(server: Server[Any]) -> None:
@@ -40,7 +41,7 @@ async def _relay(server: Server[Any]) -> None:
 
 
 class _Lines:
-    """The lines of stdin that hold text. Requests with half a surrogate pair are answered here."""
+    """The lines of stdin that hold messages. Others are answered here."""
 
     answer: Callable[[SessionMessage], Awaitable[None]]
 
@@ -60,15 +61,37 @@ class _Lines:
 
 
 def refusal_of(line: bytes) -> types.JSONRPCError | None:
-    """The error reply to a request that holds half a surrogate pair; None for any other line."""
-    try:
-        request = json.loads(line.decode(errors="surrogatepass"))
-        json.dumps(request, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        error = types.ErrorData(code=types.INVALID_REQUEST, message=f"the request holds {HALF_A_PAIR}")
-        identity = request.get("id") if isinstance(request, dict) else None
-        is_known = type(identity) is int or (isinstance(identity, str) and identity.isprintable())
-        return types.JSONRPCError(jsonrpc="2.0", id=identity if is_known else None, error=error)
-    except (ValueError, RecursionError):
+    """The error reply that is due for a line which the SDK would drop or change; None for any other line."""
+    if not line.strip():
         return None
+    try:
+        message = json.loads(line.decode(errors="surrogateescape"))
+    except (ValueError, RecursionError) as error:
+        return _refuse(None, types.PARSE_ERROR, f"not JSON: {error}")
+    if not isinstance(message, dict):
+        return _refuse(None, types.INVALID_REQUEST, "a message is one JSON object")
+    if ("method" in message and "id" not in message) or {"result", "error"} & message.keys():
+        return None  # a notification or a reply, which gets none
+    identity = message.get("id")
+    if type(identity) is not int and not (isinstance(identity, str) and is_text(identity)):
+        return _refuse(None, types.INVALID_REQUEST, "the id of a request is a string or an integer")
+    if not is_text(json.dumps(message, ensure_ascii=False)):
+        why = f"the request holds {HALF_A_PAIR}" if _is_utf8(line) else "the request is not UTF-8"
+        return _refuse(identity, types.INVALID_REQUEST, why)
+    try:
+        types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return _refuse(identity, types.INVALID_REQUEST, "not a message of JSON-RPC 2.0")
     return None
+
+
+def _refuse(identity: int | str | None, code: int, why: str) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=identity, error=types.ErrorData(code=code, message=why))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
