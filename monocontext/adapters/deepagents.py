@@ -9,23 +9,25 @@ The document `src/a.py` is the file `/src/a.py`. Only what the agent reads is fe
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from functools import wraps
-from itertools import islice
 from typing import Any
 
 from deepagents.backends import protocol
-from deepagents.backends.utils import InvalidGlobPatternError, compile_grep_include_glob
+from deepagents.backends.utils import InvalidGlobPatternError, compile_grep_include_glob, perform_string_replacement
 
-from monocontext.errors import MonocontextError, ToolRefusal
+from monocontext.errors import ContextTooLarge, MonocontextError, ToolRefusal
 from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 from monocontext.writing.upkeep.edit import delete, update
 
 _MOST_FOUND = 1000
 """The most matches of a `grep`, or files of a `glob`. More would not fit into a model's prompt."""
-_READ_CHARACTERS = 1 << 20
-"""The most characters of one `read`. The agent's own limit is far lower."""
+_GREP_SECONDS = 15.0
+"""The longest time of a `grep` that finds lines in other files than it may return. Then it returns what it has."""
+_MOST_CHARACTERS = 1 << 20
+"""The most characters that a `read` or `edit` takes. The agent's own limit is far lower."""
 
 
 def _errors_as(result: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -39,7 +41,8 @@ def _errors_as(result: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
             except (MonocontextError, InvalidGlobPatternError) as error:
                 if isinstance(error, OSError):
                     raise
-                return result(error=f"Error: {error}")
+                too_long = f"more than {_MOST_CHARACTERS:,} characters at once: ask for fewer lines"
+                return result(error=f"Error: {too_long if isinstance(error, ContextTooLarge) else error}")
 
         return run
 
@@ -60,7 +63,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
 
     def __init__(self, url: str, *, writable: bool = False, **store_options: Any) -> None:
         self._url, self._writable, self._store_options = url, writable, store_options
-        self._text: Monocontext = Monocontext.open(url, materialize_limit=_READ_CHARACTERS, **store_options)
+        self._text: Monocontext = Monocontext.open(url, materialize_limit=_MOST_CHARACTERS, **store_options)
         if len(self._text) and not self._text.documents.count:
             self._text.close()
             raise ValueError(f"{url} is one text without documents, so it has no files: monocontext.tools read it")
@@ -71,10 +74,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         for name, record in self._files(path):
             first, slash, _ = name.partition("/")
             location = f"/{_folder(path)}{first}{slash}"
-            is_folder = protocol.FileInfo(path=location, is_dir=True)
-            entries[location] = (
-                is_folder if slash else protocol.FileInfo(path=location, is_dir=False, size=record.bytes)
-            )
+            entries[location] = protocol.FileInfo(path=location, is_dir=bool(slash), size=0 if slash else record.bytes)
         if not entries and _folder(path):
             raise ToolRefusal(f"no folder {path!r}")
         return protocol.LsResult(entries=[entries[location] for location in sorted(entries)])
@@ -102,7 +102,10 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         start, stop = (record.start, record.stop) if record else (None, None)
         most = _MOST_FOUND if max_count is None else max_count
         matches: list[protocol.GrepMatch] = []
+        end = time.monotonic() + _GREP_SECONDS
         for hit in self._text.grep(pattern, fixed=True, start=start, stop=stop):
+            if time.monotonic() > end:
+                return protocol.GrepResult(matches=matches, truncated=True)
             name = (hit.document or "").lstrip("/")
             if hit.document is None or not name.startswith(folder) or not is_included(name.removeprefix(folder)):
                 continue
@@ -114,17 +117,19 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
     @_errors_as(protocol.GlobResult)
     def glob(self, pattern: str, path: str | None = None) -> Any:
         is_included = compile_grep_include_glob(pattern)
-        records = (record for name, record in self._files(path or "/") if is_included(name))
-        found = [
+        matches = [
             protocol.FileInfo(path=f"/{record.name.lstrip('/')}", is_dir=False, size=record.bytes)
-            for record in islice(records, _MOST_FOUND + 1)
+            for name, record in self._files(path or "/")
+            if is_included(name)
         ]
-        if len(found) <= _MOST_FOUND:
-            return protocol.GlobResult(matches=found)
-        return protocol.GlobResult(matches=found[:_MOST_FOUND], truncated=True, truncation_reason="budget")
+        if len(matches) <= _MOST_FOUND:
+            return protocol.GlobResult(matches=matches)
+        return protocol.GlobResult(matches=matches[:_MOST_FOUND], truncated=True, truncation_reason="budget")
 
     @_errors_as(protocol.WriteResult)
     def write(self, file_path: str, content: str) -> Any:
+        if not file_path.strip("/") or file_path.endswith("/"):
+            raise ToolRefusal(f"{file_path!r} is not the path of a file")
         record = self._find(file_path)
         self._change(update, {record.name if record else file_path.lstrip("/"): content})
         return protocol.WriteResult(path=file_path)
@@ -133,20 +138,18 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
     def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> Any:
         record = self._document(file_path)
         text = self._text.substring(record.start, record.stop)
-        count = text.count(old_string) if old_string else 0
-        if not count:
-            raise ToolRefusal(f"String not found in file: {old_string!r}")
-        if count > 1 and not replace_all:
-            raise ToolRefusal(f"the string occurs {count} times in {file_path}: give more of its lines")
-        self._change(update, {record.name: text.replace(old_string, new_string)})
-        return protocol.EditResult(path=file_path, occurrences=count)
+        result = perform_string_replacement(text, old_string, new_string, replace_all)
+        if isinstance(result, str):
+            return protocol.EditResult(error=result)
+        self._change(update, {record.name: result[0]})
+        return protocol.EditResult(path=file_path, occurrences=result[1])
 
     @_errors_as(protocol.DeleteResult)
     def delete(self, file_path: str) -> Any:
         if not _folder(file_path):
             raise ToolRefusal("'/' is the whole text: delete its files by name")
         record = self._find(file_path)
-        names = [record.name] if record else [record.name for _, record in self._files(file_path)]
+        names = [*([record.name] if record else []), *(record.name for _, record in self._files(file_path))]
         if not names:
             raise ToolRefusal(f"File '{file_path}' not found")
         self._change(delete, names)

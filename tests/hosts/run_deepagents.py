@@ -103,6 +103,13 @@ def main() -> None:
         assert compare_paths == _paths(theirs.glob("**/*").matches), compare_paths
         assert ours.read("/new/file.txt") == theirs.read("/new/file.txt")
         assert ours.delete("/").error
+        before = ours.glob("**/*").matches
+        for path in ("/", "", "/new/", "//"):
+            assert "not the path of a file" in (ours.write(path, "x").error or ""), path
+        assert ours.glob("**/*").matches == before
+        assert ours.write("/long.txt", "x" * 2_000_000).error is None
+        assert "1,048,576 characters at once: ask for fewer lines" in (ours.read("/long.txt").error or "")
+        assert "1,048,576 characters at once" in (ours.edit("/long.txt", "x", "y").error or "")
     with tempfile.TemporaryDirectory() as place:
         publish("one text", place)
         said = ""
