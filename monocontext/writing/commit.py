@@ -54,6 +54,8 @@ class Staged(StoreWrapper):
         self.keys: set[str] = set()
         self.fenced: set[str] = set()
         """Those of the keys that `gc` may have removed."""
+        self.has_steps = False
+        """Whether the change was made in steps: then the root does not name all objects of the last attempt."""
         self._fence: int | None = None
         self._made: dict[Hashable, tuple[Any, set[str]]] = {}
 
@@ -155,7 +157,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         root, data = _encode_root(staged, root)
         lost = _put_root(store, root, data)
         if lost is None:
-            if attempt:
+            if attempt or staged.has_steps:
                 staged.discard(root)
             return root
         event = "%s: someone else wrote generation %d; starting again from %d"

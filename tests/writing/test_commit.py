@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -146,6 +147,21 @@ def test_a_writer_beside_a_forget_leaves_nothing(verb: str, folder: str, tmp_pat
         assert "d2" not in texts_of(store)
         assert verify(store).problems == []
         assert orphans(store) == []
+
+
+def test_a_second_attempt_has_what_workers_stored(tmp_path: Path) -> None:
+    """The first attempt joined their filter with others, and changed documents in a step of its own."""
+    store = memory()
+    publish(BASE, store, frame_bytes=600)
+    (tmp_path / "d7").write_text(NEW)
+    (tmp_path / "long").write_text(NEW * 9000)
+    meeting = Meeting(store, "generations/", lambda store: append({"a": NEW}, store))
+    with ThreadPoolExecutor(1) as pool:
+        sync(tmp_path, meeting, executor=pool)
+    assert meeting.met
+    assert texts_of(store) == BASE | {"d7": NEW, "a": NEW, "long": NEW * 9000}
+    assert verify(store).problems == []
+    assert orphans(store) == []
 
 
 def test_a_reader_never_sees_what_no_version_has(tmp_path: Path) -> None:

@@ -251,8 +251,7 @@ def edit(
                 text = text.after(with_new(text, new))
             if forget:
                 text = text.after(without_dead_bytes(text))
-            if changes and (new is not None or forget):
-                store.discard(text.root)  # the objects of the steps in between
+            store.has_steps = bool(changes) and (new is not None or forget)
             return with_copies(text) if changes or forget else text.root
 
     with open_store_at(url, store_options) as store:
