@@ -20,11 +20,10 @@ from monocontext.aio.operators import RefusedOperators
 from monocontext.aio.text import AsyncOpening
 from monocontext.engine.fetch.workers import MAX_RUNNING
 from monocontext.engine.reader import Reader
-from monocontext.errors import ContextClosed, DamagedData, NotFound, StoreFailure
+from monocontext.errors import ContextClosed, NotFound
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
-from monocontext.testing import CountingStore, HttpFault, S3StandIn, SlowStore
-from monocontext.testing.http_faults import cut, reset
+from monocontext.testing import CountingStore, S3StandIn, SlowStore
 
 TEXT = "".join(f"line {i} {'äöü' * (i % 3)} {i * 7919 % 10007} 💬\r\n" for i in range(6000)) + "the end"
 
@@ -162,46 +161,6 @@ def test_others_keep_what_a_cancelled_task_also_waited_for() -> None:
     run(work)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("server")
-def test_a_storm_of_cancelled_readers_leaves_nothing_behind() -> None:
-    chance = random.Random(3)
-
-    async def work() -> None:
-        _, store = slow(0.002)
-        async with await AsyncMonocontext.open(store, cache_bytes=60_000) as context:
-
-            async def read(i: int) -> None:
-                start = chance.randrange(len(TEXT))
-                kind = i % 4
-                if kind == 0:
-                    assert await context[start : start + 9000] == TEXT[start : start + 9000]
-                elif kind == 1:
-                    assert await context.find("line 5999 ") == TEXT.find("line 5999 ")
-                elif kind == 2:
-                    async for hit in context.grep("line .*9 "):
-                        assert TEXT[hit.offset :].startswith(hit.line[: hit.line.find("9 ")][:5])
-                else:
-                    async for line in context.lines:
-                        assert line
-
-            for _ in range(5):
-                tasks = [asyncio.create_task(read(i)) for i in range(60)]
-                for task in tasks:
-                    await asyncio.sleep(chance.random() * 0.003)
-                    if chance.random() < 0.8:
-                        task.cancel()
-                done = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 600)
-                assert {type(one) for one in done} <= {type(None), asyncio.CancelledError}, done
-            assert await context[:100] == TEXT[:100]
-            reader = context._text._reader
-            assert isinstance(reader, Reader)
-            while reader.under_way() != (0, 0) or "0 queued" not in repr(reader):
-                await asyncio.sleep(0.01)  # what was read ahead
-
-    run(work)
-
-
 def test_closing_ends_what_is_under_way() -> None:
     async def work() -> None:
         _, store = slow(0.3)
@@ -249,39 +208,6 @@ def test_it_is_opened_by_await_or_by_async_with(server: S3StandIn) -> None:
             assert same is context
 
     run(work)
-
-
-def test_damaged_bytes_are_an_error(tmp_path: Path) -> None:
-    publish(TEXT, tmp_path, frame_bytes=4000)
-    for segment in (tmp_path / "segments").iterdir():
-        data = bytearray(segment.read_bytes())
-        data[len(data) // 2] ^= 1
-        segment.write_bytes(bytes(data))
-
-    async def work() -> None:
-        async with await AsyncMonocontext.open(tmp_path) as context:
-            with pytest.raises(DamagedData):
-                await context.read()
-
-    run(work)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", [cut(7), reset(7)], ids=["cut", "reset"])
-def test_a_body_that_is_cut_is_asked_for_again(server: S3StandIn, fault: HttpFault) -> None:
-    async def work() -> None:
-        async with await open_text(server) as context:
-            server.faults.add(fault, key="*.seg", times=1)
-            assert await context[:9000] == TEXT[:9000]
-            assert server.faults.struck == 1
-            server.faults.add(fault, key="*.seg", times=None)
-            with pytest.raises(StoreFailure):
-                await context[100_000:]
-
-    try:
-        run(work)
-    finally:
-        server.faults.clear()
 
 
 def test_a_client_of_the_callers_stays_open(server: S3StandIn) -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from monocontext.engine.hints import MOST_HINTS, CodeHints, Hint, Ranges, Search
 from tests.budget import examples
-from tests.engine.model_blocks import DEPENDENT, EXACT, NOT_FOLLOWED
 
 N = 1_000_000
 
@@ -126,7 +125,7 @@ PIECES = st.one_of(
         ["```repl\n", "```\n", "\n", "\r\n", "    ", "#", "\\", "'", '"""', "(", ")", "[", "]", "context["]
     ),
     st.sampled_from(["1_000:", "5]", "for i in range(9):\n", "    x = context[i:i + 5]\n", "else:\n", "@d\n"]),
-    st.sampled_from([*EXACT.values(), *NOT_FOLLOWED.values(), *(source for source, _ in DEPENDENT.values())]),
+    st.sampled_from(list(TABLE)),
     st.text(max_size=12),
 )
 

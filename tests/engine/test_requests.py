@@ -63,33 +63,6 @@ def test_free_of_requests(name: str, pages: bool) -> None:
     assert context.asked() == []
 
 
-def test_first_slice() -> None:
-    context = ten()
-    assert context.context[230:240] == LINES[230:240]
-    assert context.asked() == ["segment"]
-
-
-def test_first_slice_of_a_text_whose_last_page_is_not_in_the_root() -> None:
-    context = ten(pages=True)
-    assert context.context[230:240] == LINES[230:240]
-    assert context.asked() == ["page", "segment"]
-
-
-def test_second_slice_in_the_same_frame() -> None:
-    context = ten()
-    _ = context.context[230:240]
-    context.asked()
-    for key in (slice(200, 300), 255, slice(231, 232), slice(299, 199, -1), slice(200, 300, 7), -701):
-        assert context.context[key] == LINES[key]
-    assert context.asked() == []
-
-
-def test_slice_in_another_frame() -> None:
-    context = ten(pages=True)
-    _ = context.context[230:240], context.context[330:340]
-    assert context.asked() == ["page", "segment", "segment"]
-
-
 @pytest.mark.parametrize(("start", "stop", "frames"), [(0, 100, 1), (0, 101, 2), (99, 101, 2), (150, 750, 7)])
 def test_slice_over_several_segments(start: int, stop: int, frames: int) -> None:
     context = ten()

@@ -17,7 +17,6 @@ from monocontext.engine.fetch.requests import Request
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, WrappedStore, virtual_context
-from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 from tests.engine.counted import memory
 from tests.simulated import SimulatedWorkers, VirtualClock
 
@@ -83,22 +82,6 @@ def rounds(
     return taken, counting.gets
 
 
-def seconds_on_the_wire(data: str) -> tuple[float, float]:
-    """What requests and bytes alone take at 150 ms and 90 MB/s for the whole link: of opening, finding and looking
-    around, and of reading the object whole."""
-    store = memory()
-    publish(data, store)
-    clock = VirtualClock()
-    counting = CountingStore(SlowRoot(store, clock, 0.15))
-    context = Monocontext.open(
-        counting,
-        workers=SimulatedWorkers(lambda _: 0.0 if context._reader.manifest.text else 0.15, clock),  # type: ignore[union-attr]
-    )
-    window(context)
-    speed = CONNECTION_BYTES_PER_SECOND
-    return clock.now() + counting.bytes_read / speed, 0.15 + len(data) / speed
-
-
 @cache
 def stored(size: int) -> MemoryStore:
     store = memory()
@@ -112,13 +95,6 @@ def large() -> Store:
 
 
 LATENCIES = pytest.mark.parametrize("seconds", [0.01, 0.05, 0.15])
-
-
-@LATENCIES
-def test_10_kilobytes_take_one_round(texts_in_roots: None, seconds: float) -> None:
-    store = memory()
-    publish(text(10_000), store)
-    assert rounds(store, str, find, window, seconds=seconds) == ([1, 0, 0, 0], 1)
 
 
 @LATENCIES
@@ -161,14 +137,6 @@ def test_a_gigabyte_takes_three(seconds: float, texts_in_roots: None) -> None:
 def test_a_search_asks_for_index_pages_beside_its_rows(look: Look, most: int) -> None:
     taken, _ = rounds(large(), look)
     assert taken[1] <= most
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("megabytes", [0.1, 1, 5, 15, 18, 20])
-def test_no_text_is_read_whole_any_quicker(texts_in_roots: None, megabytes: float) -> None:
-    """At 150 ms and 90 MB/s, from opening to the window around what `find` found."""
-    ours, whole = seconds_on_the_wire(text(round(megabytes * 1e6)))
-    assert ours <= 1.05 * whole
 
 
 @pytest.mark.slow

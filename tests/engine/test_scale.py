@@ -44,10 +44,6 @@ def text() -> tuple[CountingStore, list[int]]:
     return CountingStore(made), places
 
 
-def test_the_root_of_3_terabytes(text: tuple[CountingStore, list[int]]) -> None:
-    assert text[0].store.head(ROOT_KEY).size_bytes <= 24_000
-
-
 def test_a_find_asks_each_filter_once(text: tuple[CountingStore, list[int]]) -> None:
     store, [first, *_] = text
     context = Monocontext.open(store, workers=simulated())
@@ -61,14 +57,3 @@ def test_a_find_asks_each_filter_once(text: tuple[CountingStore, list[int]]) -> 
     store.reset()
     assert context.find(NEEDLE) // len(FRAME) == first
     assert store.gets == 0, "answers are remembered"
-
-
-def test_a_part_of_the_text_asks_its_own_filters(text: tuple[CountingStore, list[int]]) -> None:
-    store, places = text
-    context = Monocontext.open(store, workers=simulated())
-    store.reset()
-    middle = places[1] * len(FRAME)
-    assert NEEDLE in context[middle - 10**9 : middle + 10**9]
-    asked = kinds(store)
-    assert asked.count("flt") <= 2 * 16 * 64
-    assert asked.count(DIRECTORY) <= 4

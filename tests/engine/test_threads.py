@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
 import threading
@@ -79,47 +78,9 @@ def test_eight_threads_that_read_a_cold_page() -> None:
     assert context.asked() == ["page", "segment"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cache_bytes", [0, 700, 5000, 1 << 20])
-def test_sixteen_threads_of_random_reads(cache_bytes: int) -> None:
-    store = stored(TEXT, frame_bytes=97, frames_per_segment=3, codec="zstd")
-    context = Monocontext.open(store, cache_bytes=cache_bytes)
-
-    def work(number: int) -> None:
-        rng = random.Random(number)
-        for _ in range(40):
-            a, b = rng.randrange(-len(TEXT), len(TEXT)), rng.randrange(-len(TEXT), len(TEXT))
-            step = rng.choice([None, None, None, 1, 7, -1, -5])
-            match rng.randrange(6):
-                case 0 | 1:
-                    assert context[a:b:step] == TEXT[a:b:step]
-                case 2:
-                    assert context[a] == TEXT[a]
-                case 3:
-                    needle = TEXT[a : a + rng.randrange(1, 30)]
-                    assert context.find(needle, b) == TEXT.find(needle, b)
-                    assert context.rfind(needle, 0, b) == TEXT.rfind(needle, 0, b)
-                case 4:
-                    line = rng.randrange(TEXT.count("\n"))
-                    assert context.lines[line] == TEXT.split("\n")[line] + "\n"
-                case 5:
-                    assert context.count("\n", a, b) == TEXT.count("\n", a, b)
-
-    together(16, work)
-    wait_until_idle(context)
-    assert context._reader.cache.used_bytes <= cache_bytes  # type: ignore[union-attr]
-
-
 def test_a_pool_of_one_connection() -> None:
     store = SlowStore(stored(TEXT, frame_bytes=500), 0.0005)
     context = Monocontext.open(store, workers=ThreadWorkers(max_running=1), cache_bytes=0)
-    assert together(4, lambda number: str(context)) == [TEXT] * 4
-    wait_until_idle(context)
-
-
-def test_a_budget_smaller_than_any_frame() -> None:
-    context = Monocontext.open(stored(TEXT, frame_bytes=1000), cache_bytes=0)
-    context._reader.fetcher.window_bytes = 10  # type: ignore[union-attr]
     assert together(4, lambda number: str(context)) == [TEXT] * 4
     wait_until_idle(context)
 

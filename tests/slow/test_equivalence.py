@@ -1,7 +1,6 @@
 """The same cells over a `str` and over a Monocontext print the same, without any model, at 1 and 50 MB (fuzz: 100).
 
-The cells: blocks after published trajectories (each at 1 MB, every fifth of them above), and idioms of weak models.
-Each runs in a namespace of its own.
+Each cell runs in a namespace of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -21,20 +19,10 @@ from rlm import ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.runners.local import LocalRunner
-from tests.engine.model_blocks import DEPENDENT, EXACT, NOT_FOLLOWED
 from tests.slow.big_text import BigText
 from tests.slow.weak_idioms import IDIOMS
 
 pytestmark = pytest.mark.slow
-
-CELLS = {
-    **{f"block: {name}": dedent(source) for name, source in (EXACT | NOT_FOLLOWED).items()},
-    **{f"block: {name}": dedent(source) for name, (source, _) in DEPENDENT.items()},
-    **{f"idiom: {source}": source for source in IDIOMS},
-}
-"""Name -> code."""
-for _ours in ("block: lines attribute", "block: chunks method"):
-    del CELLS[_ours]  # what a `str` has not
 
 MEGABYTES = [1, 50, pytest.param(100, marks=pytest.mark.fuzz)]
 
@@ -80,28 +68,21 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield text, lazy
 
 
-def test_there_are_sixty_idioms_of_weak_models() -> None:
-    assert len(IDIOMS) == len(set(IDIOMS)) == 60
-
-
 @pytest.mark.timeout(900)
 def test_every_cell_prints_the_same(pair: tuple[str, Monocontext]) -> None:
     text, lazy = pair
     differing, seconds, refused = {}, [0.0, 0.0], []
-    small = len(text) < 10_000_000
-    for number, (name, code) in enumerate(CELLS.items()):
-        if not (small or name.startswith("idiom") or number % 5 == 0):
-            continue
+    for code in IDIOMS:
         plain, ours = ran(text, code), ran(lazy, code)
         seconds = [seconds[0] + plain[2], seconds[1] + ours[2]]
         if "(materialize_limit)" in ours[1] and len(text) > MATERIALIZE_LIMIT:
-            refused.append(name)
+            refused.append(code)
         elif plain[:2] != ours[:2]:
-            differing[name] = (plain[:2], ours[:2])
+            differing[code] = (plain[:2], ours[:2])
     ratio = seconds[1] / seconds[0]
     print(
-        f"{len(text):,} characters: {len(CELLS)} cells, {len(refused)} refused, CPU {seconds[1]:.1f} s, {ratio:.1f} x"
+        f"{len(text):,} characters: {len(IDIOMS)} cells, {len(refused)} refused, CPU {seconds[1]:.1f} s, {ratio:.1f} x"
     )
     assert not differing
-    assert len(refused) <= len(CELLS) // 20, refused
+    assert len(refused) <= len(IDIOMS) // 20, refused
     assert ratio <= MOST_TIME

@@ -1,4 +1,4 @@
-"""Sixty cells as weak models write them: roundabout, repeated, typed from memory, half wrong."""
+"""Cells as models write them, weak ones above all: roundabout, repeated, typed from memory, half wrong."""
 
 from __future__ import annotations
 
@@ -63,4 +63,20 @@ IDIOMS = [
     "data = {'text': context, 'n': 1}\nprint(data['text'][:20], len(data['text']))",
     "try:\n    print(context['start'])\nexcept Exception as e:\n    print(type(e).__name__, e)",
     "context.append('x')",
+    "size = 100_000\nchunks = [context[i:i + size] for i in range(0, len(context), size)]\nprint(llm_query_batched([f'Summarise:\\n{c}' for c in chunks]))",
+    "pieces = []\nfor start in range(0, len(context), 18_000):\n    pieces.append(context[start:start + 20_000])\nprint(len(pieces), pieces[-1][-40:])",
+    "pos = 0\nwhile True:\n    piece = context[pos:pos + 30_000]\n    if not piece:\n        break\n    llm_query(piece)\n    pos += len(piece)\nprint(pos)",
+    "end = len(context)\nwhile end > 0:\n    begin = max(0, end - 25_000)\n    print(context[begin:end][:5])\n    end = begin",
+    "doc = str(context)\nprint(len(doc), doc[300:400])",
+    "t = context.lower()\nprint(t.find('error'), t.count('timeout'), 'section' in t)",
+    "from re import findall, IGNORECASE, S\nprint(len(findall('warn .queue', context, IGNORECASE | S)))",
+    "import re\nfor p in [r'ERROR.*', r'DEBUG .+', r'503\\b']:\n    print(p, len(re.findall(p, context)))",
+    "errs = [l for l in context.strip().split('\\n') if 'ERROR' in l]\nprint(len(errs), errs[-1])",
+    "from collections import Counter\nprint(Counter(line.split(':')[0] for line in context.splitlines()).most_common(3))",
+    "print(llm_query(f'Answer from this: {context}'), llm_query('Summarise: ' + context))",
+    "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(8) as pool:\n    print(list(pool.map(lambda i: llm_query(context[i:i + 125_000]), range(0, len(context), 125_000))))",
+    "def windows(text, size, step):\n    for i in range(0, len(text), step):\n        yield i, text[i:i + size]\nfor at, part in windows(context, 20_000, 15_000):\n    llm_query(part)\nprint(at, len(part))",
+    "lo, hi = 0, len(context)\nwhile hi - lo > 1000:\n    mid = (lo + hi) // 2\n    lo, hi = (mid, hi) if context[mid:mid + 200].find('9') > 100 else (lo, mid)\nprint(lo, context[lo:hi])",
+    "print(sum(len(line) for line in reversed(context.splitlines())))",
+    "print(context[1000:2000:10], context[500:100:-1])",
 ]  # fmt: skip
