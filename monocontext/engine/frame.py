@@ -56,7 +56,7 @@ class FrameText:
         self._character_checkpoints: array[int] | None = None
         self._newline_checkpoints: array[int] | None = None
         self.decoded: str | None = None
-        """The decoded text, while a cache keeps and counts it (`fetch.cache.DecodedTexts`)."""
+        """The decoded text, while a cache keeps and counts it."""
         self.decoding_work = 0
         """The bytes that slices have decoded so far, estimated. Once they reach the size of the frame, it is worth
         keeping decoded: after 16 short slices, or after long slices of ASCII that read it four times over."""
@@ -77,8 +77,9 @@ class FrameText:
     @property
     def text(self) -> str:
         """The whole frame as `str`. Raises `DamagedData` if it does not have the recorded number of characters."""
-        if self.decoded is not None:
-            return self.decoded
+        decoded = self.decoded  # the cache may drop it at any moment
+        if decoded is not None:
+            return decoded
         text = self._decode(0, len(self.data))
         if len(text) != self.frame.characters:
             raise self._damaged(f"expected {self.frame.characters} characters, found {len(text)}")

@@ -6,7 +6,6 @@ fetcher (stored data) and a read-ahead (likely next reads). It reads one generat
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -240,9 +239,7 @@ class Reader:
         if self.cache.used_bytes + 4 * text.frame.characters <= self.cache.capacity_bytes:
             whole = text.text
             with LOCK:
-                number = text.frame.number
-                if self.cache.peek(number) is text and self.cache.grow(number, sys.getsizeof(whole)):
-                    text.decoded = whole
+                self.cache.keep_decoded(text.frame.number, text, whole)
 
     def peek(self, character: int) -> FrameText | None:
         """The frame that holds a character, if it and its index page are in memory (no GET)."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import sys
+from collections.abc import Callable, Hashable
+from functools import partial
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monocontext.engine.fetch import cache as cache_module
 from monocontext.engine.fetch.cache import ONE_USE, PROBATION_SHARE, Cache
 
 from .counted import counted
@@ -149,6 +154,68 @@ def test_any_order_of_events(capacity: int, events: list[tuple[str, int, int]]) 
         assert not set(cache._main) & set(cache._probation)
         assert len(cache._evicted) <= max(1, len(cache))
         assert given_up or len(kept) == len(put)
+
+
+class _Struck(BaseException):
+    pass
+
+
+def strike(work: Callable[[], object], line: int) -> bool:
+    """Do work in the cache, with an exception before one of its lines; fails if it takes 10,000 lines. Returns whether
+    there was such a line."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename != cache_module.__file__:
+            return None
+        lines += event == "line"
+        assert lines < 10_000
+        if event == "line" and lines == line:
+            raise _Struck
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except _Struck:
+        return True
+    finally:
+        sys.settrace(before)
+    return lines >= line
+
+
+CHANGES: dict[str, Callable[[Cache], object]] = {
+    "use": lambda cache: cache.get(1),
+    "use what was expected": lambda cache: cache.get(20),
+    "put": lambda cache: cache.put(50, Piece()),
+    "put again": lambda cache: cache.put(5, Piece(20)),
+    "expect": lambda cache: cache.expect(6),
+    "expect nothing": lambda cache: cache.expect_nothing(),
+}
+
+
+def use_many(cache: Cache) -> None:
+    for _ in range(3):
+        for key in (*range(100, 130), *range(8), 20, 21, 50):
+            if cache.get(key) is None:
+                cache.put(key, Piece(), used=key % 5 > 0)
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_an_interrupted_change_neither_hangs_nor_spoils_what_follows(change: Callable[[Cache], object]) -> None:
+    line, was_struck = 0, True
+    while was_struck:
+        line += 1
+        cache = Cache(100)
+        fill(cache, range(8))
+        for key in range(20, 22):
+            cache.put(key, Piece(), used=False)
+        was_struck = strike(partial(change, cache), line)
+        strike(partial(use_many, cache), -1)
+        assert cache.used_bytes == 10 * len(cache) == 100
+    assert line > 3
 
 
 @pytest.mark.parametrize(

@@ -61,3 +61,21 @@ def test_a_frame_that_was_evicted_and_fetched_again_is_counted_as_it_is() -> Non
         held.slice(3, 9)
         reader._keep_decoded(held)
     assert (held.decoded, reader.cache.used_bytes) == (None, before)
+
+
+def test_what_is_kept_decoded_makes_room_for_a_text_that_fits() -> None:
+    """The first part of a text is sliced again and again, and then the rest is read: all of it stays in memory."""
+    text = SCRIPTS["CJK"] * 600
+    subject = counted(text, frame_bytes=1000, options={"cache_bytes": 23_000})
+    for _ in range(3):
+        for at in range(0, 2500, 60):
+            assert subject.context[at : at + 30] == text[at : at + 30]
+    cache = subject.context._reader.cache
+    first = cache.peek(0)
+    assert first.decoded is not None
+    for at in range(0, len(text), 300):
+        assert subject.context[at : at + 300] == text[at : at + 300]
+    assert first.decoded is None
+    assert (subject.gets > 0, cache.used_bytes <= 23_000) == (True, True)
+    assert subject.context[:] == text
+    assert not subject.gets

@@ -9,16 +9,21 @@ the main part. Otherwise a new working set could not get in where a few frames f
 Prefetched entries wait in a third part for their first use, which moves them to probation. They are evicted last: the
 read-ahead keeps to a share of the cache, and the entry that is fetched first is wanted first.
 
-Not thread-safe: the reader holds a lock around each call. An exception that interrupts a change may lose one entry, or
-leave the sum of the bytes wrong by one.
+Frames that are sliced again and again are kept as `str` too, in memory that is free: that is the first to go.
+
+Not thread-safe: the reader holds a lock around each call. An exception may interrupt a change between any two lines. It
+may lose an entry, or leave its key in a part that holds it no longer, where the next eviction finds it. It may leave
+the sum of the bytes wrong, which is added up again before anything is evicted.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Protocol
 
+from monocontext.engine.frame import FrameText
 from monocontext.records import dataclass
 
 PROBATION_SHARE = 0.1
@@ -72,6 +77,8 @@ class Cache:
         self._expected: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._evicted: OrderedDict[Hashable, None] = OrderedDict()
         """The keys of entries evicted from probation."""
+        self._decoded: OrderedDict[Hashable, FrameText] = OrderedDict()
+        """The frames that are kept as `str` too, oldest first."""
         self._arrivals = 0
         self.used_bytes = 0
 
@@ -102,21 +109,20 @@ class Cache:
         self._arrivals += 1
         part = self._expected if not used else self._main if key in self._evicted else self._probation
         self._evicted.pop(key, None)
-        self._by_key[key] = part[key] = _Kept(entry, size_bytes, part, self._arrivals)
+        part[key] = self._by_key[key] = _Kept(entry, size_bytes, part, self._arrivals)
         self.used_bytes += size_bytes
         self._make_room(key)
 
-    def grow(self, key: Hashable, size_bytes: int) -> bool:
-        """Let an entry take so many more bytes, if they fit without an eviction; returns whether they do.
+    def keep_decoded(self, key: Hashable, text: FrameText, decoded: str) -> None:
+        """Keep the decoded text of a frame, if the frame is in the cache and the text fits without an eviction.
 
         Otherwise two decoded texts could evict each other in turn.
         """
-        kept = self._by_key.get(key)
-        if kept is None or self.used_bytes + size_bytes > self.capacity_bytes:
-            return False
-        kept.size_bytes += size_bytes
-        self.used_bytes += size_bytes
-        return True
+        size_bytes = sys.getsizeof(decoded)
+        if self.peek(key) is text and self.used_bytes + size_bytes <= self.capacity_bytes:
+            self._decoded[key] = text
+            text.decoded = decoded
+            self.used_bytes += size_bytes
 
     @property
     def expected_bytes(self) -> int:
@@ -138,6 +144,8 @@ class Cache:
             self._probation.move_to_end(key, last=False)
 
     def clear(self) -> None:
+        for key in list(self._decoded):
+            self._drop_decoded(key)
         for part in (self._by_key, self._main, self._probation, self._expected, self._evicted):
             part.clear()
         self.used_bytes = 0
@@ -159,23 +167,32 @@ class Cache:
             f"{len(self._probation)} on probation, {len(self._expected)} expected>"
         )
 
-    def _is_probation_large(self) -> bool:
-        probation_bytes = sum([kept.size_bytes for kept in self._probation.values()])
-        return probation_bytes > self.capacity_bytes * PROBATION_SHARE
-
     def _move(self, key: Hashable, kept: _Kept, part: OrderedDict[Hashable, _Kept]) -> None:
         kept.part.pop(key, None)
         part[key] = kept
         kept.part, kept.arrived = part, self._arrivals
 
     def _drop(self, key: Hashable) -> None:
+        self._drop_decoded(key)
         kept = self._by_key.pop(key, None)
+        for part in (self._main, self._probation, self._expected):
+            part.pop(key, None)
         if kept is not None:
-            kept.part.pop(key, None)
             self.used_bytes -= kept.size_bytes
+
+    def _drop_decoded(self, key: Hashable) -> None:
+        text = self._decoded.pop(key, None)
+        if text is not None:
+            self.used_bytes -= sys.getsizeof(text.decoded)
+            text.decoded, text.decoding_work = None, 0
 
     def _make_room(self, newest: Hashable) -> None:
         """Evict entries until the rest fits; the newest one stays."""
+        if self.used_bytes > self.capacity_bytes:
+            self.used_bytes = sum([kept.size_bytes for kept in self._by_key.values()])
+            self.used_bytes += sum([sys.getsizeof(text.decoded) for text in self._decoded.values()])
+        while self.used_bytes > self.capacity_bytes and self._decoded:
+            self._drop_decoded(next(iter(self._decoded)))
         while self.used_bytes > self.capacity_bytes and len(self._by_key) > 1:
             oldest = next((key for key in self._probation if key != newest), None)
             if oldest is not None and (not self._main or self._is_probation_large()):
@@ -187,3 +204,7 @@ class Cache:
         # As many keys as entries: an entry that returns later than that was not part of a working set.
         while len(self._evicted) > len(self._by_key):
             self._evicted.popitem(last=False)
+
+    def _is_probation_large(self) -> bool:
+        probation_bytes = sum([kept.size_bytes for kept in self._probation.values()])
+        return probation_bytes > self.capacity_bytes * PROBATION_SHARE

@@ -22,7 +22,6 @@ from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
 from monocontext.format.filters.query import All, FrequencyQuery
-from monocontext.format.filters.query import Any as AnyOf
 from monocontext.format.filters.words import LEVELS
 from monocontext.globs import Globs
 from monocontext.text.search.passages import Passage, Passages
@@ -115,8 +114,8 @@ def _weights(span: Span, terms: Terms, *, may_read: bool) -> dict[Term, float]:
             return _count_weights(span, terms)
         return dict.fromkeys(terms.scoring, 1.0)
     asked = _often(terms.scoring) if known[1] > _FEW_FRAMES else {}
-    if asked:
-        span.frequency(AnyOf(tuple(chain.from_iterable(asked.values()))))  # all at once
+    # All rows at once: those of `any_of` were not read if filters do not know one of the words.
+    span.frequency(All((*(term.query for term in terms.scoring), *chain.from_iterable(asked.values()))))
     passages = max(span.source.characters / _PASSAGE_CHARACTERS, 1.0)
     weights = {}
     for term in terms.scoring:
