@@ -13,7 +13,7 @@ Frames that are sliced again and again are kept as `str` too, in memory that is 
 
 Not thread-safe: the reader holds a lock around each call. An exception may interrupt a change between any two lines. It
 may lose an entry, or leave its key in a part that holds it no longer, where the next eviction finds it. It may leave
-the sum of the bytes wrong, which is added up again before anything is evicted.
+the sum of the bytes wrong, which is added up again after as many arrivals as there are entries.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ class Cache:
         self._decoded: OrderedDict[Hashable, FrameText] = OrderedDict()
         """The frames that are kept as `str` too, oldest first."""
         self._arrivals = 0
+        self._counted = 0
+        """The number of arrivals when `used_bytes` was last added up."""
         self.used_bytes = 0
 
     def get(self, key: Hashable) -> Sized | None:
@@ -188,7 +190,8 @@ class Cache:
 
     def _make_room(self, newest: Hashable) -> None:
         """Evict entries until the rest fits; the newest one stays."""
-        if self.used_bytes > self.capacity_bytes:
+        if self.used_bytes > self.capacity_bytes and self._arrivals - self._counted >= len(self._by_key):
+            self._counted = self._arrivals
             self.used_bytes = sum([kept.size_bytes for kept in self._by_key.values()])
             self.used_bytes += sum([sys.getsizeof(text.decoded) for text in self._decoded.values()])
         while self.used_bytes > self.capacity_bytes and self._decoded:
