@@ -10,7 +10,8 @@ from itertools import chain
 from typing import Any, cast
 
 from monocontext.engine.open import TextOptions
-from monocontext.errors import AccessDenied, AlreadyExists, DamagedData, NotFound, StoreFailure
+from monocontext.errors import AccessDenied, AlreadyExists, DamagedData, InvalidText, NotFound, StoreFailure
+from monocontext.format.documents import encode_metadata, encode_name
 from monocontext.format.manifest import Manifest
 from monocontext.sessions.session_info import SessionInfo
 from monocontext.sessions.turn import Turn, parse, render
@@ -64,7 +65,7 @@ def text_of(
     """A text of some turns in memory (no request)."""
     name = f"sessions-{uuid.uuid4().hex}"
     store = MemoryStore(name)
-    publish(documents([_document(info, turns, "") for info, turns in sessions]), store)
+    publish(documents(list(_documents(sessions, {}))), store)
     text = cast(ProjectText, ProjectText.open(store, **options))
     text.helpers = helpers
     forget(name)  # its objects go with the text
@@ -149,7 +150,7 @@ def _bring_up_to_date(
     is done once: documents have the names of their sessions."""
     changed = (name for name in versions if known.get(name) != versions[name])
     loaded = (item for name in changed for item in _loaded(name, load))
-    new = (_document(info, turns, versions[info.session_id]) for info, turns in loaded)
+    new = _documents(loaded, versions)
     roots: list[Manifest] = []
     if not is_new:
         roots += [update(below, batch) for batch in _batches(new)]
@@ -188,6 +189,19 @@ def _loaded(name: str, load: Load) -> Iterator[tuple[SessionInfo, list[Turn]]]:
         pass
     except DamagedData as error:
         warnings.warn(f"left out: {error}", stacklevel=2)
+
+
+def _documents(sessions: Iterable[tuple[SessionInfo, list[Turn]]], versions: Mapping[str, str]) -> Iterator[_Document]:
+    """Sessions as documents. One that has no valid name or too many facts is left out with a warning."""
+    for info, turns in sessions:
+        name, text, facts = _document(info, turns, versions.get(info.session_id, ""))
+        try:
+            encode_name(name, 0)
+            encode_metadata(facts, 0)
+        except InvalidText as error:
+            warnings.warn(f"left out: {name!a}: {error}", stacklevel=2)
+        else:
+            yield name, text, facts
 
 
 def _document(info: SessionInfo, turns: list[Turn], version: str) -> _Document:

@@ -116,7 +116,8 @@ class SessionReader(ABC):
 
     def file(self, path: Path) -> SessionFile:
         """The session in a file. Raises as `session_id`."""
-        return SessionFile(path, self.session_id(path), self.agent, path.stat().st_mtime)
+        name = self.session_id(path).encode("utf-8", "backslashreplace").decode()  # a file's name may be any bytes
+        return SessionFile(path, name, self.agent, path.stat().st_mtime)
 
     def files(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
         """The sessions in some files. A file that vanishes meanwhile, or is no session, is left out.

@@ -297,6 +297,15 @@ def test_whatever_happens_it_ends_with_0(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr.count(b"\n")) == (0, 1)
 
 
+def test_a_worktree_that_is_gone_uploads_its_session(projects: Path, tmp_path: Path) -> None:
+    path = small().write(projects / "-home-dev-proj")
+    command = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -P -m monocontext.sessions.hook session-end"
+    words = ["sh", "-c", f"{command} --url {tmp_path / 'a'}"]
+    done = subprocess.run(words, input=hook_input(path), capture_output=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    wait_until(lambda: stored(tmp_path / "a"))
+
+
 def test_an_empty_value_takes_no_flag() -> None:
     with pytest.raises(ValueError, match="--project needs a value"):
         hook.parse_arguments(["stop", "--url", "s3://b/a", "--project=", "--no-redact"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,15 @@ def test_one_repository_has_one_name(remotes: list[str], name: str, tmp_path: Pa
     assert [project_of(str(clone(tmp_path / str(n), remote))) for n, remote in enumerate(remotes)] == [name] * len(
         remotes
     )
+
+
+def test_a_configuration_of_blank_lines_is_read_soon(tmp_path: Path) -> None:
+    folder = clone(tmp_path / "api", "")
+    for text in ("\n" * 64_000, '[remote "a"]\n' + " \n" * 32_000):
+        (folder / ".git" / "config").write_text(text)
+        begin = time.process_time()
+        assert project_of(str(folder)) == "api"
+        assert time.process_time() - begin < 2
 
 
 def test_agents_agree(tmp_path: Path) -> None:

@@ -259,3 +259,22 @@ def test_a_damaged_session_is_named_and_hides_no_other(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=f"left out: .*{session_id(1)}.* is not a session|does not inflate"):
         found = Sessions(store).project("proj").search_transcripts("instead of a lock")
     assert [turn["session_id"] for turn in found] == [session_id(2)]
+
+
+def test_a_session_that_fits_no_document_hides_no_other(tmp_path: Path) -> None:
+    store, hostile = open_store(tmp_path / "a"), small(1)
+    for number in range(2000):
+        hostile.calls(f"tool{number:0100}", {})
+    for session in (hostile, small(2)):
+        upload_session(store, recognize_session(session.write(tmp_path)))
+    with pytest.warns(UserWarning, match="left out: .*its metadata has"):
+        found = Sessions(store).project("proj").search_transcripts("instead of a lock")
+    assert [turn["session_id"] for turn in found] == [session_id(2)]
+
+
+def test_a_file_whose_name_is_no_text_is_a_session(tmp_path: Path) -> None:
+    path = small(1).write(tmp_path)
+    path = path.rename(tmp_path / "\udcff.jsonl")
+    store = open_store(tmp_path / "a")
+    upload_session(store, recognize_session(path))
+    assert "instead of a lock" in Sessions(store).project("proj").context()
