@@ -8,8 +8,9 @@ import inspect
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Unpack
 
 from monocontext.engine.open import OpenOptions
@@ -31,6 +32,10 @@ from monocontext.text_tools.replies import (
     passages_reply,
     slice_reply,
 )
+from monocontext.text_tools.shell import ShellTool, folder_of
+
+Text = Monocontext | str | os.PathLike[str] | Store
+"""A text, or the place of one."""
 
 _HEAD_CHARACTERS = 500
 """The length, in characters, of the head and the tail that `describe` shows."""
@@ -168,7 +173,7 @@ class TextTools:
 
 @validate_options(OpenOptions)
 def tools(
-    context: Monocontext | str | os.PathLike[str] | Store, *, prefix: str = "", **options: Unpack[OpenOptions]
+    context: Text | Mapping[str, Text], *, shell: bool = False, prefix: str = "", **options: Unpack[OpenOptions]
 ) -> list[Callable[..., str]]:
     """The tools of an agent over one text: `describe`, `read`, `grep`, `search`, `list_documents`, `outline`.
 
@@ -177,22 +182,42 @@ def tools(
     such as an invalid pattern, is a reply of one line that begins with `error:`. Other errors, such as a failure of the
     store, are raised. The functions are safe for use by many threads.
 
-    - `context`: an open text, or what `Monocontext.open` takes (1 GET; it stays open as long as the functions exist)
+    - `context`: an open text, or what `Monocontext.open` takes (1 GET; it stays open as long as the functions exist);
+      with `shell`, also several of these by name
+    - `shell`: give one function instead, `bash(command)`: a sandboxed shell whose files are the documents, in a folder
+      for each text. It needs the extra `shell`, and starts one process
     - `prefix`: put before the names of the functions, for an agent with several texts: `"logs_"` gives `logs_grep`
     - `options`: of `Monocontext.open`
 
     GETs are those of the text's methods with these names. A regular expression runs in a separate process, which is
     killed after 30 seconds. Raises `TypeError` for unknown options, and for options with an open text.
     """
-    if isinstance(context, Monocontext) and options:
-        raise TypeError(f"an open text takes no options: {', '.join(options)}")
-    text = context if isinstance(context, Monocontext) else Monocontext.open(context, **options)
-    text_tools = TextTools(text)
+    if shell:
+        named = context if isinstance(context, Mapping) else {"": context}
+        opened = [(name, _open(text, options)) for name, text in named.items()]
+        texts = {folder_of(name or text.url): partial(_same, text) for name, text in opened}
+        return [_as_function(ShellTool(texts).bash, f"{prefix}bash")]
+    if isinstance(context, Mapping):
+        raise TypeError("several texts need shell=True: each set of the other functions is over one text")
+    text_tools = TextTools(_open(context, options))
     methods: tuple[Callable[..., Reply[Any]], ...] = (
         text_tools.describe, text_tools.read, text_tools.grep, text_tools.search, text_tools.list_documents,
         text_tools.outline,
     )  # fmt: skip
     return [_as_function(method, prefix + method.__name__) for method in methods]
+
+
+def _open(context: Text, options: OpenOptions) -> Monocontext:
+    if isinstance(context, Monocontext):
+        if options:
+            raise TypeError(f"an open text takes no options: {', '.join(options)}")
+        return context
+    opened: Monocontext = Monocontext.open(context, **options)
+    return opened
+
+
+def _same(text: Monocontext) -> Monocontext:
+    return text
 
 
 def check_query(query: str, max_hits: int) -> None:

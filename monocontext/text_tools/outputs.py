@@ -106,3 +106,13 @@ class Outlined:
     """The outline of a text, from a few places in it."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command line wrote, and its exit code. `note` says how to go on where output was cut, else it is empty."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    note: str

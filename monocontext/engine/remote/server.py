@@ -104,6 +104,7 @@ class ReaderServer:
             {
                 "url": reader.url, "generation": reader.generation, "characters": reader.characters,
                 "final_newline": reader.final_newline, "start": self._start, "stop": self._stop, "limit": self._limit,
+                "bytes": reader.manifest.text_bytes,
                 "steps": self.steps,
             }
         )  # fmt: skip

@@ -1,0 +1,71 @@
+"""One call of a command of ours: its arguments, its paths and what it writes."""
+
+from __future__ import annotations
+
+import codecs
+import posixpath
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from monocontext.format.documents import Document
+from monocontext.shell.tree import TextFiles
+
+_WRITE_CHARACTERS = 64 << 10
+"""Output is written in pieces of about this size."""
+
+
+class Call:
+    """A call. `context` is bashkit's `CommandContext`; `texts` has the files of each text by the folder it is at."""
+
+    def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
+        self.name: str = context.name
+        self.arguments: list[str] = context.argv
+        self.files = context.fs
+        self._texts = texts
+        self._context = context
+        self._written: list[str] = []
+        self._written_size = 0
+
+    def path(self, operand: str) -> str:
+        """The absolute path of an operand."""
+        return "/" + posixpath.normpath(posixpath.join(self._context.cwd, operand)).lstrip("/")
+
+    def locate(self, path: str) -> tuple[TextFiles, str] | None:
+        """The files of the text that a path is in, and the path in it; None for other paths."""
+        for folder, files in self._texts.items():
+            if path == folder or path.startswith(folder + "/"):
+                return files, path.removeprefix(folder) or "/"
+        return None
+
+    def document(self, operand: str) -> tuple[TextFiles, Document] | None:
+        """The document of an operand; None if it names anything else."""
+        location = None if operand.endswith("/") else self.locate(self.path(operand))
+        record = location[0].find(location[1]) if location else None
+        return (location[0], record) if location and record is not None else None
+
+    async def write(self, text: str) -> None:
+        self._written.append(text)
+        self._written_size += len(text)
+        if self._written_size >= _WRITE_CHARACTERS:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what is buffered. Raises `BrokenPipeError` if nobody reads on."""
+        text, self._written, self._written_size = "".join(self._written), [], 0
+        if text:
+            await self._context.stdout.write(text.encode(errors="surrogateescape"))
+
+    async def complain(self, message: str) -> None:
+        await self._context.stderr.write(f"{self.name}: {message}\n".encode(errors="surrogateescape"))
+
+    async def input_lines(self) -> AsyncIterator[str]:
+        """The lines of stdin, as they come, without their ends."""
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        rest = ""
+        async for chunk in self._context.stdin:
+            *lines, rest = (rest + decoder.decode(chunk)).split("\n")
+            for line in lines:
+                yield line
+        rest += decoder.decode(b"", True)
+        if rest:
+            yield rest

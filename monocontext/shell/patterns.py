@@ -1,0 +1,91 @@
+"""Translate the regular expressions of grep to those of Python. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_CLASSES = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
+    "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\s", "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+_CLASS = re.compile(r"\[:(\w+):\]")
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
+_INTERVAL = re.compile(r"\d+(?:,\d*)?|,\d+")
+_ESCAPES = {r"\<": r"\b(?=\w)", r"\>": r"\b(?<=\w)", r"\`": r"\A", r"\'": r"\Z"}
+_KEPT = re.compile(r"\\[bBwWsS1-9]")
+_OPERATORS = frozenset("(){}|+?")
+
+
+def from_posix(pattern: str, *, extended: bool) -> str:
+    """A pattern of `grep`, or with `extended` of `grep -E`. Raises `re.error`."""
+    tokens = _TOKEN.findall(pattern)
+    if tokens[-1:] == ["\\"]:
+        raise re.error("Trailing backslash")
+    if "[" in tokens:
+        raise re.error("Unmatched [, [^, [:, [., or [=")
+    operators = [_operator(token, extended) for token in tokens]
+    result: list[str] = []
+    depth = 0
+    offset = 0
+    while offset < len(tokens):
+        token, operator = tokens[offset], operators[offset]
+        begins = not result or result[-1] in ("(", "|")
+        ends = offset + 1 == len(tokens) or operators[offset + 1] in (")", "|")
+        offset += 1
+        if operator in ("*", "+", "?") and (begins or result[-1] == "^"):
+            result.append("" if extended and begins else re.escape(operator))
+        elif operator == "*" and result[-1] in ("*", "+", "?"):
+            continue
+        elif operator == "{":
+            close = next((i for i in range(offset, len(tokens)) if operators[i] == "}"), len(tokens))
+            bounds = "".join(tokens[offset:close])
+            is_interval = close < len(tokens) and _INTERVAL.fullmatch(bounds)
+            if not is_interval and not extended:
+                raise re.error("Unmatched \\{" if close == len(tokens) else "Invalid content of \\{\\}")
+            result.append(f"{{{bounds}}}" if is_interval and not begins else re.escape(token))
+            offset = close + 1 if is_interval else offset
+        elif operator == "^":
+            result.append("^" if extended or begins else r"\^")
+        elif operator == "$":
+            result.append("$" if extended or ends else r"\$")
+        elif operator == ")" and not depth and extended:
+            result.append(r"\)")
+        elif operator and operator != "}":
+            depth += (operator == "(") - (operator == ")")
+            result.append(operator)
+        elif len(token) > 1 and token[0] == "[":
+            result.append(bracket(token))
+        elif _KEPT.fullmatch(token):
+            result.append(token)
+        else:
+            result.append(_ESCAPES.get(token) or re.escape(token[-1]))
+    return "".join(result)
+
+
+def _operator(token: str, extended: bool) -> str:
+    """The operator that a token is; empty for a character."""
+    if token in ("*", "^", "$", "."):
+        return token
+    is_operator = token[-1] in _OPERATORS and len(token) == (1 if extended else 2) and token[0] in (token[-1], "\\")
+    return token[-1] if is_operator else ""
+
+
+def bracket(token: str) -> str:
+    r"""A bracket expression: in those of POSIX, `\` is a character."""
+    body = _CLASS.sub(lambda match: f"\0{match[1]}\0", token[1:-1])
+    negated = "^" if body.startswith("^") else ""
+    parts = body.removeprefix("^").split("\0")
+    for i, part in enumerate(parts):
+        if i % 2:
+            if part not in _CLASSES:
+                raise re.error(f"Invalid character class name {part!r}")
+            parts[i] = _CLASSES[part]
+        else:
+            parts[i] = re.sub(r"([\\\[\]&~|^])", r"\\\1", part)
+    return f"[{negated}{''.join(parts)}]"
+
+
+def with_classes(pattern: str) -> str:
+    """A pattern of `grep -P` or `rg`: the classes of POSIX in it are replaced."""
+    return _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern).replace(r"\h", r"[ \t]")

@@ -1,0 +1,138 @@
+"""The process of a shell: runs command lines one after another, and asks its host for the texts."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+import bashkit
+
+from monocontext.engine.remote import ServedReader
+from monocontext.errors import MonocontextError
+from monocontext.shell.call import Call
+from monocontext.shell.capsule import Capsule
+from monocontext.shell.grep import grep
+from monocontext.shell.listing import ls
+from monocontext.shell.messages import read_message, write_message
+from monocontext.shell.parts import PRELUDE, document
+from monocontext.shell.tree import TextFiles
+
+_MOST_COMMANDS = 50_000
+_MOST_LOOPS = 200_000
+_MOST_MEMORY_BYTES = 2 << 30
+"""Of the process: it runs out of memory before the machine does."""
+_CACHE_BYTES = 16 << 20
+"""The frames of each text that are kept here; the host has the main cache."""
+_OUTPUT = "output"
+"""The file in `/tmp` that has the whole output of a command line, if it did not fit into the reply."""
+_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "__document": document}
+
+
+class _Worker:
+    """The file systems of a shell, which live on between two command lines."""
+
+    def __init__(self, ask: Callable[[int, bytes], bytes], folders: list[str]) -> None:
+        self._ask = ask
+        self._folders = folders
+        self._versions = [0] * len(folders)
+        self._capsules = [Capsule(self._files(i)) for i in range(len(folders))]
+        self._systems = [bashkit.FileSystem.from_capsule(capsule.value) for capsule in self._capsules]
+        self._scratch = bashkit.FileSystem()
+        for entry in self._scratch.read_dir("/"):
+            self._scratch.remove(f"/{entry['name']}", recursive=True)
+
+    def _files(self, index: int) -> TextFiles:
+        return TextFiles(lambda: ServedReader(partial(self._ask, index), cache_bytes=_CACHE_BYTES))
+
+    async def run(self, command: str, versions: list[int], seconds: float, most_bytes: int) -> dict[str, Any]:
+        """Run a command line. `versions`: a number for each text, which is opened again if its number is another."""
+        for i, version in enumerate(versions):
+            if self._versions[i] != version:
+                self._capsules[i].files, self._versions[i] = self._files(i), version
+        home = self._folders[0] if len(self._folders) == 1 else "/"
+        bash = bashkit.Bash(
+            username="user", hostname="monocontext", cwd=home, timeout_seconds=seconds, max_commands=_MOST_COMMANDS,
+            max_loop_iterations=_MOST_LOOPS,
+        )  # fmt: skip
+        for folder, system in zip(self._folders, self._systems, strict=True):
+            bash.mount(folder, system, read_only=True)
+        bash.mount("/tmp", self._scratch)
+        texts: dict[str, Any] = dict(zip(self._folders, (capsule.files for capsule in self._capsules), strict=True))
+        for name, work in _COMMANDS.items():
+            bash.add_command(name, partial(_run_command, work, texts))
+        await bash.execute(PRELUDE)
+        written, complaints = bytearray(), bytearray()
+        result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
+        errors = complaints.decode(errors="replace")
+        if result.error and result.error not in errors:
+            errors += f"{result.error}\n"
+        shown = _cut(written, most_bytes)
+        note = "the shell keeps no more output than this; " if result.stdout_truncated else ""
+        if len(shown) < len(written):
+            first = shown.count(b"\n") + 1
+            goes_on = f"go on with sed -n '{first},{first + 200}p' /tmp/{_OUTPUT}, or search there"
+            try:
+                self._scratch.write_file(f"/{_OUTPUT}", bytes(written))
+            except RuntimeError:
+                goes_on = "/tmp is full, so the rest is lost: remove files there, or print less"
+            note += f"cut: {len(shown):,} of {len(written):,} bytes; {goes_on}"
+        return {
+            "stdout": shown.decode(errors="replace"),
+            "stderr": _cut(errors.encode(), most_bytes // 4).decode(errors="ignore"),
+            "exit_code": result.exit_code,
+            "note": note,
+        }
+
+
+async def _collect(data: bytearray, piece: bytes) -> None:
+    data.extend(piece)
+
+
+def _cut(data: bytes | bytearray, most_bytes: int) -> bytes:
+    """The beginning of some data, of whole lines if possible."""
+    if len(data) <= most_bytes:
+        return bytes(data)
+    return bytes(data[: data.rfind(b"\n", most_bytes // 2, most_bytes) + 1 or most_bytes])
+
+
+async def _run_command(work: Callable[[Call], Awaitable[int]], texts: Mapping[str, TextFiles], context: Any) -> int:
+    call = Call(context, texts)
+    try:
+        return await work(call)
+    except BrokenPipeError:
+        return 141  # as of a program that SIGPIPE ends: the next command reads no further
+    except (MonocontextError, OSError) as error:
+        await call.complain(str(error))
+        return 2
+
+
+def main() -> None:
+    """The main function of the process: messages on stdin and stdout, as `Shell` sends them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
+    inward, outward = sys.stdin.buffer, sys.stdout.buffer
+    lock = threading.Lock()
+
+    def ask(index: int, request: bytes) -> bytes:
+        with lock:
+            write_message(outward, b"?" + index.to_bytes(4, "big") + request)
+            answer = read_message(inward)
+        if answer[:1] != b"=":
+            raise OSError(errno.EIO, answer[1:].decode(errors="replace") or "the host is gone")
+        return answer[1:]
+
+    worker = _Worker(ask, json.loads(read_message(inward)))
+    with asyncio.Runner() as runner:
+        while message := read_message(inward):
+            reply = runner.run(worker.run(**json.loads(message)))
+            write_message(outward, b"=" + json.dumps(reply).encode())

@@ -1,0 +1,51 @@
+"""The tool `bash`: a shell over texts, whose documents are files.
+
+Frameworks read annotations as objects, so this module does not import `annotations`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from monocontext.shell.shell import Shell
+from monocontext.text.monocontext import Monocontext
+from monocontext.text_tools.outputs import Output, Reply
+from monocontext.text_tools.replies import MAX_REPLY_BYTES
+
+_OUTPUT_BYTES = MAX_REPLY_BYTES * 3 // 4
+"""The most bytes of stdout in a reply; stderr has a quarter of this."""
+_TAKEN = frozenset(f"/{name}" for name in ["bin", "dev", "etc", "home", "proc", "root", "tmp", "usr"])
+"""Folders that the shell has itself."""
+
+
+def folder_of(name: str) -> str:
+    """The folder of a text, from its name or its URL: `/logs` for `s3://bucket/logs`."""
+    last = re.sub(r"[^\w.-]", "-", name.rstrip("/").rpartition("/")[2]).strip(".")
+    return f"/{last}" if last and f"/{last}" not in _TAKEN else f"/{last or 'text'}-text"
+
+
+class ShellTool:
+    """The tool over texts by folder, as `Shell` takes them."""
+
+    def __init__(self, texts: Mapping[str, Callable[[], Monocontext]]) -> None:
+        self._shell = Shell(texts)
+
+    def bash(self, command: str) -> Reply[Output]:
+        """Run a command line in a sandboxed bash whose files are the documents of texts of any size: ls, find, cat,
+        head, tail, sed, grep, rg, wc, awk, sort, uniq, cut, jq, xargs, pipes and loops. `ls /` lists the folders.
+
+        grep -rn is fast also over thousands of files. All but /tmp is read-only; there is no network and no Python.
+        Each call begins in the first folder. Files in /tmp stay. Output that is too long is cut and says how to go on.
+
+        Args:
+            command: The command line, such as grep -rn "def main" . | head
+        """
+        ran = self._shell.run(command, _OUTPUT_BYTES)
+        parts = [ran.stdout, ran.stderr]
+        parts += [f"[exit code {ran.exit_code}]"] if ran.exit_code else []
+        parts += [f"[{ran.note}]"] if ran.note else []
+        text = "\n".join(part.removesuffix("\n") for part in parts if part)
+        return Reply(text, Output(ran.stdout, ran.stderr, ran.exit_code, ran.note))
+
+    def close(self) -> None:
+        """End the shell's process."""
+        self._shell.close()

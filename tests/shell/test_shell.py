@@ -1,0 +1,98 @@
+"""`monocontext.tools(..., shell=True)`: what the shell may do, what it may not, and what it reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import monocontext
+from monocontext import Monocontext, publish
+from tests.shell.tree import make_tree
+
+pytest.importorskip("bashkit")
+from monocontext.errors import ToolRefusal
+from monocontext.shell import shell as shell_module
+from monocontext.shell.shell import Shell
+
+REFUSED = (
+    "echo x > README.md", "touch new", "rm README.md", "mkdir d", "mv README.md x", "sed -i s/a/b/ README.md",
+    "cp README.md copy", "ln -s a b", "chmod 777 README.md", "truncate -s 0 README.md",
+)  # fmt: skip
+Bash = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def bash(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bash]:
+    place = tmp_path_factory.mktemp("texts") / "tree"
+    publish(make_tree(), place)
+    with Monocontext.open(place) as text:
+        [tool] = monocontext.tools(text, shell=True)
+        yield tool
+
+
+def test_one_function_over_one_text(bash: Bash) -> None:
+    assert bash.__name__ == "bash"
+    assert bash("pwd") == "/tree"
+    assert bash("grep -rn 'class Globs' . | cut -d: -f1") == "./src/globs.py"
+    assert bash("cat nothing") == "cat: nothing: No such file or directory\n[exit code 1]"
+
+
+def test_several_texts_are_folders(tmp_path: Path) -> None:
+    publish({"a.txt": "one needle\n"}, tmp_path / "a")
+    publish("two needles\nthree\n", tmp_path / "b")
+    [bash] = monocontext.tools({"logs": tmp_path / "a", "tmp": tmp_path / "b"}, shell=True)
+    assert bash("grep -rn needle /logs /tmp-text") == "/logs/a.txt:1:one needle\n/tmp-text/text:1:two needles"
+    assert bash("wc -c /tmp-text/text") == "18 /tmp-text/text"
+    assert "/logs/a.txt:1" in bash("grep -rc needle /")
+    with pytest.raises(TypeError, match="several texts need shell=True"):
+        monocontext.tools({"logs": tmp_path / "a"})
+
+
+def test_scratch_lives_on_and_the_texts_are_read_only(bash: Bash) -> None:
+    assert bash("echo one > /tmp/kept; cd /; x=1") == ""
+    assert bash("cat /tmp/kept; pwd; echo $x") == "one\n/tree\n"
+    for command in REFUSED:
+        assert "[exit code" in bash(command), command
+    assert bash("head -1 README.md").startswith("#")
+
+
+def test_long_output_is_cut_and_goes_on(bash: Bash) -> None:
+    shown, _, note = bash("cat logs/app.log").rpartition("\n")
+    assert len(shown.encode()) < 20_000
+    goes_on = bash(note.partition("go on with ")[2].partition(", or search")[0])
+    assert make_tree()["logs/app.log"].startswith(f"{shown}\n{goes_on}")
+
+
+def test_names_that_are_no_paths(tmp_path: Path) -> None:
+    publish({"../../etc/passwd": "a\n", "x/../y": "b\n", "new\nline": "c\n", "/abs": "d\n", "": "e\n", "z": "f\n",
+             "z/w": "g\n", "-rf": "h\n", "$(id)": "i\n", "nul\0": "j\n", "a//b": "k\n"}, tmp_path / "odd")  # fmt: skip
+    [bash] = monocontext.tools(tmp_path / "odd", shell=True)
+    assert bash("grep -rh . . | sort | tr -d '\\n'") == "abcdefghijk"
+    assert bash("cat etc/passwd x/y abs -- -rf '$(id)' z 'z~w~6' a/b") == "a\nb\nd\nh\ni\nf\ng\nk"
+    assert bash("cat '../../../etc/passwd'").startswith("user:")
+
+
+def test_a_pattern_that_backtracks_ends_the_process_and_not_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell_module, "_KILL_SECONDS", 1.0)
+    publish({"a": "a" * 40 + "b\n"}, tmp_path / "t")
+    with Monocontext.open(tmp_path / "t") as text:
+        shell = Shell({"/t": lambda: text}, seconds=1.0)
+        shell.run("echo x > /tmp/x", 1000)
+        began = time.monotonic()
+        with pytest.raises(ToolRefusal, match="stopped after 2 s; it begins anew, and /tmp is empty"):
+            shell.run("grep -E '(a+)+$' a", 1000)
+        assert time.monotonic() - began < 10
+        assert shell.run("ls /tmp; cat a | wc -c", 1000).stdout == "42\n"
+        shell.close()
+
+
+def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish("text", tmp_path)
+    monkeypatch.setattr(shell_module.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(monocontext.MonocontextError, match=r"pip install -e '\.\[shell\]'"):
+        monocontext.tools(tmp_path, shell=True)
