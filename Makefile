@@ -72,10 +72,10 @@ test-sdk: $(VENV)/.all $(VENV)/.sdk  ## the conformance suite of the Claude Agen
 	for kind in directory seaweedfs; do \
 	  PYTHONPATH=. $(SDK)/bin/python tests/sessions/sdk_conformance.py $$kind || exit 1; done
 
-test-agents: $(VENV)/.all  ## Claude Code and Codex from npm, newest (700 MB), each against a stand-in model
+test-agents: $(VENV)/.all $(NEWEST)/.ready  ## Claude Code and Codex from npm, newest (700 MB), each against a stand-in model
 	npm install --silent --no-audit --no-fund --prefix .venv-agents \
 	  @anthropic-ai/claude-code@latest @openai/codex@latest
-	MONOCONTEXT_AGENTS="$(CURDIR)/.venv-agents/node_modules" \
+	MONOCONTEXT_AGENTS="$(CURDIR)/.venv-agents/node_modules" MONOCONTEXT_MCP_PYTHONS="$(CURDIR)/$(NEWEST)/bin/python" \
 	  $(BIN)/python -m pytest tests/agents -rs --timeout=900
 
 test-hosts: $(VENV)/.all  ## the real RLM libraries from PyPI, each in an environment of its own; HOSTS="rlms dspy" for some

@@ -54,6 +54,11 @@ class Served:
         self._open: LRUCache[str, Monocontext] = LRUCache(_MOST_OPEN)
         self._lock = threading.Lock()
 
+    @property
+    def has_texts(self) -> bool:
+        """Whether it was given anything to serve."""
+        return bool(self.contexts) or self.sessions is not None or self.memory is not None
+
     def names(self) -> Iterator[str]:
         """The names of contexts, those in folders included, then of projects and the memory (1 GET a context, 1 LIST a
         thousand objects of a folder)."""
@@ -67,6 +72,12 @@ class Served:
             yield from (SESSIONS + project for project in self.sessions.projects())
         if self.memory is not None:
             yield MEMORY
+
+    def has_name(self, name: str) -> bool:
+        """Whether a name is that of a text here, or begins with one (no request)."""
+        first = name.strip("/").partition("/")[0]
+        kinds = {SESSIONS.rstrip("/"): self.sessions is not None and "/" in name, MEMORY: self.memory is not None}
+        return first in self.contexts or kinds.get(first, False)
 
     def only_name(self) -> str:
         """The name of the only text, for a call without a name (cost as of the first two `names`).

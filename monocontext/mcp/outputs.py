@@ -50,8 +50,12 @@ class MemoryReply:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a model, its sources, and the reason if it ended early."""
+    """The answer of a model, its sources with their first words, the reason if it ended early, and its cost.
+
+    Some clients show these fields to their model, and not the text of the reply.
+    """
 
     answer: str
     sources: list[str]
     unfinished: str | None
+    dollars: float | None

@@ -20,6 +20,7 @@ from monocontext import __version__
 from monocontext.errors import InvalidParameters, MonocontextError, NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, Served
 from monocontext.mcp.outputs import Text
+from monocontext.mcp.progress import Progress, begin_call
 from monocontext.mcp.tools import Tools
 from monocontext.options import nearest
 from monocontext.text_tools.arguments import check_arguments
@@ -70,7 +71,8 @@ def make_server(
     - `more`: further tools by name. A call that is cancelled cancels the task of an `async` one
     - `uploads`: offer `upload_context`, which reads session files of this machine
     """
-    functions: dict[str, Callable[..., Any]] = {**Tools(served).by_name(uploads=uploads), **(more or {})}
+    own = Tools(served).by_name(uploads=uploads) if served.has_texts or not more else {}
+    functions: dict[str, Callable[..., Any]] = {**own, **(more or {})}
     tools = [_describe(tool, function) for tool, function in functions.items()]
     resources = [
         types.Resource(
@@ -92,7 +94,7 @@ def make_server(
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(context: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        reports = asyncio.create_task(_report_progress(context))
+        reports = asyncio.create_task(_report_progress(context, begin_call()))
         try:
             reply = await _call(functions, asked.name, asked.arguments or {})
         except _REFUSALS as error:
@@ -122,7 +124,7 @@ def make_server(
     return Server(
         name,
         version=version,
-        instructions=INSTRUCTIONS,
+        instructions=INSTRUCTIONS if own else None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -156,11 +158,11 @@ async def _call(functions: Mapping[str, Callable[..., Any]], name: str, given: d
     return reply
 
 
-async def _report_progress(context: Any) -> None:
-    """Report every `PROGRESS_SECONDS` that a call goes on, for how many seconds it does."""
+async def _report_progress(context: Any, progress: Progress) -> None:
+    """Report every `PROGRESS_SECONDS` that a call goes on, for how many seconds it does, and what it does."""
     for count in range(1, 1 << 30):
         await asyncio.sleep(PROGRESS_SECONDS)
-        await context.session.report_progress(count * PROGRESS_SECONDS, message="still running")
+        await context.session.report_progress(count * PROGRESS_SECONDS, message=progress.message)
 
 
 def _read_resource(served: Served, uri: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from types import NoneType
@@ -12,7 +13,7 @@ from typing import Any, get_args
 from monocontext.errors import ToolRefusal
 from monocontext.options import nearest
 
-_KINDS = {str: "a string", int: "an integer", bool: "true or false", NoneType: "null"}
+_KINDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false", NoneType: "null"}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}\Z")
 """An integer of at most 4,000 digits, since Python parses no more than 4,300."""
 _BOOLEANS: dict[Any, bool] = {"true": True, "yes": True, "on": True, "1": True, 1: True}
@@ -51,12 +52,23 @@ def _convert(name: str, value: Any, annotation: Any) -> Any:
         return int(value)
     if int in kinds and isinstance(value, float) and value.is_integer():
         return int(value)
+    if float in kinds and not isinstance(value, bool) and (number := _number(value)) is not None:
+        return number
     if bool in kinds and isinstance(value, str | int | float):
         result = _BOOLEANS.get(value.lower() if isinstance(value, str) else value)
         if result is not None:
             return result
     takes = " or ".join(word for kind, word in _KINDS.items() if kind in kinds)
     raise ToolRefusal(f"{name} must be {takes}, not {json.dumps(value)}")
+
+
+def _number(value: Any) -> float | None:
+    """The finite number that an int or a string of at most 100 characters is."""
+    try:
+        number = float(value if isinstance(value, int) else str(value)[:100])
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def is_text(value: str) -> bool:

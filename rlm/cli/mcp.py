@@ -4,62 +4,111 @@ The SDK reads annotations as objects, so this module does not import `annotation
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+import inspect
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from monocontext.errors import ToolRefusal
+from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import Served
 from monocontext.mcp.outputs import Answer
+from monocontext.mcp.progress import tell
 from monocontext.options import StoreOptions
 from monocontext.text_tools.outputs import Reply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES
 from rlm import __version__
+from rlm.calls.budget import Budget
+from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
 from rlm.errors import RLMError
 from rlm.rlm import RLM
 from rlm.trajectory.display import why_unfinished
 from rlm.trajectory.source import format_sources
+from rlm.trajectory.step import Step
 
 ALIAS = "chat_rlm_query"
 """The name of the same tool in the server of DeepRecurse."""
 
 
+_FOLDER = (
+    "context may also be the path of a file or folder below the working directory (all of it by default), or "
+    "`sessions`: those of coding agents on this machine."
+)
+
 AskTool = Callable[..., Coroutine[Any, Any, Reply[Answer]]]
 
 
-def make_ask_tools(served: Served, options: Mapping[str, Any]) -> dict[str, AskTool]:
-    """Make the tools that call a model, by name. `options` are keywords of `RLM`."""
+def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | None = None) -> dict[str, AskTool]:
+    """Make the tools that call a model, by name. `options` are keywords of `RLM`.
 
-    async def ask(query: str, context: str = "") -> Reply[Answer]:
+    With a `folder` they also answer about paths in it, and about the sessions of this machine.
+    """
+
+    async def ask(query: str, context: str = "", max_dollars: float | None = None) -> Reply[Answer]:
         """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.
 
         It reads and searches the text by code of its own, and asks another model about parts of it. The sources of the
         answer follow it.
 
         query: the question, complete in itself. context: the name of the text, one of context_list; may be left out
-        if there is only one.
+        if there is only one. max_dollars: a lower limit of the cost than that of the server.
         """
         if not query.strip():
             raise ToolRefusal("the query is empty")
-        text = await asyncio.to_thread(lambda: served.context(context or served.only_name()))
-        try:
-            with RLM(**options) as rlm:
-                completion = await rlm.acompletion(query, text)
-        except RLMError as error:
-            raise ToolRefusal(str(error)) from None
+        limited = {**options, "on_step": _tell_turn}
+        if max_dollars is not None:
+            limited["budget"] = _lower(options.get("budget") or Budget(), max_dollars)
+        with ExitStack() as stack:
+            opened = _open_text(served, folder, context)
+            text = await asyncio.to_thread(stack.enter_context, opened)
+            try:
+                with RLM(**limited) as rlm:
+                    completion = await rlm.acompletion(query, text)
+            except RLMError as error:
+                raise ToolRefusal(str(error)) from None
         answer = completion.answer
         unfinished = None if completion.finished else why_unfinished(completion)
         if unfinished and not answer:
             raise ToolRefusal(unfinished)
         text_of_answer = f"{answer}\n\n[{unfinished}]" if unfinished else answer
-        sources = f"\n\n{format_sources(completion.sources)}" if completion.sources else ""
-        fields = Answer(_cut_to_reply(answer), [source.reference for source in completion.sources], unfinished)
-        return Reply(_cut_to_reply(text_of_answer + sources), fields)
+        sources = format_sources(completion.sources) if completion.sources else ""
+        lines = _cut_to_reply(sources).splitlines()[1:]
+        fields = Answer(_cut_to_reply(answer), lines, unfinished, completion.cost)
+        return Reply(_cut_to_reply("\n\n".join(filter(None, (text_of_answer, sources)))), fields)
 
     async def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> Reply[Answer]:
         """The same as ask, by the name that it has elsewhere. query: the question. chat_file, thread_id: the text."""
         return await ask(query, chat_file or thread_id)
 
-    return {"ask": ask, ALIAS: chat_rlm_query}
+    if folder is not None:
+        ask.__doc__ = f"{inspect.getdoc(ask)} {_FOLDER}"
+    return {"ask": ask, ALIAS: chat_rlm_query} if served.has_texts else {"ask": ask}
+
+
+@contextmanager
+def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
+    """The text of a name of the server, or with a folder that of a path in it, hidden ones excepted, or of the sessions
+    of this machine. Raises `NotFound`."""
+    if folder is None or (name and served.has_name(name)):
+        yield served.context(name or served.only_name())
+        return
+    path = (folder / name).resolve()
+    if name != "sessions":
+        inside = path.relative_to(folder.resolve()).parts if path.is_relative_to(folder.resolve()) else (".",)
+        if not path.exists() or any(part.startswith(".") for part in inside):
+            raise NotFound(f"no text {name!r}: name a file or folder in {folder.resolve()} that is not hidden")
+    with open_argument(SESSIONS if name == "sessions" else str(path)) as text:
+        yield text
+
+
+def _lower(budget: Budget, dollars: float) -> Budget:
+    """The budget with at most so many dollars."""
+    return replace(budget, dollars=dollars if budget.dollars is None else min(dollars, budget.dollars))
+
+
+def _tell_turn(step: Step) -> None:
+    tell(f"turn {step.iteration} took {step.seconds:.0f} s")
 
 
 def serve(
@@ -68,6 +117,7 @@ def serve(
     memory: str | None,
     models: Mapping[str, Any],
     *,
+    folder: str | None,
     allow: list[str],
     store_options: StoreOptions,
     **listening: Any,
@@ -75,8 +125,13 @@ def serve(
     """Serve until the client leaves. `models` are keywords of `RLM`."""
     from monocontext.cli import mcp as command
 
-    with command.serving(contexts, sessions, memory, allow, store_options) as served:
-        more = make_ask_tools(served, models)
+    if folder is not None and listening["http"]:
+        raise UsageError("--folder is for a client on this machine: it cannot be served over HTTP")
+    with ExitStack() as stack:
+        served = Served()
+        if folder is None or contexts or sessions or memory:
+            served = stack.enter_context(command.serving(contexts, sessions, memory, allow, store_options))
+        more = make_ask_tools(served, models, None if folder is None else Path(folder))
         command.serve(served, name="rlm", version=__version__, more=more, **listening)
 
 

@@ -186,6 +186,13 @@ def mcp(
     port: served.Port = 8378,
     token: served.Token = None,
     no_token: served.NoToken = False,
+    folder: Annotated[
+        str | None,
+        Option(
+            metavar="DIR",
+            help="Also answer about files and folders in DIR, and as `sessions` about those of this machine's agents.",
+        ),
+    ] = None,
     trajectory: Trajectory = None,
     allow: storing.Allow = None,
     *,
@@ -199,7 +206,7 @@ def mcp(
     remark(describe_rights(limits["runner"]))
     options = run_options(model_options, limits) | {"trajectory": trajectory}
     serve(
-        contexts or [], sessions, memory, options, allow=allow or [], store_options=s3,
+        contexts or [], sessions, memory, options, folder=folder, allow=allow or [], store_options=s3,
         http=http, host=host, port=port, token="" if no_token else token,
     )  # fmt: skip
 

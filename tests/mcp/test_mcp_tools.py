@@ -18,12 +18,14 @@ from monocontext import Monocontext, publish
 from monocontext.errors import AccessDenied, NotFound, ToolRefusal
 from monocontext.mcp import Served, Tools
 from monocontext.mcp.http import choose_token, listen, require_token
+from monocontext.mcp.progress import begin_call
 from monocontext.memory import Memory
 from monocontext.stores.protocol import Store
 from monocontext.text_tools import search_process
 from monocontext.text_tools.outputs import Range
 from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply, search_reply, slice_reply
 from rlm import ScriptedLM
+from rlm.calls.budget import Budget
 from rlm.cli.mcp import make_ask_tools
 
 
@@ -293,6 +295,60 @@ def test_ask_tells_of_a_run_that_did_not_finish(tmp_path: Path) -> None:
     nothing = {"lm": ScriptedLM(["```repl\n1\n```"]), "runner": "local", "max_calls": 1}
     with pytest.raises(ToolRefusal, match="max_calls is reached; it had no answer yet"):
         asyncio.run(make_ask_tools(served, nothing)["ask"]("q"))
+
+
+def test_ask_about_files_below_a_folder(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for name in ("work/docs/a.md", "work/.env", "outside.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"this is {name}\n")
+    (work / "link").symlink_to(tmp_path / "outside.txt")
+    publish("the answer is 42", tmp_path / "stored")
+    lm = ScriptedLM(["```repl\nFINAL(str(context[:]).strip())\n```"] * 9)
+    options = {"lm": lm, "runner": "local"}
+    ask = make_ask_tools(Served({"stored": str(tmp_path / "stored")}), options, work)["ask"]
+    assert asyncio.run(ask("q", "docs/a.md")) == "this is work/docs/a.md"
+    assert "this is work/docs/a.md" in asyncio.run(ask("q", "docs"))
+    assert (everything := asyncio.run(ask("q"))).count("this is") == 1
+    assert "a.md" in everything
+    assert asyncio.run(ask("q", "stored")) == "the answer is 42"
+    (work / "docs" / "a.md").write_text("changed\n")
+    assert asyncio.run(ask("q", "docs/a.md")) == "changed"
+    for name in (
+        "../outside.txt",
+        str(tmp_path / "outside.txt"),
+        "link",
+        ".env",
+        "docs/../.env",
+        "docs/none",
+        "s3://b",
+    ):
+        with pytest.raises(NotFound, match="that is not hidden"):
+            asyncio.run(ask("q", name))
+    assert list(make_ask_tools(Served(), options, work)) == ["ask"]
+
+
+def test_a_question_may_lower_the_limit_of_the_server_and_not_raise_it(tmp_path: Path) -> None:
+    publish("the answer is 42", tmp_path)
+    served, lm = Served({"t": str(tmp_path)}), ScriptedLM(lambda _: "```repl\n1\n```", model="gpt-5.6")
+    for asked, limit in ((0.0, 1.0), (5.0, 0.0)):
+        options = {"lm": lm, "runner": "local", "budget": Budget(dollars=limit)}
+        with pytest.raises(ToolRefusal, match="max_dollars is reached"):
+            asyncio.run(make_ask_tools(served, options)["ask"]("q", max_dollars=asked))
+
+
+def test_a_turn_is_the_message_of_the_next_report(tmp_path: Path) -> None:
+    publish("the answer is 42", tmp_path)
+    tool = make_ask_tools(
+        Served({"t": str(tmp_path)}), {"lm": ScriptedLM(["```repl\nFINAL(1)\n```"]), "runner": "local"}
+    )
+
+    async def call() -> str:
+        progress = begin_call()
+        await tool["ask"]("q")
+        return progress.message
+
+    assert asyncio.run(call()) == "turn 1 took 0 s"
 
 
 def test_no_token_only_on_this_machine() -> None:

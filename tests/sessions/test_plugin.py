@@ -29,7 +29,7 @@ def test_the_marketplace_names_the_plugin() -> None:
         assert (manifest["name"], manifest["version"]) == (entry["name"], monocontext.__version__)
         assert all((PLUGIN / manifest[name]).exists() for name in ("skills", "hooks", "mcpServers") if name in manifest)
         assert manifest["homepage"].startswith("https://")
-        assert list(manifest["userConfig"]) == ["url"]
+        assert list(manifest["userConfig"]) == ["url", "rlm"]
 
 
 @pytest.mark.parametrize(("agent", "file"), [("claude-code", "hooks.json"), ("codex", "codex-hooks.json")])
