@@ -177,13 +177,19 @@ def _compare(
             known = page.metadata(i)
             if known.get("file") != file.facts:
                 unsure.append((file, page, i, encode_metadata({**known, "file": file.facts}, 0)))
-    read = at_once(lambda item: _text(item[0], options), unsure, _REQUESTS)
-    for (file, page, i, metadata), new in zip(unsure, read, strict=True):
-        start, stop = page.starts[i], page.stops[i]
+
+    def changed(item: tuple[Source, DocumentPage, int, bytes]) -> str | NotText | None:
+        """The text of a source; None if its document has the same."""
+        file, page, i, _ = item
+        new, start, stop = _text(file, options), page.starts[i], page.stops[i]
+        is_same = isinstance(new, str) and len(new) == stop - start and text.read(start, stop) == new
+        return None if is_same else new
+
+    for (file, page, i, metadata), new in zip(unsure, at_once(changed, unsure, _REQUESTS), strict=True):
         if isinstance(new, NotText):
             result.left_out.setdefault(file.where, []).append(f"{describe(file, new)}, stored as it was")
             result.known -= 1
-        elif len(new) == stop - start and text.read(start, stop) == new:
+        elif new is None:
             result.touched += 1
             result.changes[page.first + i] = Change(None, metadata, True)
         else:

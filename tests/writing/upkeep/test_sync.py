@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import tracemalloc
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -66,6 +67,24 @@ def test_a_file_with_another_time_and_the_same_text_is_stored_once(store: Memory
     os.utime(tree / "a.txt", ns=(1, 1))
     assert sync(tree, store).touched == 1
     assert sync(tree, store).touched == 0
+
+
+def test_files_with_other_times_are_not_all_kept_in_memory(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a fresh clone of a repository."""
+    monkeypatch.setattr("monocontext.writing.upkeep.sync._REQUESTS", 1)
+    for number in range(24):
+        (tmp_path / f"{number}").write_text(f"line {number}\n" * (1 << 17))
+    sync(tmp_path, store)
+    for file in tmp_path.iterdir():
+        os.utime(file, (1, 1))
+    tracemalloc.start()
+    try:
+        assert sync(tmp_path, store).touched == 24
+        assert tracemalloc.get_traced_memory()[1] < 18 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_file_of_the_same_size_and_another_text_is_seen(store: MemoryStore, tree: Path) -> None:
