@@ -41,7 +41,7 @@ from monocontext.testing.http_faults import (
 )
 
 from .faulted import OPERATIONS, TEXT, WHERE, Outcome, attempt, objects, opened, serve
-from .gauges import assert_idle, transport
+from .gauges import assert_idle
 
 INSIDE = 100_000
 """Bytes of a body that is longer than that where it is a segment's."""
@@ -253,33 +253,6 @@ def test_a_fault_that_lasts_is_a_typed_error_and_then_forgotten(way: str) -> Non
 
 
 @pytest.mark.slow
-def test_silence_that_lasts_ends(way: str) -> None:
-    """With what is the default: four attempts, of 1, 2, 4 and 10 s."""
-    with ThreadPoolExecutor(3) as pool:
-        for outcome in pool.map(lambda fault: last(fault, way, FAILED, 60), (stall(), stall(1), stall_before_head())):
-            assert outcome.seconds < 25
-
-
-def recovered(fault: HttpFault) -> Outcome:
-    with serve() as server, opened(server) as context:
-        server.faults.add(fault, key=WHERE[0])
-        outcome = attempt(lambda: OPERATIONS["slice"](context), OPERATIONS["slice"](TEXT), DEADLINE_SECONDS)
-        assert (outcome.kind, server.faults.struck) == ("right", 1)
-    return outcome
-
-
-@pytest.mark.slow
-def test_one_stalled_body_is_recovered_long_before_silence_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    faults = (stall_before_head(), stall_in_head(), stall(0), stall(INSIDE))
-    with ThreadPoolExecutor(len(faults)) as pool:
-        outcomes = [*pool.map(recovered, faults)]
-    said = [f"{fault.name} {outcome.seconds:.2f} s" for fault, outcome in zip(faults, outcomes, strict=True)]
-    with capsys.disabled():
-        print(f"\nrecovered after {', '.join(said)}", end=" ")
-    assert max(outcome.seconds for outcome in outcomes) < 6, "1.0 s where the machine has time; without a watchdog ten"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("bytes_per_second", [50, 1000, 100_000])
 def test_a_body_that_drips_is_resumed_elsewhere(bytes_per_second: int) -> None:
     """There is never silence: by the deadline of a minute the slowest of these would have brought 3 KB."""
@@ -304,21 +277,6 @@ def test_a_root_that_drips() -> None:
         assert (outcome.kind, server.faults.struck) == ("right", 1)
 
 
-@pytest.mark.slow
-def test_a_drip_ends_at_the_deadline() -> None:
-    """Where all drips there is nowhere to go: the deadline of the call ends it, a minute by default, here 0.5 s."""
-    with serve() as server, opened(server) as context:
-        client = transport(context)
-        assert client is not None
-        client._deadline_seconds = 0.5
-        server.faults.add(drip(1000), times=None)
-        outcome = attempt(lambda: context[:700_000], TEXT[:700_000], DEADLINE_SECONDS)
-        assert (outcome.kind, outcome.seconds < 8) == ("StoreFailure", True), outcome
-        server.faults.clear()
-        client._deadline_seconds = 60
-        assert context[:700_000] == TEXT[:700_000]
-
-
 def test_an_object_replaced_while_it_is_read() -> None:
     """The first part is of the old object: what follows is refused, whether the server looks at If-Match or not."""
     for fault in (replaced(), replaced_unseen()):
@@ -328,13 +286,3 @@ def test_an_object_replaced_while_it_is_read() -> None:
             outcome = attempt(lambda: "".join(context.chunks(10_000)), TEXT, DEADLINE_SECONDS)
             assert outcome.kind == "ContextChanged", f"{outcome} {outcome.error}"
             assert_idle(context)
-
-
-def test_a_cut_body_of_an_object_that_is_then_replaced() -> None:
-    """smart_open joins the halves of two versions here; we refuse, or find the checksum wrong."""
-    for second in (replaced(), replaced_unseen()):
-        with serve() as server, opened(server) as context:
-            server.faults.add(cut(INSIDE), key=WHERE[0])
-            server.faults.add(second, key=WHERE[0])
-            outcome = attempt(lambda: context[:400_000], TEXT[:400_000], DEADLINE_SECONDS)
-            assert outcome.kind in MOVED, f"{outcome} {outcome.error}"

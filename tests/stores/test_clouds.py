@@ -1,19 +1,16 @@
 """The stores of other clouds: the suite of every store, and what is special to them.
 
 Azure is played by Azurite, Microsoft's own emulator (`make test-clouds` installs it; without it these tests skip),
-Google by a small server of ours (`gcs_server`), S3 through obstore by SeaweedFS, and the web by a static server.
+Google and the web by the stand-in of S3 (`gcs_server`), and S3 through obstore by SeaweedFS.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 import sys
-import threading
 import uuid
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -23,11 +20,13 @@ from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, NotF
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import Store
+from monocontext.testing import S3StandIn
+from monocontext.testing.http_faults import whole
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.verify import verify
 from tests.stores import emulators, test_conformance
-from tests.stores.gcs_server import gcs_server
+from tests.stores.gcs_server import GcsStandIn
 
 pytest.importorskip("obstore", reason="no obstore here: pip install -e '.[obstore]'")
 
@@ -52,8 +51,8 @@ def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def gcs() -> Iterator[str]:
-    with gcs_server() as endpoint:
-        yield endpoint
+    with GcsStandIn() as server:
+        yield server.endpoint
 
 
 @pytest.fixture(params=["azure", "gcs"])
@@ -165,59 +164,15 @@ WAYS_THERE = ("inherited", "opened", "opened elsewhere")
 # -- the web ---------------------------------------------------------------------------------------------------------
 
 
-class _Ranges(SimpleHTTPRequestHandler):
-    """A static server that knows ranges and ETags, as nginx does."""
-
-    knows_ranges = True
-
-    def do_GET(self) -> None:
-        path = Path(self.translate_path(self.path))
-        if not path.is_file():
-            self.send_error(404)
-            return
-        data = path.read_bytes()
-        bounds = self.headers.get("Range") if self.knows_ranges else None
-        start, stop = 0, len(data)
-        if bounds:
-            first, _, last = bounds.removeprefix("bytes=").partition("-")
-            start, stop = int(first), min(int(last) + 1 if last else len(data), len(data))
-        if start >= stop and bounds:
-            self.send_error(416)
-            return
-        self.send_response(206 if bounds else 200)
-        if bounds:
-            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(data)}")
-        self.send_header("ETag", f'"{hash(data):x}"')
-        self.send_header("Last-Modified", "Sun, 22 Nov 2026 00:00:00 GMT")
-        self.send_header("Content-Length", str(stop - start))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(data[start:stop])
-
-    do_HEAD = do_GET
-
-    def log_message(self, *_: object) -> None: ...
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[S3StandIn]:
+    """What reads a folder as nginx does; the text is to lie at `texts/one`."""
+    with S3StandIn(tmp_path, bucket="texts") as server:
+        yield server
 
 
-class _Whole(_Ranges):
-    knows_ranges = False
-
-
-@pytest.fixture(params=[_Ranges, _Whole])
-def web(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    handler = functools.partial(request.param, directory=str(tmp_path))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/texts/one", tmp_path / "texts" / "one"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.mark.parametrize("web", [_Ranges], indirect=True)
-def test_a_context_on_a_web_server(web: tuple[str, Path]) -> None:
-    url, folder = web
+def test_a_context_on_a_web_server(web: S3StandIn, tmp_path: Path) -> None:
+    url, folder = f"{web.endpoint}/texts/one", tmp_path / "one"
     publish(TEXT, folder, segment_bytes=200_000, codec="raw", frame_bytes=1 << 14)
     with Monocontext.open(url) as context:
         assert context.find("019999") == TEXT.find("019999")
@@ -234,12 +189,11 @@ def test_a_context_on_a_web_server(web: tuple[str, Path]) -> None:
         store.get_range("manifest.json", 0, 3, etag=blob.etag)
 
 
-@pytest.mark.parametrize("web", [_Whole], indirect=True)
-def test_a_web_server_without_ranges_is_refused_at_open(web: tuple[str, Path]) -> None:
-    url, folder = web
-    publish(TEXT, folder)
+def test_a_web_server_without_ranges_is_refused_at_open(web: S3StandIn, tmp_path: Path) -> None:
+    publish(TEXT, tmp_path / "one")
+    web.faults.add(whole(), verb="*", times=None)
     with pytest.raises(StoreFailure, match="does not support ranges"):
-        Monocontext.open(url)
+        Monocontext.open(f"{web.endpoint}/texts/one")
 
 
 # -- addresses -------------------------------------------------------------------------------------------------------

@@ -22,81 +22,80 @@ from monocontext.stores.protocol import CONTENT_TYPE
 from monocontext.stores.s3 import client as s3_client
 from monocontext.testing import SeaweedServer
 
-from .scripted_server import Answer, scripted_server
+from .http.object_server import GOOD, ObjectServer, Turn, error
 
 URL = "s3://bucket/ctx"
-GOOD = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10"})
 
 
-def error(status: int, code: str, message: str = "in so many words", **headers: str) -> Answer:
-    body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
-    return Answer(status, body, {"Content-Type": "application/xml", **headers})
+def scripted(*turns: Turn) -> ObjectServer:
+    """Serves these answers, the last of them again and again."""
+    return ObjectServer(b"abcdefghij", *turns, repeats=True)
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (Answer(206, b"cd", {"Content-Range": "bytes 2-3/10"}), "expected Content-Range bytes 2-5/"),
-        (Answer(206, b"bcde", {"Content-Range": "bytes 1-4/10"}), "found bytes 1-4/10"),
-        (Answer(206, b"cdefg", {"Content-Range": "bytes 2-6/10"}), "found bytes 2-6/10"),
-        (Answer(206, b"cde", {"Content-Range": "bytes 2-5/10"}), "expected 4 bytes from byte 2, found 3"),
-        (Answer(206, b"cdefg", {"Content-Range": "bytes 2-5/10"}), "expected 4 bytes from byte 2, found 5"),
-        (Answer(206, b"cd", {"Content-Range": "bytes 2-3/4"}), "expected bytes 2 to 6, found 4 bytes in all"),
-        (Answer(206, b"cdef", {"Content-Range": "bytes 2-5/*"}), r"found bytes 2-5/\*"),
-        (Answer(206, b"cdef"), "found None"),
-        (Answer(200, b"abcdefghij"), "expected HTTP 206, found HTTP 200"),
-        (Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10", "ETag": ""}), "no ETag"),
+        (Turn(206, b"cd", {"Content-Range": "bytes 2-3/10"}), "expected Content-Range bytes 2-5/"),
+        (Turn(206, b"bcde", {"Content-Range": "bytes 1-4/10"}), "found bytes 1-4/10"),
+        (Turn(206, b"cdefg", {"Content-Range": "bytes 2-6/10"}), "found bytes 2-6/10"),
+        (Turn(206, b"cde", {"Content-Range": "bytes 2-5/10"}), "expected 4 bytes from byte 2, found 3"),
+        (Turn(206, b"cdefg", {"Content-Range": "bytes 2-5/10"}), "expected 4 bytes from byte 2, found 5"),
+        (Turn(206, b"cd", {"Content-Range": "bytes 2-3/4"}), "expected bytes 2 to 6, found 4 bytes in all"),
+        (Turn(206, b"cdef", {"Content-Range": "bytes 2-5/*"}), r"found bytes 2-5/\*"),
+        (Turn(206, b"cdef"), "found None"),
+        (Turn(200, b"abcdefghij"), "expected HTTP 206, found HTTP 200"),
+        (Turn(206, b"cdef", {"Content-Range": "bytes 2-5/10", "ETag": ""}), "no ETag"),
         (error(416, "InvalidRange"), "ends before"),
     ],
     ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
 )
-def test_a_range_that_is_not_what_was_asked(answer: Answer, said: str) -> None:
-    with scripted_server(answer) as server:
+def test_a_range_that_is_not_what_was_asked(answer: Turn, said: str) -> None:
+    with scripted(answer) as server:
         store = open_store(URL, endpoint=server.endpoint)
         with pytest.raises(DamagedData, match=said) as caught:
             store.get_range("a", 2, 4)
         assert f"{URL}/a" in str(caught.value)
-        assert len(server.requests) == 1
+        assert len(server.asked) == 1
 
 
 def test_a_cut_body_is_asked_for_again() -> None:
-    cut = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/10"}, cut_after=2)
-    with scripted_server(cut, cut, GOOD) as server:
-        # Our own transport asks for what is missing: tests/transport/test_faults.py
+    cut = Turn(206, b"cdef", {"Content-Range": "bytes 2-5/10"}, cut_at=2)
+    with scripted(cut, cut, GOOD) as server:
+        # Our own transport asks for what is missing: http/test_faults.py
         store = open_store(URL, endpoint=server.endpoint, transport="boto3")
         assert store.get_range("a", 2, 4, etag="e1").data == b"cdef"
-        assert [request["range"] for request in server.requests] == ["bytes=2-5"] * 3
-        assert {request["if-match"] for request in server.requests} == {'"e1"'}
+        assert [request.headers["range"] for request in server.asked] == ["bytes=2-5"] * 3
+        assert {request.headers["if-match"] for request in server.asked} == {'"e1"'}
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["get", "get_range"])
 def test_a_body_that_is_always_cut(whole: bool) -> None:
-    answer = Answer(200 if whole else 206, b"cdef", {"Content-Range": "" if whole else "bytes 2-5/10"}, cut_after=1)
-    with scripted_server(answer) as server:
+    answer = Turn(200 if whole else 206, b"cdef", {"Content-Range": "" if whole else "bytes 2-5/10"}, cut_at=1)
+    with scripted(answer) as server:
         store = open_store(URL, endpoint=server.endpoint, transport="boto3")
         with pytest.raises(StoreFailure, match=f"{URL}/a: the response body broke off 4 times"):
             store.get("a") if whole else store.get_range("a", 2, 4)
-        assert len(server.requests) == 4
+        assert len(server.asked) == 4
 
 
 LISTED = "<Name>bucket</Name><Contents><Key>ctx/a</Key><Size>1</Size><ETag>e</ETag></Contents>"
-PORTAL = Answer(200, b"<html><body>Please log in</body></html>", {"Content-Type": "text/html"})
+PORTAL = Turn(200, b"<html><body>Please log in</body></html>", {"Content-Type": "text/html"})
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
         (PORTAL, f"{URL}/: the listing is no answer of an S3 server, but text/html"),
-        (Answer(200, b"", {"Content-Type": "text/plain"}), "no answer of an S3 server, but text/plain"),
+        (Turn(200, b"", {"Content-Type": "text/plain"}), "no answer of an S3 server, but text/plain"),
         (
-            Answer(200, f"<ListBucketResult>{LISTED}<IsTruncated>true</IsTruncated></ListBucketResult>".encode()),
+            Turn(200, f"<ListBucketResult>{LISTED}<IsTruncated>true</IsTruncated></ListBucketResult>".encode()),
             f"{URL}/: the listing is cut",
         ),
     ],
 )
-def test_a_listing_that_is_cut_or_none_is_an_error(answer: Answer, said: str) -> None:
+def test_a_listing_that_is_cut_or_none_is_an_error(answer: Turn, said: str) -> None:
     """Its end would count as the end of all objects, and `gc` or `sync --delete` would remove what it misses."""
-    with scripted_server(answer) as server, pytest.raises(StoreFailure, match=said):
+    with scripted(answer) as server, pytest.raises(StoreFailure, match=said):
         list(open_store(URL, endpoint=server.endpoint).list())
 
 
@@ -112,9 +111,9 @@ def test_a_listing_that_is_cut_or_none_is_an_error(answer: Answer, said: str) ->
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_errors_in_words(answer: Answer, kind: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_in_words(answer: Turn, kind: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s3_client, "_ATTEMPTS", 1)
-    with scripted_server(answer) as server:
+    with scripted(answer) as server:
         store = open_store(URL, endpoint=server.endpoint)
         for ask in (store.get, lambda key: store.get_range(key, 0, 1), lambda key: store.put(key, b"x")):
             with pytest.raises(kind, match=said) as caught:
@@ -131,7 +130,7 @@ WRONG_REGION = "s3://bucket/ctx/a is in the region eu-west-9: open it with regio
 def test_the_error_of_a_wrong_region_names_the_right_one(transport: str, status: int) -> None:
     code = "PermanentRedirect" if status == 301 else "AuthorizationHeaderMalformed"
     answer = error(status, code, "Wrong", **{"x-amz-bucket-region": "eu-west-9"})
-    with scripted_server(answer) as server:
+    with scripted(answer) as server:
         store = open_store(URL, endpoint=server.endpoint, transport=transport)
         for ask in (store.get, store.head, lambda key: store.put(key, b"x")):
             with pytest.raises(StoreFailure, match=WRONG_REGION):
@@ -142,7 +141,7 @@ def test_the_error_of_a_wrong_region_names_the_right_one(transport: str, status:
 @pytest.mark.parametrize("transport", ["own", "boto3"])
 def test_a_server_that_always_leads_elsewhere(transport: str) -> None:
     """Without the name of a region botocore asks for it, is led elsewhere, asks for it: until Python's stack ends."""
-    with scripted_server(error(301, "PermanentRedirect", "Elsewhere")) as server:
+    with scripted(error(301, "PermanentRedirect", "Elsewhere")) as server:
         store = open_store(URL, endpoint=server.endpoint, transport=transport)
         asks = (store.get, store.head, lambda key: store.put(key, b"x"), store.delete, lambda key: list(store.list()))
         for ask in asks:
@@ -151,25 +150,25 @@ def test_a_server_that_always_leads_elsewhere(transport: str) -> None:
 
 
 @pytest.mark.parametrize("answer", [error(412, "PreconditionFailed"), error(409, "ConditionalRequestConflict")])
-def test_a_lost_race(answer: Answer) -> None:
-    with scripted_server(answer) as server:
+def test_a_lost_race(answer: Turn) -> None:
+    with scripted(answer) as server:
         store = open_store(URL, endpoint=server.endpoint)
         with pytest.raises(AlreadyExists, match=f"{URL}/a"):
             store.put("a", b"x", if_absent=True)
-        *_, request = server.requests  # a 409 is asked again
-        assert request["if-none-match"] == "*"
-        assert request["content-type"] == CONTENT_TYPE
+        *_, request = server.asked  # a 409 is asked again
+        assert request.headers["if-none-match"] == "*"
+        assert request.headers["content-type"] == CONTENT_TYPE
 
 
 def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with scripted_server(GOOD) as server:
+    with scripted(GOOD) as server:
         with pytest.raises(AccessDenied, match=f"no credentials for {URL}/a: set AWS_ACCESS_KEY_ID"):
             open_store(URL, endpoint=server.endpoint).get("a")
-        assert server.requests == []
+        assert server.asked == []
         assert open_store(URL, endpoint=server.endpoint, anonymous=True).get_range("a", 2, 4).data == b"cdef"
-        assert "authorization" not in server.requests[0]
+        assert "authorization" not in server.asked[0].headers
 
 
 @pytest.mark.parametrize(
@@ -182,11 +181,11 @@ def test_an_endpoint_that_is_no_url(endpoint: str) -> None:
 
 def test_endpoint_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Path style and a region without being told."""
-    with scripted_server(GOOD) as server:
+    with scripted(GOOD) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
         assert open_store(URL).get_range("a", 2, 4).data == b"cdef"
-        assert server.requests[0]["path"] == "/bucket/ctx/a"
-        assert "/us-east-1/s3/" in server.requests[0]["authorization"]
+        assert server.asked[0].target == "/bucket/ctx/a"
+        assert "/us-east-1/s3/" in server.asked[0].headers["authorization"]
 
 
 @pytest.mark.slow

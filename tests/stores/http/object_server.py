@@ -1,4 +1,7 @@
-"""One object behind a bare socket, on 127.0.0.1: answers ranges properly, except where its script says otherwise."""
+"""One object behind a bare socket, on 127.0.0.1: answers ranges properly, except where its script says otherwise.
+
+What no well-behaved S3 would say, byte by byte; `monocontext.testing.S3StandIn` is the bucket that errs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Turn:
     status: int | None = None
     body: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
-    """Beside the usual ones, or in place of them; an empty value leaves one out."""
+    """Beside the usual ones, or in place of them; an empty value leaves one out. A `body` has no Content-Range."""
     cut_at: int | None = None
     """Close the connection after so many bytes of the body."""
     stall_at: int | None = None
@@ -55,13 +58,22 @@ class Asked:
 
 
 class ObjectServer:
-    """Serves `data` at every path while the `with` block runs; `turns` are for the first requests, in order."""
+    """Serves `data` at every path while the `with` block runs; `turns` are for the first requests, in order.
+
+    The last of them is for all that follow too, if it `repeats`.
+    """
 
     def __init__(
-        self, data: bytes, *turns: Turn, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1"
+        self,
+        data: bytes,
+        *turns: Turn,
+        repeats: bool = False,
+        tls: ssl.SSLContext | None = None,
+        address: str = "127.0.0.1",
     ) -> None:
         self.data = data
         self.turns = list(turns)
+        self._repeats = repeats
         self.asked: list[Asked] = []
         self.connections = 0
         self.tunnels: list[str] = []
@@ -141,7 +153,8 @@ class ObjectServer:
         """Answer; whether the connection goes on."""
         with self._lock:
             self.asked.append(asked)
-            turn = self.turns.pop(0) if self.turns else GOOD
+            is_last = self._repeats and len(self.turns) == 1
+            turn = GOOD if not self.turns else self.turns[0] if is_last else self.turns.pop(0)
         if turn.reset:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return False
@@ -151,6 +164,7 @@ class ObjectServer:
         status, body, headers = self._usual(asked)
         if turn.body is not None:
             body = turn.body
+            headers.pop("Content-Range", None)
         status = turn.status or status
         headers["Content-Length"] = str(len(body))
         if turn.chunk_bytes:
@@ -158,6 +172,8 @@ class ObjectServer:
         headers |= turn.headers
         lines = [f"HTTP/1.1 {status} Said", *(f"{name}: {value}" for name, value in headers.items() if value)]
         sock.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        if asked.method == "HEAD":
+            return not turn.close
         if turn.chunk_bytes:
             pieces = [body[i : i + turn.chunk_bytes] for i in range(0, len(body), turn.chunk_bytes)]
             body = b"".join(b"%x;x=y\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\nA: b\r\n\r\n"
@@ -184,12 +200,18 @@ class ObjectServer:
 
 def _read_request(sock: socket.socket, number: int) -> Asked | None:
     data = bytearray()
-    while not data.endswith(b"\r\n\r\n"):
+    while b"\r\n\r\n" not in data:
         piece = sock.recv(4096)
         if not piece:
             return None
         data += piece
-    first, *lines = data[:-4].decode().split("\r\n")
+    head, _, body = bytes(data).partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
     method, target, _ = first.split(" ")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    if "expect" in headers:
+        sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+    left_bytes = int(headers.get("content-length", 0)) - len(body)
+    while left_bytes > 0 and (piece := sock.recv(65536)):
+        left_bytes -= len(piece)
     return Asked(number, method, target, headers)
