@@ -14,6 +14,8 @@ _THINKING = ("reasoning_content", "reasoning", "reasoning_details", "thinking", 
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""
 _CUT_NATIVE = ("length", "max_tokens", "max_output_tokens")
 """Reasons of a provider for which a router may send `stop` instead."""
+_ENDS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
+"""Fields with the reason why a reply ended. The first counts: vLLM writes the text that matched into another."""
 _REPEATED_CHARACTERS = 20
 """A last chunk that repeats the whole reply counts as a repetition from this length on."""
 
@@ -81,7 +83,7 @@ def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
     text, thinking, refusal = read_parts(message.get("content"))
     if "extra_content" in message and get(message, "extra_content", "google", "thought") is True:
         text, thinking = "", text
-    native, finish = choice.get("native_finish_reason"), choice.get("finish_reason") or choice.get("finishReason")
+    native, finish = choice.get("native_finish_reason"), next(filter(None, map(choice.get, _ENDS)), None)
     if text and builder.text and "delta" not in choice:  # some send the whole so far, others one piece each
         text = text.removeprefix("".join(builder.text))
     elif len(builder.text) > 1 and finish and len(text.strip()) >= _REPEATED_CHARACTERS:

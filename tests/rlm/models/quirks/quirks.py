@@ -214,10 +214,12 @@ for _name in ("max_new_tokens", "limit", "time_limit", "context_exceeded"):
     both(f"the reason `{_name}`", "kin of verifiers#1768", Out(cut=True), content="hello", finish=_name)
 for _name in ("timeout", "interrupted", "repetition"):
     both(f"the reason `{_name}`", "kin", fails(f"broke off ({_name})", again=True), content="hello", finish=_name)
-for _name, _out in (("MAX_TOKENS", Out(cut=True)), ("STOP", Out()), ("OTHER", fails("broke off (OTHER)", again=True)),
-                    ("SAFETY", fails("held the answer back (SAFETY)", ReplyRefused, reason="content_filter"))):  # fmt: skip
-    _choice = {"index": 0, "finish_reason": None, "finishReason": _name}
-    chat(f"`finishReason: {_name}`", "akdeb/llmcord#84", _out, streamed=events(HEL, {"choices": [{**_choice, "delta": {"content": "lo"}}]}, done=False), whole=body({"choices": [{**_choice, "message": {"content": "hello"}}]}))
+for _field, _name, _out in (("finishReason", "MAX_TOKENS", Out(cut=True)), ("finishReason", "STOP", Out()),
+                            ("stopReason", "MAX_TOKENS", Out(cut=True)), ("stop_reason", "length", Out(cut=True)),
+                            ("finishReason", "OTHER", fails("broke off (OTHER)", again=True)),
+                            ("finishReason", "SAFETY", fails("held the answer back (SAFETY)", ReplyRefused, reason="content_filter"))):  # fmt: skip
+    _choice = {"index": 0, "finish_reason": None, _field: _name}
+    chat(f"`{_field}: {_name}`", "akdeb/llmcord#84", _out, streamed=events(HEL, {"choices": [{**_choice, "delta": {"content": "lo"}}]}, done=False), whole=body({"choices": [{**_choice, "message": {"content": "hello"}}]}))
 chat("one token without end", "anthropics/claude-code#82803", Out(" la" * 2_700, cut=True, notes=("only repeated itself",)), streamed=events(*[delta(content=" la" * 300)] * 100, STOP))
 chat("an index that is a text", "kin", Out(), streamed=events(choice("stop", index="0", delta={"content": "hello"})))
 both("an empty list of tool calls", "vllm: tool_calls []", Out(), content="hello", tool_calls=[])
