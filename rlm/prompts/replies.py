@@ -37,8 +37,10 @@ _MARKS = [
     )
 ]
 """The marks before and behind code, one row for each make but fences; the last is a tag that lacks its fence."""
-_END = re.compile(r"(?:</?\w{1,20}>?|<\|\w{1,30}\|>|\[/\w{1,20}\])$")
-"""A mark at the end of a line that ends a block, behind its fence or in place of it."""
+_END = re.compile(r"(?:(?:</?\w{1,20}>?|<\|\w{1,30}\|>|\[/\w{1,20}\])[ \t]*){1,3}$")
+"""Marks at the end of a line that ends a block, behind its fence or in place of it."""
+_CUT_END = re.compile(r"\n[ \t]*(?:</?\w{0,20}|`{1,2}|`{3,}[^\n`]{0,30})\s*\Z")
+"""A closing mark that is cut, or a fence in place of one."""
 _CALL = re.compile(
     r"(?<!`)(?:<(?:\w{1,20}:)?(?:function_calls?|invoke|tool_calls?|tool_use|use_mcp_tool|function)\b"
     r"|\[TOOL_CALLS?\]|<[|｜]tool[▁_]\w*)"
@@ -194,10 +196,11 @@ def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> li
         if tries[0] > 0 and (match := opens.match(line)):
             body = [line[match.end() :], *lines[at + 1 :]]
             end = next((i for i, item in enumerate(body) if closes.search(item)), None)
-            if end is None:
-                code = re.sub(r"\n[ \t]*(?:</?\w{0,20}|`{1,2})\Z", "", "\n".join(body))
-            else:
-                code = "\n".join([*body[:end], closes.split(body[end], 1)[0]])
+            code = "\n".join(body if end is None else [*body[:end], closes.split(body[end], 1)[0]])
+            if not compiles(dedent(code).strip()):
+                fence = re.search(r"^[ \t]*`{3}.*", code, re.MULTILINE) if end is None else None
+                code = _CUT_END.sub("", code[: fence.end()] if fence else code)
+                end = code.count("\n") + 1 if fence else end
             if _is_code(code := dedent(code).strip("\n").rstrip()):
                 taken = len(body) if end is None else end + 1
                 return [_Part("python", lines[at : at + taken], code, cut=end is None and opens is not _MARKS[-1][0])]
