@@ -27,7 +27,7 @@ from monocontext.memory.objects import THREADS
 from monocontext.stores.parallel import at_once
 
 ROOT = "/memories"
-_MOST_TRIES = 100
+_MOST_TRIES = 300
 """Of one change, each after another agent has written the file in between. One of them succeeds in every round."""
 _MOST_LINES = 999_999
 """The most lines of a file that `view` shows: their numbers have six digits."""

@@ -124,9 +124,10 @@ def check_ttl(ttl: Any) -> float | None:
 
 def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
     """The metadata as a new dict. Raises `InvalidEntry` for other types than `str`, or too many bytes."""
-    result = dict(metadata or {})
-    if not all(isinstance(item, str) for pair in result.items() for item in pair):
-        raise InvalidEntry(f"metadata must be a mapping of str to str, not {result!r:.80}")
+    given = {} if metadata is None else metadata
+    if not isinstance(given, Mapping) or not all(isinstance(item, str) for pair in given.items() for item in pair):
+        raise InvalidEntry(f"metadata must be a mapping of str to str, not {given!r:.80}")
+    result = dict(given)
     size = len(json.dumps(result))
     if size > MAX_METADATA_BYTES:
         raise InvalidEntry(f"metadata must have at most {MAX_METADATA_BYTES:,} bytes as JSON, not {size:,}")

@@ -104,7 +104,7 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
     def _search(self, op: Any) -> list[Any]:
         """Items in order of their keys (1 LIST a thousand; 1 GET for each that is returned, and that `offset` or the
         filter leaves out; `offset` and `limit` together at once)."""
-        entries = self.memory.read_entries(_prefix(op.namespace_prefix), ahead=max(op.offset + op.limit, 1))
+        entries = self.memory.read_entries(_prefix(op.namespace_prefix), ahead=op.offset + op.limit)
         items = ((entry, base.SearchItem(**self._item_fields(entry))) for entry in entries)
         kept = (pair for pair in items if not op.filter or _passes(pair[1], op))
         chosen = list(islice(kept, op.offset, op.offset + op.limit))

@@ -191,7 +191,7 @@ class Memory(StoreUser):
         Values are read `ahead` at once; the next ones when the last of them is asked for.
         """
         names = iter(self._entries.infos(prefix_of(prefix)))
-        while part := [info.key for info in islice(names, ahead)]:
+        while part := [info.key for info in islice(names, max(ahead, 1))]:
             yield from (entry for entry in at_once(self._read_live, part, THREADS) if entry is not None)
 
     def search(

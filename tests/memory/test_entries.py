@@ -20,6 +20,7 @@ from monocontext.memory.names import FOLDER, key_of, name_of, prefix_of
 from monocontext.sessions import Sessions
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
+from monocontext.testing import CountingStore
 from tests.budget import examples
 
 HOSTILE = [
@@ -262,8 +263,22 @@ def test_metadata_stay_with_the_entry(any_store: Store) -> None:
     assert dict(memory.entry("k").metadata) == {}
     with pytest.raises(InvalidEntry, match="at most 2,048 bytes"):
         memory.put("k", "v", metadata={"x": "y" * 3000})
-    with pytest.raises(InvalidEntry, match="mapping of str to str"):
-        memory.put("k", "v", metadata={"x": 5})  # type: ignore[dict-item]
+    for no_metadata in ({"x": 5}, ["x"], "x"):
+        with pytest.raises(InvalidEntry, match="mapping of str to str"):
+            memory.put("k", "v", metadata=no_metadata)  # type: ignore[arg-type]
+
+
+def test_entries_are_read_as_they_are_asked_for(any_store: Store) -> None:
+    memory = Memory(any_store)
+    for number in range(9):
+        memory.put(f"k{number}", f"v{number}")
+    counted = CountingStore(any_store)
+    entries = Memory(counted).read_entries("k", ahead=3)
+    assert [next(entries).value for _ in range(3)] == ["v0", "v1", "v2"]
+    assert counted.counts == {"list": 1, "get": 3}
+    memory.delete("k4")
+    assert [entry.key for entry in entries] == ["k3", "k5", "k6", "k7", "k8"]
+    assert [entry.key for entry in memory.read_entries("k8", ahead=0)] == ["k8"]
 
 
 def test_prefixes_search_and_clear(any_store: Store) -> None:
