@@ -18,6 +18,7 @@ from monocontext.stores.protocol import Blob, ObjectInfo, Store, innermost
 
 THREADS = 16
 """Requests at once."""
+_MOST_TRIES = 100
 _REMEMBERED = 20_000
 """The most headers that are kept in memory: some MB."""
 
@@ -54,8 +55,11 @@ class Entries:
         return self._make_entry(blob, header, value, name)
 
     def find(self, name: str) -> tuple[Entry, EntryHeader] | None:
-        """The entry under a name, expired or not, without its value; None if there is none (1 HEAD, 0 or 1 GET)."""
-        while True:
+        """The entry under a name, expired or not, without its value; None if there is none (1 HEAD, 0 or 1 GET).
+
+        Raises `ContextChanged` for one that is written between the two, many times in a row.
+        """
+        for _ in range(_MOST_TRIES):
             try:
                 info = self.store.head(name)
                 header = self._read_header(info)
@@ -64,6 +68,7 @@ class Entries:
             except ContextChanged:
                 continue  # written in between
             return self._make_entry(info, header), header
+        raise ContextChanged(f"{self.location(name)} is written again before each read of it")
 
     def list_all(self, prefix: str) -> Iterator[tuple[Entry, EntryHeader]]:
         """The entries under a prefix of names, expired or not, with their headers (1 LIST a thousand; 1 GET for each

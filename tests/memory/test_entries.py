@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, NotFound
+from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, InvalidEntry, NotFound
 from monocontext.memory import Memory, MemoryTool
 from monocontext.memory.names import FOLDER, key_of, name_of, prefix_of
 from monocontext.sessions import Sessions
 from monocontext.stores import open_store
-from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore
+from monocontext.stores.protocol import Blob, Store
+from monocontext.testing import CountingStore, WrappedStore
 from tests.budget import examples
 
 HOSTILE = [
@@ -266,6 +266,19 @@ def test_metadata_stay_with_the_entry(any_store: Store) -> None:
     for no_metadata in ({"x": 5}, ["x"], "x"):
         with pytest.raises(InvalidEntry, match="mapping of str to str"):
             memory.put("k", "v", metadata=no_metadata)  # type: ignore[arg-type]
+
+
+def test_an_entry_that_never_stays_ends_in_an_error(any_store: Store) -> None:
+    """As of a server that gives one version two ETags, which some proxies do."""
+
+    class Restless(WrappedStore):
+        def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+            raise ContextChanged(key)
+
+    Memory(any_store).put("k", "v")
+    for work in (lambda memory: "k" in memory, lambda memory: memory.list(), lambda memory: memory.delete("k")):
+        with pytest.raises(ContextChanged, match="written again before each read"):
+            work(Memory(Restless(any_store)))
 
 
 def test_entries_are_read_as_they_are_asked_for(any_store: Store) -> None:
