@@ -75,6 +75,8 @@ class _Copy:
     """Makes its description and records."""
     rivals: list[set[str]] = field(default_factory=list)
     """The ids of records of other sessions with this id, as they were met."""
+    next: set[str] = field(default_factory=set)
+    """Of a copy that is moved, the ids of the records that take its place next: an equal copy of these may go."""
 
 
 def upload_session(
@@ -231,13 +233,13 @@ def _try(store: Store, project: str, session_id: str, number: int, ours: _Copy) 
     if own <= theirs:
         return 0, 0, 0
     # What is stored is never lost, so a real part of what stands elsewhere may go; an equal copy may be the only one.
-    if theirs <= own or any(theirs < other for other in ours.rivals):
+    if theirs <= own or theirs <= ours.next or any(theirs < other for other in ours.rivals):
         return _put(store, key, name, ours, info, etag)
     ours.rivals.append(theirs)
-    if ours.count <= info.records:
+    if ours.count <= info.records or ours.next:  # what is moved moves no other
         return None
     # Ours is longer: first the other one gets a place, so that it is never missing. A part of ours may give way to it.
-    rival.rivals.append(own)
+    rival.next = own
     _place(store, project, session_id, rival, number + 1)
     return _put(store, key, name, ours, info, etag)
 

@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,33 @@ def test_two_machines_go_on_with_one_session(tmp_path: Path) -> None:
         assert found.pop(one) == ["said here", "more here", "and again", "and once more"]
         assert sorted(found.values()) == [["said there", "and more"], ["third"]]
     assert set(uuids(store).values()) <= {1, 3}, "what they have in common is in each"
+
+
+@pytest.mark.parametrize("seed", [52, 106, *range(4)])
+def test_machines_that_go_on_and_copy_each_other(seed: int, tmp_path: Path) -> None:
+    """No record is lost, and no session is stored that is a part of another one, or equal to it."""
+    chance, store, names = random.Random(seed), open_store(tmp_path / "a"), [f"shared-{n}" for n in range(3)]
+    machines, uploaded = [names[: chance.randrange(1, 4)] for _ in range(4)], set[str]()
+    session = Claude(1)
+    for step in range(16):
+        machine = chance.randrange(4)
+        what = chance.random()
+        if what < 0.5:
+            machines[machine] += [f"{machine}-{step}-{n}" for n in range(chance.randrange(1, 4))]
+        elif what < 0.65:
+            machines[machine] = list(chance.choice(machines))
+        elif what < 0.75:
+            machines[machine] = machines[machine][: max(1, len(machines[machine]) - chance.randrange(3))]
+        session.records = []
+        for name in machines[machine]:
+            session.user("x", uuid=name)
+        garbage = "no JSON\n" * chance.randrange(3)  # lines that count, and tell nothing apart
+        upload_session(store, recognize_session(session.write(tmp_path / str(machine), garbage)))
+        uploaded |= set(machines[machine])
+    project = Sessions(store).project("proj")
+    stored = [{r["uuid"] for r in project.records(name)[1] if "uuid" in r} for name in project.list_sessions()]
+    assert uploaded <= set().union(*stored)
+    assert [(a, b) for a, b in permutations(stored, 2) if a <= b] == []
 
 
 def test_an_upload_that_dies_anywhere_is_finished_by_the_next(tmp_path: Path) -> None:
