@@ -73,13 +73,6 @@ def test_reads_and_seeks_as_a_file_does(context: Monocontext, table: str) -> Non
         assert step(ours) == step(real)
 
 
-def test_a_read_above_the_limit_is_refused(context: Monocontext) -> None:
-    file = context.view(materialize_limit=1000).file()
-    with pytest.raises(ContextTooLarge, match=r"read\(n\) in pieces"):
-        file.read()
-    assert len(file.read(1000)) == 1000
-
-
 def test_it_cannot_be_written_to(context: Monocontext) -> None:
     with pytest.raises(io.UnsupportedOperation, match="write"):
         context.file().write("x")

@@ -154,11 +154,6 @@ def test_what_is_new_lines_one_by_one() -> None:
             lines[wrong]  # type: ignore[call-overload]
 
 
-def test_no_segments() -> None:
-    lines = open_lines([], {})
-    assert (len(lines), lines[:], list(lines)) == (0, "", [])
-
-
 def test_requests() -> None:
     counting: list[CountingStore] = []
 
@@ -293,10 +288,6 @@ def test_closing() -> None:
         open_lines(*simple()).refresh()
 
 
-def test_repr_says_what_it_is() -> None:
-    assert repr(open_lines(*simple())).startswith("<Lines: 20 lines of memory://")
-
-
 # -- manifests that are none ----------------------------------------------------
 
 
@@ -403,26 +394,21 @@ def test_the_constructor_hands_its_options_on(moto_s3: str, put: Callable[[str, 
 
 
 @pytest.mark.slow
-def test_names_that_have_the_prefix(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
-    put_context(put, "logs/", names="logs/{}", manifest="index.json")
-    assert Monocontext(moto_s3, "logs/", "index.json")[2:7] == "".join(WHOLE[2:7])
-
-
-@pytest.mark.slow
-def test_a_prefix_without_a_slash_is_run_together_with_the_names(
-    moto_s3: str, put: Callable[[str, bytes], None]
+@pytest.mark.parametrize(
+    ("prefix", "names", "given"),
+    [
+        ("logs/", "logs/{}", ("logs/", "index.json")),
+        ("logs-", "{}", ("logs-",)),  # run together with the names
+        ("", "{}", ()),
+        ("", "{}", ("", "manifest.json", "us-east-1")),
+    ],
+)
+def test_prefixes_and_names(
+    moto_s3: str, put: Callable[[str, bytes], None], prefix: str, names: str, given: tuple[str, ...]
 ) -> None:
-    put_context(put, "logs-")
-    assert Monocontext(moto_s3, "logs-")[2:7] == "".join(WHOLE[2:7])
-
-
-@pytest.mark.slow
-def test_no_prefix(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
-    put_context(put, "")
-    context = Monocontext(moto_s3)
-    assert context[2:7] == "".join(WHOLE[2:7])
-    context = Monocontext(moto_s3, "", "manifest.json", "us-east-1", enable_logging=True, cache_bytes=0)
-    assert context[2:7] == "".join(WHOLE[2:7])
+    put_context(put, prefix, names, given[1] if given[1:] else ROOT_KEY)
+    options = {"enable_logging": True, "cache_bytes": 0} if given[2:] else {}
+    assert Monocontext(moto_s3, *given, **options)[2:7] == "".join(WHOLE[2:7])
 
 
 @pytest.mark.slow

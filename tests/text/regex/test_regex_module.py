@@ -192,16 +192,6 @@ def test_bytes_pattern(context: Monocontext) -> None:
         regex.sub(b"a", b"b", context)
 
 
-def test_parts_of_a_text() -> None:
-    """A view is a text of its own: it begins and ends where it is cut."""
-    with context_of("xx\n" * 100, 7, limit=10, name="regex-parts") as context:
-        part = context[1:200]
-        assert isinstance(part, Monocontext)
-        for pattern in (r"^.", r"\bx", r"(?<=x)x", r"(?m)^x", r"\Z", "x$", r"[ \n]{1,3}\Z"):
-            ours = [seen(m) for m in regex.finditer(pattern, part)]
-            assert ours == [seen(m) for m in re.finditer(pattern, ("xx\n" * 100)[1:200])]
-
-
 def test_without_the_private_module(context: Monocontext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "_parser", None)
     regex.purge()

@@ -40,15 +40,6 @@ def test_a_request_id_in_three_places_cold(gigabytes: int, most_gets: int) -> No
     assert (search.looked_at, search.hits, search.false_positives) == (3, 3, 0)
 
 
-def test_an_absent_id_reads_no_frame() -> None:
-    store = CountingStore(virtual_context(40_000, FRAME, filters=True))
-    context = Monocontext.open(store, workers=SimulatedWorkers(lambda request: 0.0))
-    store.reset()
-    assert REQUEST not in context
-    assert regex.search(f"(?i){REQUEST}", context) is None
-    assert {request.key.split("/")[0] for request in store.log} == {"filters"}
-
-
 def test_a_keyword_loop_over_lower() -> None:
     """What models write most: the first place of each of some words, in another case."""
     store = CountingStore(virtual_context(40_000, FRAME, {31_000: planted(31_000)}, filters=True))

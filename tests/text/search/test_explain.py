@@ -7,12 +7,9 @@ from collections import Counter
 import pytest
 from engine.counted import Counted, counted
 
-from monocontext import Monocontext
 from monocontext.format.filters.query import Any, Literal
 from monocontext.regex import required_literals
-from monocontext.testing import CountingStore, virtual_context
 from monocontext.text.search.explain import format_query
-from tests.simulated import SimulatedWorkers
 
 from .cases import FRAME_BYTES
 
@@ -100,17 +97,3 @@ def test_needs_are_shown_as_one_would_say_them() -> None:
     assert format_query(None) == ""
     assert format_query(Literal("x" * 100)) == f"'{'x' * 60}...'"
     assert format_query(Any((Literal("a"), Any((Literal("b"), Literal("c")))))) == "'a' OR ('b' OR 'c')"
-
-
-def test_ten_gigabytes() -> None:
-    frame = "2026-11-22 INFO served\n" * 11_000
-    store = CountingStore(virtual_context(40_000, frame, filters=True))
-    with Monocontext.open(store, workers=SimulatedWorkers(lambda request: 0.0)) as context:
-        store.reset()
-        found = context.explain("3f0c1d4e-7a52")
-        assert (found.frames, found.candidates, found.gets) == (40_000, 0, 0)
-        assert {request.key.split("/")[0] for request in store.log} == {"filters"}
-        assert found.filter_bytes == store.bytes_read < 1 << 20
-        store.reset()
-        assert context.explain(r"\d").gets == -(-found.stored_bytes // (8 << 20))
-        assert store.gets == 0

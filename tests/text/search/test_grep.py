@@ -14,10 +14,8 @@ from engine.counted import Counted, counted, wait_until_idle
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import ContextTooLarge
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.testing import CountingStore, virtual_context
 from monocontext.text.search.hits import Hit
 from tests.budget import examples
-from tests.simulated import SimulatedWorkers
 
 from . import grep_cases
 from .cases import FRAME_BYTES, make_text
@@ -246,23 +244,6 @@ def test_who_leaves_early_reads_little() -> None:
     assert text_gets(sought) < 20 < 8_000_000 >> 16
     assert len(list(sought.context.grep("hit", max_hits=3))) == 3
     assert list(sought.context.grep("hit", max_hits=0)) == []
-
-
-@pytest.mark.slow
-def test_an_id_in_ten_gigabytes() -> None:
-    line = "2026-11-22T02:19:24.117Z INFO  worker-07 request served status=200 bytes=5120 duration=17ms path=/api\n"
-    frame = line * ((256 << 10) // len(line))
-    planted = frame[: len(line) * 100] + f"2026-11-22 ERROR request {ID} failed\n" + frame[len(line) * 100 :]
-    places = [8_000, 20_000, 39_000]
-    store = CountingStore(virtual_context(40_000, frame, dict.fromkeys(places, planted), filters=True))
-    workers = SimulatedWorkers(lambda request: 0.030)
-    with Monocontext.open(store, workers=workers) as context:
-        hits = list(context.grep(rf"request {ID}"))
-        lines = frame.count("\n")
-        assert [hit.line_number for hit in hits] == [at * lines + number + 101 for number, at in enumerate(places)]
-        assert {context[hit.offset : hit.offset + 7] for hit in hits} == {"request"}
-        assert workers.now() < 3.5 * 0.030  # with the one for the root: four round trips
-        assert context.stats.search.false_positives == 0
 
 
 def test_statistics_count_frames_with_hits() -> None:

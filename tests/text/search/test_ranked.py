@@ -283,15 +283,6 @@ def test_a_form_of_a_word_is_counted_as_the_word() -> None:
     assert parse("東京都").scoring[0].words == ("東京",)
 
 
-@pytest.mark.slow
-def test_a_budget_of_few_frames_reads_few(large: str) -> None:
-    text = large * 4
-    store, context = opened(text, frame_bytes=1 << 18)
-    found = context.search("copper1 copper2 copper3 copper4 copper5", max_bytes=1 << 20)
-    assert found.unread_frames
-    assert store.bytes_read < 3 << 20
-
-
 @pytest.mark.parametrize(
     ("query", "has", "lacks"),
     [

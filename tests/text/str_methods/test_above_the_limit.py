@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -122,13 +121,6 @@ def test_every_attribute_of_str_is_tried() -> None:
     assert own == {*CALLS, *LEFT_OUT}
 
 
-@pytest.mark.parametrize("code", [*CALLS.values(), *MORE])
-def test_below_the_limit_it_is_the_strs_own(code: str) -> None:
-    if "t.lines" not in code and "t.chunks" not in code:
-        found, expected = (eval(code, {"t": text}) for text in (stored(TEXT, 50), TEXT))
-        assert (type(found), found) == (type(expected), expected)
-
-
 def page_with_tables(page: str) -> str:
     tables = iter((table(), otherwise()))
     return MADE.sub(lambda found: f"{found[1]}{next(tables)}{found[2]}", page)
@@ -148,21 +140,6 @@ def test_a_text_in_a_match_statement() -> None:
             raise AssertionError
         case [first, *rest]:
             assert first + "".join(rest) == TEXT
-
-
-REFUSED_ON_STR: list[Callable[[Any], Any]] = [
-    lambda t: t.find(3), lambda t: t.split(""), lambda t: t.index("absent"), lambda t: t[10**9], lambda t: t["a"],
-    lambda t: t.startswith(3), lambda t: t + 3, lambda t: t.partition(""), lambda t: 3 in t, lambda t: t.split(",", "x"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("limit", [LIMIT, 1 << 20])
-def test_errors_are_those_of_str(limit: int) -> None:
-    for call in REFUSED_ON_STR:
-        with pytest.raises(Exception) as expected:  # noqa: PT011
-            call(TEXT)
-        with pytest.raises(expected.type):
-            call(stored(TEXT, 50, limit))
 
 
 def test_a_text_is_no_file() -> None:

@@ -60,14 +60,24 @@ def test_pickles_open_in_another_process(context: Monocontext) -> None:
         assert pickle.loads(done.stdout) == ("Monocontext", len(expected), expected), name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_pickles_of_every_protocol(name: str, protocol: int, context: Monocontext) -> None:
-    again = pickle.loads(pickle.dumps(MAKERS[name](context), protocol))
-    assert isinstance(again, Monocontext)
-    assert again == MAKERS[name](TEXT)
-    assert again._limit == 50
+LISTS: dict[str, Callable[[Any], Any]] = {
+    "split()": lambda t: t.split(),
+    "split(sep)": lambda t: t.split("\n"),
+    "splitlines()": lambda t: t.splitlines(),
+    "split of lower()": lambda t: t.lower().split("li"),
+    "lines": lambda t: t.lines,
+}
+
+
+@pytest.mark.parametrize("name", [*MAKERS, *LISTS])
+def test_a_pickle_is_a_handle(name: str, context: Monocontext) -> None:
+    value = (MAKERS | LISTS)[name](context)
+    for protocol in (2, pickle.HIGHEST_PROTOCOL):
+        pickled = pickle.dumps(value, protocol)
+        again = pickle.loads(pickled)
+        assert len(pickled) < 1000
+        assert list(again) == list(copy.deepcopy(value)) == list(value)
+        assert name in LISTS or (again, again._limit) == (MAKERS[name](TEXT), 50)
 
 
 def test_a_pickle_keeps_its_generation(context: Monocontext, tmp_path: Path) -> None:
@@ -89,14 +99,14 @@ def test_a_pickle_holds_no_secret(moto_s3: str, monkeypatch: pytest.MonkeyPatch)
         assert secret not in data
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", [*MAKERS, "split(sep)"])
 def test_a_text_in_memory_says_so(name: str) -> None:
     publish(TEXT, f"memory://{name}", replace=True)
     with (
         Monocontext.open(f"memory://{name}", materialize_limit=50) as context,
         pytest.raises(NotPicklable, match="in the memory of this process"),
     ):
-        pickle.dumps(MAKERS[name](context))
+        pickle.dumps((MAKERS | LISTS)[name](context))
 
 
 @pytest.mark.slow
