@@ -156,12 +156,13 @@ class LazyList(LazyItems, Sequence[str]):
 
     def iterate(self, start: int, stop: int) -> Iterator[str]:
         """Items [start, stop), fewer at the end; streams."""
+        start, stop = min(start, sys.maxsize), min(stop, sys.maxsize)
         if stop <= start:
             return iter(())
         blocks = self._blocks_from(start)
         first, items, *_ = next(blocks, (start, []))
         rest = chain.from_iterable(block[1] for block in blocks)
-        return islice(chain(items, rest), start - first, min(stop, sys.maxsize) - first)
+        return islice(chain(items, rest), start - first, stop - first)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _make_again, self._recipe

@@ -121,6 +121,13 @@ def test_every_attribute_of_str_is_tried() -> None:
     assert own == {*CALLS, *LEFT_OUT}
 
 
+@pytest.mark.parametrize(
+    "code", ["t.split()[10**30 : 10**31]", "t.split(' ')[10**30 : 10**31]", "t.split() == [*t.split(), None]"]
+)
+def test_above_the_limit_it_is_equal_also_at_the_edges(code: str) -> None:
+    assert eval(code, {"t": stored(TEXT, 50, LIMIT)}) == eval(code, {"t": TEXT})
+
+
 def page_with_tables(page: str) -> str:
     tables = iter((table(), otherwise()))
     return MADE.sub(lambda found: f"{found[1]}{next(tables)}{found[2]}", page)
