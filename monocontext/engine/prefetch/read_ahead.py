@@ -14,6 +14,7 @@ Invariants:
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -218,9 +219,10 @@ class ReadAhead:
             self._ended_scans.popleft()
             if scan := next((plan for plan in self._plans if plan.is_scan), None):
                 self._plans.remove(scan)
-        if not self._plans:
+        pid = os.getpid()
+        self._requests = [request for request in self._requests if not request.is_done and request.pid == pid]
+        if not self._plans or self._fetcher.is_closed:
             return
-        self._requests = [request for request in self._requests if not request.is_done]
         most_bytes = min(
             max(UNDER_WAY_BYTES, int(self._fetcher.link.bytes_per_second / 2)), self._fetcher.window_bytes // 2
         )

@@ -14,6 +14,7 @@ from begun_threads import begun_threads
 
 from engine.counted import stored, wait_until_idle
 from monocontext import Monocontext, append, publish
+from monocontext.engine.fetch.workers import LOCK
 from monocontext.testing import CountingStore, SlowStore
 from rlm import RLM, ScriptedLM
 from tests.simulated import SimulatedWorkers
@@ -93,13 +94,36 @@ def test_hint_takes_anything(delta: str) -> None:
 
 
 def test_hint_on_a_text_that_is_derived_or_closed() -> None:
-    context, _ = opened()
+    context, store = opened()
     low = context.view(10, 900).lower()
     assert isinstance(low, str)
     context.close()
+    before = len(store.log)
     with context.thinking():
         context.hint("```repl\nprint(context[300:400])\n```")
+    context.hint("```repl\nprint(context[:100])\n")
     context.prefetch([(0, 10)])
+    wait_until_idle(context)
+    assert len(store.log) == before
+
+
+def test_what_was_prefetched_is_held_by_the_cache_alone() -> None:
+    context, _ = opened()
+    context.prefetch([(0, 1000)])
+    ahead = context._reader.ahead  # type: ignore[union-attr]
+    assert within_seconds(lambda: not ahead._requests)
+
+
+def test_requests_that_a_fork_left_to_the_parent_are_not_under_way_in_the_child() -> None:
+    context = Monocontext.open(SlowStore(stored(TEXT, frame_bytes=FRAME), 0.2))
+    context.prefetch([(0, 1000)])
+    ahead = context._reader.ahead  # type: ignore[union-attr]
+    with LOCK:
+        assert ahead._requests
+        for request in ahead._requests:
+            request.pid += 1
+        ahead.walk()
+        assert not ahead._requests
 
 
 def test_off_is_off() -> None:
