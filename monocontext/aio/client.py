@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
+from monocontext.engine.fetch.workers import LOOK_SECONDS
+
 Wait = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine on the event loop, and waits for its result in another thread."""
 
@@ -17,10 +19,20 @@ class BlockingClient:
     """An aioboto3 client for other threads than that of its event loop, which must be running now."""
 
     def __init__(self, client: Any) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         self._client = client
-        self._wait: Wait = lambda work: asyncio.run_coroutine_threadsafe(work, loop).result()
         self.meta = client.meta
+
+    def _wait(self, work: Coroutine[Any, Any, Any]) -> Any:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        while True:
+            try:
+                return future.result(LOOK_SECONDS)
+            except TimeoutError:
+                if future.done():
+                    return future.result()
+                if self._loop.is_closed():  # it carries nothing out any longer
+                    raise ConnectionError("the event loop of the client is closed") from None
 
     def get_object(self, **arguments: Any) -> Any:
         answer = self._wait(self._client.get_object(**arguments))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, SupportsIndex, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Self, SupportsIndex, TypeVar, Unpack
 
 from monocontext.aio.client import BlockingClient
 from monocontext.aio.operators import RefusedLineOperators, RefusedMappingOperators, RefusedOperators
-from monocontext.engine.fetch.workers import MAX_RUNNING
+from monocontext.engine.fetch.workers import CALL, MAX_RUNNING, Threads
 from monocontext.engine.open import CacheOptions, RootOptions, check_place
 from monocontext.options import ReachOptions, validate_options
 from monocontext.stores.address import parse
@@ -58,13 +58,13 @@ class AsyncMonocontext(RefusedOperators):
     """A text of any size, read by any number of tasks. Immutable.
 
     Offsets and lengths count characters. Tasks share a cache, and requests for the same bytes. The work of a cancelled
-    task ends by itself in its thread.
+    task ends in its thread when it next waits for data.
     """
 
-    def __init__(self, text: Monocontext, threads: ThreadPoolExecutor, shaped: Any = None):
+    def __init__(self, text: Monocontext, threads: Threads, shaped: Any = None):
         """Only `open` calls this."""
         self._text = text
-        self._threads: ThreadPoolExecutor | None = threads
+        self._threads: Threads | None = threads
         self._shaped = text if shaped is None else shaped
         """The context that `run` passes to a function."""
 
@@ -100,13 +100,14 @@ class AsyncMonocontext(RefusedOperators):
             if refused := sorted({"endpoint", "region", "profile", "path_style", "anonymous"} & given):
                 raise TypeError(f"{', '.join(refused)} cannot be combined with client")
             url = S3Store(address.place, address.path, client=BlockingClient(client))
-        threads = ThreadPoolExecutor(MAX_RUNNING, "monocontext-aio")
+        threads = Threads(MAX_RUNNING)
         opening: Callable[..., Any] = Monocontext.open
-        future = threads.submit(lambda: opening(url, shape=shape, **options))
+        call = _Call(lambda: opening(url, shape=shape, **options))
+        threads.run(call.carry_out)
         try:
-            shaped = await asyncio.shield(asyncio.wrap_future(future))
+            shaped = await asyncio.shield(asyncio.wrap_future(call.future))
         except asyncio.CancelledError:
-            future.add_done_callback(lambda opened: None if opened.exception() else opened.result().close())
+            call.future.add_done_callback(lambda opened: None if opened.exception() else opened.result().close())
             raise
         return cls(shaped if shape == "text" else shaped.text, threads, shaped)
 
@@ -281,7 +282,12 @@ class AsyncMonocontext(RefusedOperators):
     async def _call(self, work: Callable[[], T]) -> T:
         if self._threads is None:
             return work()  # a closed text raises at once
-        return await asyncio.wrap_future(self._threads.submit(work))
+        call = _Call(work)
+        self._threads.run(call.carry_out)
+        try:
+            return await asyncio.wrap_future(call.future)
+        finally:
+            call.is_over = True
 
     def _wrap(self, result: Any) -> Any:
         """A result of a method, with its lazy texts made asynchronous."""
@@ -299,6 +305,34 @@ class AsyncMonocontext(RefusedOperators):
         while batch := await self._call(lambda: list(islice(items, most))):
             for item in batch:
                 yield item
+
+
+class _Call(Generic[T]):
+    """Work in another thread, whose future a task awaits."""
+
+    def __init__(self, work: Callable[[], T]):
+        self.future: Future[T] = Future()
+        self.is_over = False
+        """Whether the task has the result, or was cancelled."""
+        self._work = work
+
+    def carry_out(self) -> None:
+        """Do the work, unless the task was cancelled before. Never raises."""
+        if not self.future.set_running_or_notify_cancel():
+            return
+        CALL.check = self._check
+        try:
+            result = self._work()
+        except BaseException as error:  # raised by the task
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(result)
+        finally:
+            del CALL.check
+
+    def _check(self) -> None:
+        if self.is_over:
+            raise asyncio.CancelledError
 
 
 class AsyncOpening:
@@ -327,8 +361,15 @@ class AsyncItems(RefusedLineOperators):
         self._context, self._items = context, items
 
     def __len__(self) -> int:
-        """The number of lines (no GET)."""
+        """The number of lines of a whole text (no GET). Others raise `TypeError`: the loop would wait for GETs."""
+        span = self._context._text.span
+        if isinstance(self._items, LazyItems) or not span.is_whole or span.source.final_newline is None:
+            raise TypeError("`len(items)` cannot await a read: await items.count()")
         return len(self._items)
+
+    async def count(self) -> int:
+        """The number of lines or pieces."""
+        return await self._context._call(lambda: len(self._items))
 
     def __getitem__(self, key: SupportsIndex | slice) -> Awaitable[Any]:
         """`await lines[i]` or `await lines[a:b]`: the text of these lines."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +20,7 @@ from begun_threads import begun_threads
 
 from monocontext import ContextTooLarge, Monocontext, publish
 from monocontext.aio import AsyncMonocontext
+from monocontext.aio.client import BlockingClient
 from monocontext.aio.operators import RefusedOperators
 from monocontext.aio.text import AsyncOpening
 from monocontext.engine.fetch.workers import MAX_RUNNING
@@ -159,6 +164,71 @@ def test_others_keep_what_a_cancelled_task_also_waited_for() -> None:
             assert len(segments) == 1
 
     run(work)
+
+
+@pytest.mark.usefixtures("server")
+def test_a_cancelled_pass_asks_for_no_more() -> None:
+    async def work() -> None:
+        counting, store = slow(0.01)
+        async with await AsyncMonocontext.open(store, prefetch="off", cache_bytes=0) as context:
+            counting.reset()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(context.run(lambda text: [text[at : at + 9] for at in range(len(text))]), 0.2)
+            await asyncio.sleep(0.5)
+            before = counting.gets
+            await asyncio.sleep(0.5)
+            assert 0 < before == counting.gets
+
+    run(work)
+
+
+def test_a_server_that_is_silent_does_not_delay_the_end_of_the_process(tmp_path: Path) -> None:
+    publish(random.Random(1).randbytes(400_000).hex(), tmp_path / "text", filters=False)
+    program = f"""
+import asyncio, time
+from monocontext.aio import AsyncMonocontext
+from monocontext.aio.client import BlockingClient
+from monocontext.stores import open_store
+from monocontext.testing import SlowStore
+
+async def work():
+    delays = [0, 60]
+    store = SlowStore(open_store({str(tmp_path / "text")!r}), lambda: delays[store.is_open])
+    store.is_open = False
+    context = await AsyncMonocontext.open(store)
+    store.is_open = True
+    try:
+        await asyncio.wait_for(context[500_000:500_010], 0.2)
+    except TimeoutError:
+        print("late")
+
+asyncio.run(work())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert (ended.stdout, ended.stderr) == ("late\n", "")
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_a_loop_that_has_ended_is_not_waited_for() -> None:
+    """What asyncio.run leaves behind, if its client is asked between the last step of the loop and its end."""
+    loop = asyncio.new_event_loop()
+
+    class Client:
+        meta = None
+
+        async def head_object(self, **_: Any) -> None:
+            raise AssertionError
+
+    async def adapt() -> BlockingClient:
+        return BlockingClient(Client())
+
+    client = loop.run_until_complete(adapt())
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(client.head_object)
+        time.sleep(0.1)
+        loop.close()
+        with pytest.raises(ConnectionError, match="event loop of the client is closed"):
+            asked.result(10)
 
 
 def test_closing_ends_what_is_under_way() -> None:
@@ -317,6 +387,11 @@ def test_a_lazy_result_is_awaited_too(server: S3StandIn) -> None:
             assert isinstance(rest, AsyncMonocontext)
             pieces = await context.split("line ")
             assert [piece async for piece in pieces] == TEXT.split("line ")
+            for items in (pieces, (await context.view(3)).lines, low.lines):
+                with pytest.raises(TypeError, match=r"await items\.count\(\)"):
+                    len(items)
+            assert await pieces.count() == len(TEXT.split("line "))
+            assert await low.lines.count() == len(context.lines) == TEXT.count("\n") + 1
             await low.aclose()
             assert await context[:5] == TEXT[:5]
             await (await context.view(3)).aclose()  # of all views, as `close` is

@@ -27,7 +27,7 @@ from monocontext.engine.fetch.cache import Cache
 from monocontext.engine.fetch.congestion import Pressure
 from monocontext.engine.fetch.link import Link
 from monocontext.engine.fetch.requests import FAN_OUT, PART_BYTES, FetchItem, Priority, Request, coalesce
-from monocontext.engine.fetch.workers import LOCK, Workers, decode
+from monocontext.engine.fetch.workers import CALL, LOCK, Workers, decode
 from monocontext.engine.frame import FrameText
 from monocontext.engine.stats import Stats
 from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject, StoreFailure
@@ -120,6 +120,7 @@ class Fetcher:
             self.stats.hits += len(items) - len(missing)
             self.stats.misses += len(missing)
             if missing:
+                CALL.check()
                 requests = self.request(missing, Priority.DEMAND)
                 results = [
                     requests[item.key] if entry is None else entry for item, entry in zip(items, results, strict=True)
@@ -133,6 +134,7 @@ class Fetcher:
             if request.pid != os.getpid():  # the threads of the parent carry it out
                 return self.fetch_one(item)
             if not self.workers.wait(request):
+                CALL.check()
                 with LOCK:
                     self._enqueue(request, 1)
         with LOCK:

@@ -42,6 +42,16 @@ _BEGIN_SECONDS = 1.0
 """A thread that has not begun after this many seconds counts as lost."""
 
 
+class Call(threading.local):
+    """The call that the current thread carries out."""
+
+    check: Callable[[], None] = staticmethod(lambda: None)
+    """Called before and while the thread waits for data. Raises if nobody waits for the call any longer."""
+
+
+CALL = Call()
+
+
 class Source(Protocol):
     """Requests to carry out."""
 
