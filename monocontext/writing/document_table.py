@@ -64,8 +64,6 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
     before = base.documents if base else None
     if new is None or not new.count:
         return before
-    if before and isinstance(before.pages[0], DocumentDirectory) and not before.named:
-        before = expand_documents(before, lambda ref: store.get(ref.key).data)  # no table of names covers these pages
     pages = before.pages if before else ()
     writer = DocumentWriter(store, pages)
     if before and before.last_page is not None:  # it takes new documents, too
@@ -98,6 +96,8 @@ def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) ->
     if total - first <= DOCUMENTS_PER_PAGE:
         return tuple(tables)
     hashes = b""
+    if before and any(isinstance(ref, DocumentDirectory) and ref.documents > first for ref in before.pages):
+        before = expand_documents(before, lambda ref: store.get(ref.key).data)
     for number, ref in enumerate(before.pages if before else ()):
         if ref.documents > first and not isinstance(ref, DocumentDirectory):
             page = load_document_page(before, number, lambda key: store.get(key).data)  # type: ignore[arg-type]

@@ -163,6 +163,19 @@ def test_documents() -> None:
     assert verify(store).problems == []
 
 
+def test_names_of_documents_in_directories_that_no_table_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each append stores a page of few documents, and a table of names begins in a directory."""
+    monkeypatch.setattr("monocontext.writing.documents.INLINE_BYTES", 0)
+    monkeypatch.setattr("monocontext.writing.document_table.DOCUMENTS_PER_PAGE", 40)
+    store = memory()
+    publish({"first": "text\n"}, store, **LAYOUT)  # type: ignore[arg-type]
+    for upload in range(40):
+        append({f"{upload}.{i}": f"{upload} {i}\n" for i in range(5)}, store)
+    with Monocontext.open(store) as context:
+        assert [str(context.documents[f"{n}.{n % 5}"]) for n in range(40)] == [f"{n} {n % 5}\n" for n in range(40)]
+    assert verify(store).problems == []
+
+
 def test_gets_of_a_slice() -> None:
     store, text = memory(), lines(8000)
     root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]
