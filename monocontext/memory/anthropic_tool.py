@@ -5,7 +5,7 @@
 A file is an entry whose key is its path; a folder exists while it holds one. Answers are those of the SDK's own tool,
 which keeps a folder on disk; here no path of a model meets a file system. A new file never replaces one, and an edit
 only the version that was read, else it begins again: agents that share a memory lose no edit. A rename stores under the
-new path first: if it is killed half way, both paths exist.
+new path first: if it is killed half way, or two agents rename a file at once, both paths exist.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import asyncio
 import posixpath
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -189,7 +190,7 @@ class AnthropicMemoryTool(BetaAbstractMemoryTool):  # type: ignore[misc, unused-
         raise ToolError(f"{path} was not edited: other agents write it all the time. Try again later.")
 
     def _move(self, old: str, new: str) -> None:
-        """Move one file. If another agent writes it meanwhile, the copy is removed, and the move begins again."""
+        """Move one file. If another agent writes or moves it meanwhile, the copy goes, and the move begins again."""
         for _ in range(_MOST_TRIES):
             entry = self._read(old)
             if entry is None:
@@ -198,11 +199,10 @@ class AnthropicMemoryTool(BetaAbstractMemoryTool):  # type: ignore[misc, unused-
                 copy = self.memory.put(new, entry.value or "", entry.ttl_seconds, create=True, metadata=entry.metadata)
             except AlreadyExists:
                 raise ToolError(f"The destination {new} already exists") from None
-            try:
-                self.memory.delete(old, if_match=entry.etag)
-                return
-            except AlreadyExists:
-                self.memory.delete(new, if_match=copy)
+            with suppress(AlreadyExists):
+                if self.memory.delete(old, if_match=entry.etag):
+                    return
+            self.memory.delete(new, if_match=copy)
         raise ToolError(f"{old} was not renamed: other agents write it all the time. Try again later.")
 
 
