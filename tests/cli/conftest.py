@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ran import Cli, Ran
+from ran import TEXT, Cli, Ran
 
 from monocontext.cli import main
 
@@ -28,3 +28,16 @@ def cli(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[byte
         return Ran(code, out.decode(), err.decode())
 
     return run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "in.txt").write_text(TEXT)
+    return tmp_path / "in.txt"
+
+
+@pytest.fixture
+def uploaded(cli: Cli, file: Path, tmp_path: Path) -> Path:
+    """A context that holds TEXT, in four frames or more."""
+    cli("upload", file, tmp_path / "ctx", "--frame-bytes", "64K").fine()
+    return tmp_path / "ctx"

@@ -1,10 +1,50 @@
-"""What a command left behind, and how to say what it should have been."""
+"""Commands of the tests: a text, how to run one as a process or on a terminal, and what it left behind."""
 
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+TEXT = "".join(f"line {i}: καλημέρα \U0001f600\n" if i % 7 == 3 else f"line {i}: plain\n" for i in range(20_000))
+
+
+def process(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "monocontext", *map(str, arguments)]
+
+
+def on_a_terminal(stream: str, *arguments: str | Path, **environment: str) -> tuple[int, str]:
+    """Run a command with a terminal as its `stdout` or `stderr`: the exit code, and what the terminal saw."""
+    master, slave = pty.openpty()
+    try:
+        streams: dict[str, int] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: slave}
+        running = subprocess.Popen(
+            process(*arguments),
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm", **environment},
+            **streams,  # type: ignore[call-overload]
+        )
+        os.close(slave)
+        seen, end = b"", time.monotonic() + 60
+        while time.monotonic() < end:
+            if select.select([master], [], [], 0.1)[0]:
+                try:
+                    data = os.read(master, 65536)
+                except OSError:  # Linux: the other side is closed
+                    break
+                if not data:
+                    break
+                seen += data
+        return running.wait(60), seen.decode()
+    finally:
+        os.close(master)
 
 
 @dataclass(frozen=True, slots=True)

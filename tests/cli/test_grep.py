@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import shutil
 import subprocess
@@ -13,9 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ran import Cli
-
-from monocontext.testing import SeaweedServer
+from ran import Cli, on_a_terminal
 
 WORDS = ("the quick brown fox", "ERROR disk full", "a.b", "axb", "", "é漢字 ok", "Error: timeout", "\tfour\r", "-dash")
 TEXT = "".join(f"{WORDS[number * 7919 % 97 % len(WORDS)]} {number}\n" for number in range(3000)) + "no end of line"
@@ -95,12 +92,6 @@ def test_exit_codes(cli: Cli, context: Path) -> None:
     assert cli("grep", "-F", "(", context).code == 1
 
 
-def test_who_reads_has_seen_enough(context: Path) -> None:
-    command = f"{sys.executable} -m monocontext grep . {context} | head -2"
-    found = subprocess.run(command, shell=True, capture_output=True, check=False, text=True)
-    assert (found.stdout.count("\n"), found.stderr) == (2, "")
-
-
 def test_json_is_that_of_ripgrep(cli: Cli, context: Path) -> None:
     begin, *rows, end, summary = map(json.loads, cli("grep", "--json", "漢|full", context).fine().out.splitlines())
     assert begin == {"type": "begin", "data": {"path": {"text": "in.txt"}}}
@@ -131,7 +122,7 @@ def test_on_a_terminal_a_text_steers_nothing(cli: Cli, tmp_path: Path) -> None:
         ["cat", place],
         ["grep", "--json", "n", place],
     ):
-        shown = "".join(on_a_terminal(*words))
+        shown = on_a_terminal("stdout", *words)[1]
         assert "needle" in shown
         assert "\x1b]0;" not in shown
         assert "\x9b" not in shown
@@ -141,30 +132,13 @@ def test_on_a_terminal_a_text_steers_nothing(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_on_a_terminal_lines_have_numbers_and_colours(context: Path) -> None:
-    found = on_a_terminal("grep", "ERR.R", "-m", "1", "-A", "1", str(context))
+    found = on_a_terminal("stdout", "grep", "ERR.R", "-m", "1", "-A", "1", context)[1].split("\r\n")
     assert (
         found[0] == "\x1b[32m3\x1b[0m:\x1b[1;31mERROR\x1b[0m disk full 2" or "\x1b[1;31mERROR\x1b[0m disk" in found[0]
     )
     assert re.match("\x1b\\[32m\\d+\x1b\\[0m-", found[1])
-    plain = on_a_terminal("grep", "ERR.R", "-m", "1", "-N", str(context), NO_COLOR="1")
-    assert plain[0].startswith("ERROR disk full ")
-
-
-def on_a_terminal(*arguments: str, **environment: str) -> list[str]:
-    """The lines that a command writes to a terminal."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "monocontext", *arguments]
-    process = subprocess.Popen(command, stdout=theirs, env={**os.environ, "TERM": "xterm", **environment})
-    os.close(theirs)
-    written = b""
-    try:
-        while data := os.read(ours, 1 << 16):
-            written += data
-    except OSError:
-        pass  # Linux says so when the last writer has gone
-    os.close(ours)
-    assert process.wait(60) == 0
-    return written.decode().split("\r\n")
+    _, plain = on_a_terminal("stdout", "grep", "ERR.R", "-m", "1", "-N", context, NO_COLOR="1")
+    assert plain.startswith("ERROR disk full ")
 
 
 # -- source files ------------------------------------------------------------------------------------------------------
@@ -245,17 +219,6 @@ def test_stats(cli: Cli, folder: Path) -> None:
     assert re.fullmatch(r"GETs: \d+; seconds: \d+\.\d\d", gets)
     assert ", none pruned: it has no text that every match" in cli("grep", "--stats", r"\d{9}", folder).err
     assert ", none pruned: every line is looked at" in cli("grep", "--stats", "-v", "no such line", folder).err
-
-
-def test_on_s3(cli: Cli, seaweed: SeaweedServer, folder: Path, tmp_path: Path) -> None:
-    url, endpoint = seaweed.url(f"cli-grep-{os.getpid()}"), ("--endpoint", seaweed.endpoint)
-    cli("upload", tmp_path / "src", url, "--frame-bytes", "512", *endpoint).fine()
-    assert cli("grep", "-I", "-N", RARE, url, *endpoint).fine().out == f"{RARE}\n" * 4
-    assert cli("grep", "-l", RARE, url, *endpoint).fine().out == "40.txt\nsub/11.txt\n"
-    assert cli("grep", "-n", "-C1", RARE, url, *endpoint).fine().out == cli("grep", "-n", "-C1", RARE, folder).out
-    absent = cli("grep", "--stats", "3f0c1d4e-0000", url, *endpoint)
-    assert (absent.code, absent.out) == (1, "")
-    assert " 0 looked at, 0 in vain" in absent.err
 
 
 @pytest.mark.parametrize("pattern", ["a{99999999999}", "(" * 3000 + "a" + ")" * 3000])

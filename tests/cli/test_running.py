@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
+from ran import TEXT, Cli, on_a_terminal, process
 
 import rlm.cli.commands
-from monocontext import publish
+from monocontext import Monocontext, publish
 from monocontext.cli.commands import app
 
 PROGRAMS = {"monocontext": app, "rlm": rlm.cli.commands.app}
@@ -125,3 +128,75 @@ except SystemExit as end:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=context)
     assert done.stderr.splitlines()[-1] == "loaded 0"
+
+
+@pytest.mark.slow
+def test_as_a_module_and_as_a_script(uploaded: Path) -> None:
+    script = Path(sys.executable).parent / "monocontext"
+    for command in (process(), [str(script)]) if script.exists() else (process(),):
+        shown = subprocess.run([*command, "--help"], capture_output=True, text=True)
+        assert (shown.returncode, shown.stderr) == (0, "")
+        for name in ("upload", "append", "index", "info", "cat", "verify"):
+            assert f" {name} " in shown.stdout
+        done = subprocess.run([*command, "cat", uploaded], capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert hashlib.sha256(done.stdout).digest() == hashlib.sha256(TEXT.encode()).digest()
+        done = subprocess.run([*command, "cat", uploaded / "none"], capture_output=True)
+        assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(("unbuffered", "size"), [("", 20_000_000), ("1", 20_000_000), ("1", 200_000)])
+def test_head_has_seen_enough(
+    unbuffered: str, size: int, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pipe closes while more is still to come, perhaps of a single write: no error, no word."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    cli("upload", "-", tmp_path / "ctx", stdin=(TEXT * 20).encode()[:size]).fine()
+    with subprocess.Popen(process("cat", tmp_path / "ctx"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert running.stdout.read(10) == TEXT.encode()[:10]
+        running.stdout.close()
+        assert running.wait(60) == 141
+        assert running.stderr.read() == b""
+
+
+def test_the_whole_of_a_pipe_without_an_end(uploaded: Path, tmp_path: Path) -> None:
+    """stdin that comes slowly, in pieces that end inside characters."""
+    with subprocess.Popen(
+        process("upload", "-", tmp_path / "slow"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        for byte in "καλημέρα \U0001f600".encode():
+            running.stdin.write(bytes([byte]))
+            running.stdin.flush()
+            time.sleep(0.001)
+        running.stdin.close()
+        assert running.wait(60) == 0
+        assert running.stderr.read() == b""
+    with Monocontext.open(tmp_path / "slow") as ctx:
+        assert str(ctx) == "καλημέρα \U0001f600"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "label"), [("upload", "upload"), ("append", "append"), ("verify", "verify")])
+def test_a_bar_on_a_terminal(uploaded: Path, file: Path, tmp_path: Path, command: str, label: str) -> None:
+    arguments: dict[str, list[str | Path]] = {
+        "upload": [file, tmp_path / "new"],
+        "append": [file, uploaded],
+        "verify": [uploaded],
+    }
+    code, seen = on_a_terminal("stderr", command, *arguments[command])
+    assert code == 0
+    assert label in seen
+    assert "━" in seen
+    done = subprocess.run(process("verify", uploaded), capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b""), "silence where there is no terminal"
+
+
+def test_an_error_on_a_terminal_is_one_line_too(uploaded: Path, file: Path) -> None:
+    code, seen = on_a_terminal("stderr", "upload", file, uploaded)
+    assert code == 2
+    assert seen.count("monocontext: ") == 1
+    assert "Traceback" not in seen

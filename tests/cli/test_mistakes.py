@@ -1,0 +1,104 @@
+"""What users get wrong at a place: one line, exit 2, and nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from ran import Cli
+
+READING = [["info"], ["cat"], ["cat", "--lines", "1"], ["verify"]]
+
+
+@pytest.mark.parametrize("command", READING)
+def test_nothing_there(cli: Cli, tmp_path: Path, command: list[str]) -> None:
+    cli(*command, tmp_path / "none").refused("no context", "none")
+    (tmp_path / "file").write_text("text")
+    said = cli(*command, tmp_path / "file")
+    assert said.code == 0 if command != ["verify"] else said.refused("file")
+
+
+def test_a_generation_that_is_not_there(cli: Cli, uploaded: Path) -> None:
+    cli("cat", uploaded, "--generation", "99").refused("no generation 99 at ")
+
+
+def test_a_large_plain_file_has_its_own_name(cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that of the cache folder where its index lies."""
+    monkeypatch.setattr("monocontext.writing.plain.SMALL_BYTES", 10)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file.parent / "cache"))
+    assert cli("info", file, "--json").fine().json["url"] == file.resolve().as_uri()
+    cli("cat", file, "--document", "none").refused(f"{file}: no document 'none'")
+
+
+@pytest.mark.parametrize("command", [["verify"], ["upload", "-"], ["append", "-"]])
+def test_something_else_is_there(cli: Cli, tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "manifest.json").write_text('{"name": "another application"}')
+    cli(*command, tmp_path).refused("manifest.json", "not the manifest of a context")
+    assert (tmp_path / "manifest.json").read_text() == '{"name": "another application"}'
+
+
+def deeprecurse(folder: Path) -> str:
+    (folder / "segments").mkdir()
+    (folder / "segments" / "0.txt").write_text("one\ntwo\n")
+    (folder / "segments" / "1.txt").write_text("three\n")
+    manifest = [
+        {"segment": "segments/0.txt", "start_line": 0, "line_count": 2},
+        {"segment": "segments/1.txt", "start_line": 2, "line_count": 1},
+    ]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return (folder / "manifest.json").read_text()
+
+
+@pytest.mark.parametrize("command", [*READING, ["upload", "-"], ["upload", "--replace", "-"], ["append", "-"]])
+def test_a_deeprecurse_context(cli: Cli, tmp_path: Path, command: list[str]) -> None:
+    before = deeprecurse(tmp_path)
+    cli(*command, tmp_path, stdin=b"text").refused("DeepRecurse", "monocontext index")
+    assert (tmp_path / "manifest.json").read_text() == before
+
+
+def test_a_deeprecurse_context_is_indexed_elsewhere(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    before = deeprecurse(tmp_path / "old")
+    cli("index", tmp_path / "old", tmp_path / "new").fine()
+    assert cli("cat", tmp_path / "new").fine().out == "one\ntwo\nthree\n"
+    cli("index", tmp_path / "old", tmp_path / "old").refused("DeepRecurse")
+    assert (tmp_path / "old" / "manifest.json").read_text() == before
+
+
+@pytest.mark.parametrize("command", [*READING, ["upload", "-"], ["upload", "--replace", "-"], ["append", "-"]])
+def test_a_newer_format(cli: Cli, uploaded: Path, command: list[str]) -> None:
+    root = json.loads((uploaded / "manifest.json").read_text())
+    (uploaded / "manifest.json").write_text(json.dumps({**root, "format": 9, "min_reader": 9}))
+    cli(*command, uploaded, stdin=b"text").refused("manifest.json", "9")
+    assert json.loads((uploaded / "manifest.json").read_text())["format"] == 9
+
+
+@pytest.mark.parametrize("command", [*READING, ["upload", "-"], ["append", "-"], ["index", "/tmp"]])
+def test_places_that_a_command_cannot_mean(cli: Cli, command: list[str]) -> None:
+    cli(*command, "memory://name", stdin=b"text").refused("memory://name", "directory or S3")
+    cli(*command, "ftp://host/x", stdin=b"text").refused("ftp")
+    cli(*command, "s3://", stdin=b"text").refused("s3://")
+
+
+def test_sources_that_are_not_there(cli: Cli, tmp_path: Path) -> None:
+    cli("upload", tmp_path / "none.txt", tmp_path / "ctx").refused("none.txt")
+    cli("index", tmp_path / "none", tmp_path / "ctx").refused("none")
+    cli("index", "memory://name", tmp_path / "ctx").refused("memory://name")
+    assert not (tmp_path / "ctx" / "manifest.json").exists()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
+def test_no_permission(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    cli("upload", "-", tmp_path / "closed" / "ctx", stdin=b"text").refused("permission")
+
+
+def test_no_such_profile(cli: Cli, moto_s3: str) -> None:
+    cli("info", f"s3://{moto_s3}/ctx", "--profile", "nobody").refused("nobody")
+
+
+def test_an_endpoint_that_does_not_answer(cli: Cli) -> None:
+    cli("info", "s3://bucket/ctx", "--endpoint", "http://127.0.0.1:9").refused("s3://bucket/ctx", "127.0.0.1:9")
+    cli("info", "s3://bucket/ctx", "--endpoint", "not a url").refused("endpoint")

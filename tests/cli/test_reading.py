@@ -1,0 +1,88 @@
+"""`info`, `cat` and `verify`: what is printed of a text, whole and damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ran import TEXT, Cli
+
+
+def test_info(cli: Cli, uploaded: Path) -> None:
+    found = cli("info", uploaded, "--json").fine().json
+    assert found["url"] == uploaded.resolve().as_uri()
+    assert (found["generation"], found["characters"], found["lines"]) == (1, len(TEXT), 20_000)
+    assert (found["bytes"], found["frame_bytes"], found["codec"]) == (len(TEXT.encode()), 64 << 10, "zstd")
+    shown = cli("info", uploaded).fine().out
+    for each in (f"{len(TEXT):,}", "20,000", "filters", uploaded.resolve().as_uri()):
+        assert each in shown
+
+
+@pytest.mark.parametrize(
+    "part", ["0:10", "60000:200000", "-20:", ":-1", ":", "5", "-1", "7:3", "999999999:", "100:1000000000"]
+)
+def test_cat_characters(cli: Cli, uploaded: Path, part: str) -> None:
+    low, colon, high = part.partition(":")
+    expected = TEXT[int(low) :][:1] if not colon else TEXT[int(low) if low else None : int(high) if high else None]
+    assert cli("cat", uploaded, "--chars", part).fine().out == expected
+    assert cli("cat", uploaded, "--chars", part, "--json").fine().json == {
+        "url": uploaded.resolve().as_uri(),
+        "generation": 1,
+        "text": expected,
+    }
+
+
+@pytest.mark.parametrize("part", ["1:10", "3:15000", "-2:", ":-1", ":", "5", "-1", "7:3", "999999999:"])
+def test_cat_lines_counts_from_one(cli: Cli, uploaded: Path, part: str) -> None:
+    lines = ["", *TEXT.splitlines(keepends=True)]
+    low, colon, high = part.partition(":")
+    expected = lines[int(low) :][:1] if not colon else lines[int(low) if low else None : int(high) if high else None]
+    assert cli("cat", uploaded, "--lines", part).fine().out == "".join(expected)
+
+
+def test_cat_takes_one_range(cli: Cli, uploaded: Path) -> None:
+    cli("cat", uploaded, "--chars", "1:2", "--lines", "1:2").misused("--chars cannot be combined with")
+    cli("cat", uploaded, "--lines", "0:2").misused("counted from 1")
+    cli("cat", uploaded, "--chars", "one:two").misused("one:two")
+    cli("cat", uploaded, "--lines", "1:2:3").misused("1:2:3")
+
+
+def test_verify(cli: Cli, uploaded: Path) -> None:
+    assert "all as recorded" in cli("verify", uploaded).fine().out
+    found = cli("verify", uploaded, "--json").fine().json
+    assert (found["ok"], found["problems"], found["text_bytes"]) == (True, [], len(TEXT.encode()))
+
+
+def test_verify_lists_damage(cli: Cli, file: Path, tmp_path: Path) -> None:
+    context = tmp_path / "ctx"
+    cli("upload", file, context, "--frame-bytes", "64K", "--segment-bytes", "64K", "--codec", "raw").fine()
+    segments = sorted((context / "segments").iterdir())
+    assert len(segments) > 2
+    flipped, short, *_ = segments
+    data = bytearray(flipped.read_bytes())
+    data[len(data) // 2] ^= 1
+    flipped.write_bytes(data)
+    short.write_bytes(short.read_bytes()[:-25])  # 16 of them are behind the text
+    done = cli("verify", context)
+    assert (done.code, done.err) == (1, "")
+    for damaged in (flipped, short):
+        assert any(damaged.name in line for line in done.out.splitlines())
+    assert f"{len(done.out.splitlines()) - 1} problems" in done.out.splitlines()[-1]
+    done = cli("verify", context, "--json")
+    assert (done.code, done.err, done.json["ok"]) == (1, "", False)
+    assert isinstance(done.json["problems"], list)
+    assert len(done.json["problems"]) >= 2
+    segments[2].unlink()
+    assert segments[2].name in cli("verify", context).out
+
+
+def test_cat_of_damage_is_refused(cli: Cli, uploaded: Path) -> None:
+    (segment,) = (uploaded / "segments").iterdir()
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data)
+    done = cli("cat", uploaded)
+    assert done.code == 2
+    assert TEXT.startswith(done.out)  # what came before the damage may have been printed, never anything wrong
+    assert done.err.count("\n") == 1
+    assert segment.name in done.err
