@@ -8,7 +8,7 @@ The steps of a call:
 4. The reply is counted, separated from its thinking, and written to the journal before the caller gets it.
 
 What is sent is cleaned here and nowhere else. Calls of cells run on threads that no interrupt of a cell strikes
-(`rlm.calls.threads`), so a call that was entered is always left.
+(`rlm.calls.waiting`), so a call that was entered is always left.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
 from rlm.errors import BudgetSpent, LLMError
 from rlm.models.endpoint_errors import one_line
-from rlm.models.listener import Listener
 from rlm.models.lm import (
     LM,
+    Listener,
     Message,
     Reply,
     check_prompt,

@@ -12,9 +12,8 @@ from monocontext.text.lazy_kinds import LazyContext
 from rlm.calls.cache import call_key
 from rlm.calls.gateway import Gateway
 from rlm.calls.prices import dollars
-from rlm.calls.threads import run_side_by_side
 from rlm.calls.usage import Usage
-from rlm.calls.waiting import WaitClock
+from rlm.calls.waiting import WaitClock, run_side_by_side
 from rlm.context.description import describe
 from rlm.context.excerpt import shorten
 from rlm.context.lazy import is_text, thinking

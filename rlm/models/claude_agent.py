@@ -10,8 +10,7 @@ from monocontext.errors import install_line
 from rlm.errors import LLMError
 from rlm.models.anthropic import count_usage
 from rlm.models.endpoint_errors import CallTarget, ErrorReport, make_error, one_line
-from rlm.models.listener import Listener, listener_of
-from rlm.models.lm import Message, Reply
+from rlm.models.lm import Listener, Message, Reply, listener_of
 from rlm.models.reply_builder import ReplyBuilder
 
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from rlm.errors import LLMError, ReplyRefused
 from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, get, one_line
-from rlm.models.listener import Listener
-from rlm.models.lm import Reply, TokenDetails
+from rlm.models.lm import Listener, Reply, TokenDetails
 
 _NAME_CHARACTERS = 80
 """Longest reason or tool name, in characters."""

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Self, Unpack
 
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
-from rlm.models.listener import listener_of
-from rlm.models.lm import Message, Reply
+from rlm.models.lm import Message, Reply, listener_of
 from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
 from rlm.models.reply_builder import ReplyBuilder

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, NoReturn
 
+from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.context.lazy import is_text, lazy_parts
 from rlm.errors import AnswerRefused, LLMError
@@ -20,7 +21,7 @@ from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.capture import NOTES_CHARACTERS, Buffer, capture_thread, redirection, route_streams
 from rlm.runners.cell_thread import CellRunner, CellThread, CellTimeout
 from rlm.runners.claims import Claim
-from rlm.runners.runner import CellClock, CellResult, ModelCalls
+from rlm.runners.runner import CellResult, ModelCalls
 from rlm.runners.syntax import hide_syntax_warnings, parse
 
 _runs = itertools.count(1)

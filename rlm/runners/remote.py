@@ -14,13 +14,14 @@ from dataclasses import replace
 from typing import Any, Protocol, TypedDict
 
 from rlm.calls.subcalls import SubCalls
+from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
 from rlm.runners.capture import NOTES_CHARACTERS, SLACK
 from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
-from rlm.runners.runner import CellClock, CellResult
+from rlm.runners.runner import CellResult
 from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts, take_texts_out
 from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests
 

@@ -1,12 +1,12 @@
-"""Define the protocols of runners and of their model calls, and the result and the time of a cell."""
+"""Define the protocols of runners and of their model calls, and the result of a cell."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rlm.calls.waiting import AwaitedCalls
 from rlm.errors import RunnerUnavailable
 
 if TYPE_CHECKING:
@@ -43,38 +43,12 @@ class CellResult:
     """The model's citations for the answer; not checked."""
 
 
-class ModelCalls(Protocol):
+class ModelCalls(AwaitedCalls, Protocol):
     """The model calls of the cells: `SubCalls`, or `RemoteCalls` in a worker."""
-
-    @property
-    def waited_seconds(self) -> float: ...
-
-    def seconds_left(self) -> float: ...
 
     def drain(self) -> tuple[SubCall, ...]: ...
 
     def functions(self) -> dict[str, Callable[..., Any]]: ...
-
-
-class CellClock:
-    """The time of one cell, which begins now."""
-
-    def __init__(self, limit_seconds: float, calls: ModelCalls) -> None:
-        """`limit_seconds`: the time of the cell, without the time in which it waits for sub-calls."""
-        self._limit_seconds = limit_seconds
-        self._calls = calls
-        self._waited_before = calls.waited_seconds
-        self._started = time.perf_counter()
-
-    def elapsed_seconds(self) -> float:
-        """The time so far, sub-calls included."""
-        return time.perf_counter() - self._started
-
-    def seconds_left(self) -> float:
-        """The time until the cell must end. The budget leaves each cell a second, in which it may draft an answer."""
-        elapsed = self.elapsed_seconds()
-        waited = self._calls.waited_seconds - self._waited_before
-        return min(self._limit_seconds - elapsed + waited, max(self._calls.seconds_left(), 1 - elapsed))
 
 
 class Runner(Protocol):

@@ -1,19 +1,48 @@
-"""Facts that the source of a cell shows without running."""
+"""Facts that the source of a cell shows without running. It is parsed without warnings."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import re
-
-from rlm.models.syntax import compiles as compiles
-from rlm.models.syntax import hide_syntax_warnings as hide_syntax_warnings
-from rlm.models.syntax import parse as parse
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 
 ANSWERS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
 """The functions that give an answer."""
 HELPERS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS"))
 _KNOWN = HELPERS | frozenset(dir(builtins))
+_lock = Lock()
+
+
+@contextmanager
+def hide_syntax_warnings() -> Iterator[None]:
+    r"""Hide SyntaxWarnings inside: models write `"\d+"` often, and a warning would mark a good cell as failed."""
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+def parse(code: str, filename: str = "<cell>") -> ast.Module:
+    """The tree of `code`. Raises SyntaxError, also where the parser raises another error."""
+    try:
+        with _lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code, filename)
+    except (ValueError, RecursionError, MemoryError) as exc:  # a NUL character; brackets nested too deeply
+        raise SyntaxError(f"this source cannot be parsed: {exc or type(exc).__name__}") from None
+
+
+def compiles(code: str) -> bool:
+    """Whether `code` is complete, well-formed source."""
+    try:
+        parse(code)
+    except SyntaxError:
+        return False
+    return True
 
 
 def has_no_statement(code: str) -> bool:
