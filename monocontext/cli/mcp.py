@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ Contexts = Annotated[
 ]
 SessionsUrl = Annotated[str | None, Option("--sessions", metavar="URL", help="Also serve this archive of sessions.")]
 MemoryUrl = Annotated[str | None, Option("--memory", metavar="URL", help="Also serve this memory.")]
+KeepUrl = Annotated[str | None, Option("--keep", metavar="URL", help="Let agents keep large texts at this place.")]
+HasShell = Annotated[bool, Option("--shell", help="Also offer a shell over the texts.")]
 Http = Annotated[bool, Option("--http", help="Serve streamable HTTP instead of stdio.")]
 Host = Annotated[str, Option(help="Address to listen on, with --http.")]
 Port = Annotated[int, Option(min=0, max=65535, help="Port, with --http; 0 takes a free one.")]
@@ -41,38 +44,53 @@ def mcp(
     port: Port = 8378,
     token: Token = None,
     no_token: NoToken = False,
+    keep: KeepUrl = None,
+    shell: HasShell = False,
     allow: Allow = None,
     *,
     s3: S3,
 ) -> None:
     """Serve texts to programs that speak the Model Context Protocol."""
-    with serving(contexts or [], sessions, memory, allow or [], s3) as served:
+    with serving(contexts or [], sessions, memory, allow or [], s3, keep, shell=shell) as served:
         serve(served, http=http, host=host, port=port, token="" if no_token else token)
 
 
 @contextmanager
 def serving(
-    contexts: list[str], sessions: str | None, memory: str | None, allow: list[str], options: StoreOptions
+    contexts: list[str],
+    sessions: str | None,
+    memory: str | None,
+    allow: list[str],
+    options: StoreOptions,
+    keep: str | None = None,
+    *,
+    shell: bool = False,
 ) -> Iterator[Served]:
-    """Open the contexts, sessions and memory of a command line, and close them at the end of the block."""
+    """Open the contexts, sessions and memories of a command line, and close them at the end of the block."""
     from monocontext.mcp.catalog import Served
     from monocontext.memory.memory import Memory
     from monocontext.sessions.archive import Sessions
+    from monocontext.text_tools.keep import KeepTool
 
     urls = parse_contexts(contexts)
-    places = [location for location in (*urls.values(), sessions, memory) if location]
+    places = [location for location in (*urls.values(), sessions, memory, keep) if location]
     for url in urls.values():
         options_of(url, options, *places)  # raises for a URL that no command can open
-    if not (urls or sessions or memory):
-        raise click.BadParameter("nothing to serve: name a context, --sessions or --memory")
+    if not places:
+        raise click.BadParameter("nothing to serve: name a context, --sessions, --memory or --keep")
+    if shell and importlib.util.find_spec("bashkit") is None:
+        raise MonocontextError(f"the shell is missing: {install_line('shell')}")
 
     archive = Sessions.open(sessions, **options_of(sessions, options, *places)) if sessions else None
-    kept = Memory.open(memory, **options_of(memory, options, *places)) if memory else None
-    served = Served(urls, sessions=archive, memory=kept, allow=allow, store_options=options)
+    opened, kept = (Memory.open(url, **options_of(url, options, *places)) if url else None for url in (memory, keep))
+    served = Served(
+        urls, sessions=archive, memory=opened, kept=KeepTool(kept) if kept else None, shell=shell, allow=allow,
+        store_options=options,
+    )  # fmt: skip
     try:
         yield served
     finally:
-        for item in (served, archive, kept):
+        for item in (served, archive, opened, kept):
             if item is not None:
                 item.close()
 
@@ -115,7 +133,7 @@ def parse_contexts(contexts: list[str]) -> dict[str, str]:
         name, equals, url = context.partition("=")
         if not equals or "/" in name or ":" in name:
             name, url = context.rstrip("/").rpartition("/")[2], context
-        if not name or name in ("memory", "sessions") or name in results:
+        if not name or name in ("kept", "memory", "sessions") or name in results:
             raise click.BadParameter(f"the name of {context!r} is empty, reserved or already used: write NAME={url}")
         results[name] = url
     return results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from monocontext.options import StoreOptions
 from monocontext.stores import open_store, options_for
 from monocontext.text.from_str import wrap_str
 from monocontext.text.monocontext import Monocontext
+from monocontext.text_tools.keep import KEPT, KeepTool
+from monocontext.text_tools.shell import ShellTool, folder_of
 
 if TYPE_CHECKING:
     from monocontext.memory.memory import Memory
@@ -34,6 +37,8 @@ class Served:
     - `contexts`: URLs by name. A URL without a context is a folder: `name/below` is a context in it
     - `sessions`: the sessions of a project are the text `sessions/PROJECT`, one of them is `sessions/PROJECT/ID`
     - `memory`: its values are the text `memory`, one of them is `memory/KEY`
+    - `kept`: what agents keep is the text `kept`
+    - `shell`: offer a shell over all texts but the memory
     - `allow`, `store_options`: options of `Monocontext.open` for all contexts; the second only for those on S3
     """
 
@@ -43,16 +48,21 @@ class Served:
         *,
         sessions: Sessions | None = None,
         memory: Memory | None = None,
+        kept: KeepTool | None = None,
+        shell: bool = False,
         allow: Sequence[str] = (),
         store_options: StoreOptions | None = None,
     ) -> None:
         self.contexts = dict(contexts or {})
         self.sessions = sessions
         self.memory = memory
+        self.kept = kept
+        self._has_shell = shell
+        self._shell: ShellTool | None = None
         self._allow = tuple(allow)
         self._store_options: StoreOptions = store_options or {}
         self._open: LRUCache[str, Monocontext] = LRUCache(_MOST_OPEN)
-        self._lock = threading.Lock()
+        self._lock, self._shell_lock = threading.Lock(), threading.Lock()
 
     @property
     def has_texts(self) -> bool:
@@ -70,6 +80,8 @@ class Served:
                 yield from self._names_below(name)
         if self.sessions is not None:
             yield from (SESSIONS + project for project in self.sessions.projects())
+        if self.kept is not None:
+            yield KEPT.removeprefix("/")
         if self.memory is not None:
             yield MEMORY
 
@@ -94,6 +106,8 @@ class Served:
 
         Costs 1 GET, none for an open text; for sessions and a memory as their `context`. Raises `NotFound`.
         """
+        if self.kept is not None and name.strip("/") == KEPT.removeprefix("/"):
+            return self.kept.text()
         if self.memory is None or not name.startswith(MEMORY + "/"):  # slashes belong to a key
             name = name.strip("/")
         with self._lock:
@@ -104,6 +118,19 @@ class Served:
         with self._lock:
             self._open[name] = opened
         return opened
+
+    @property
+    def has_shell(self) -> bool:
+        return self._has_shell
+
+    def shell(self) -> ShellTool:
+        """The shell over the texts that there are at the first call (cost as of `names`)."""
+        with self._shell_lock:
+            if self._shell is None:
+                names = [name for name in self.names() if name != MEMORY]
+                folders = {KEPT if f"/{name}" == KEPT else folder_of(name): name for name in names}
+                self._shell = ShellTool({folder: partial(self.context, name) for folder, name in folders.items()})
+            return self._shell
 
     def _open_text(self, name: str) -> Monocontext:
         if self.memory is not None and name == MEMORY:
@@ -143,7 +170,9 @@ class Served:
         return options_for(url, self._store_options)
 
     def close(self) -> None:
-        """Close all open contexts. Idempotent."""
+        """Close all open contexts and the shell. Idempotent."""
+        if self._shell is not None:
+            self._shell.close()
         with self._lock:
             contexts = list(self._open.values())
             self._open.clear()

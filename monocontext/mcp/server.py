@@ -32,7 +32,7 @@ PROGRESS_SECONDS = 2.0
 """The time between two reports about a call that goes on. Clients that ask for reports take them as a sign of life."""
 _MOST_TYPO = 100
 """Characters. For a longer unknown name no similar one is suggested."""
-_WRITES = frozenset({"memory", "upload_context", "chat_rlm_query"})
+_WRITES = frozenset({"memory", "keep", "upload_context", "chat_rlm_query"})
 _TITLES = {
     "context_list": "List texts",
     "context_info": "Describe a text",
@@ -44,6 +44,8 @@ _TITLES = {
     "session_read": "Read a session",
     "memory": "Shared memory",
     "upload_context": "Upload a session",
+    "bash": "Run a command line over texts",
+    "keep": "Keep a large text",
     "ask": "Ask a model about a text",
     "chat_rlm_query": "Ask a model about a text",
 }

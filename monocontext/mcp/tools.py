@@ -12,8 +12,10 @@ from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, SESSIONS, Served
 from monocontext.mcp.outputs import MemoryReply, Session, SessionList, Text
 from monocontext.text_tools.functions import TextTools, check_query, search_words
-from monocontext.text_tools.outputs import DocumentList, Info, Listed, Matches, Outlined, Reply, Slice
+from monocontext.text_tools.keep import DAY_SECONDS, KeepTool
+from monocontext.text_tools.outputs import DocumentList, Info, Kept, Listed, Matches, Outlined, Output, Reply, Slice
 from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply
+from monocontext.text_tools.shell import ShellTool
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Sessions
@@ -99,6 +101,18 @@ class Tools:
     @_describe_as(TextTools.outline)
     def context_outline(self, context: str = "") -> Reply[Outlined]:
         return TextTools(self._text(context, 0)).outline()
+
+    def bash(self, command: str) -> Reply[Output]:
+        return self._served.shell().bash(command)
+
+    bash.__doc__ = ShellTool.bash.__doc__
+
+    def keep(self, text: str, name: str, ttl: int = DAY_SECONDS) -> Reply[Kept]:
+        if self._served.kept is None:
+            raise NotFound("nothing can be kept here: start the server with --keep URL")
+        return self._served.kept.keep(text, name, ttl)
+
+    keep.__doc__ = KeepTool.keep.__doc__
 
     def session_list(
         self, project: str = "", since: str = "", until: str = "", branch: str = "", tool: str = "", after: str = ""
@@ -226,6 +240,10 @@ class Tools:
                 results["upload_context"] = self.upload_context
         if self._served.memory is not None:
             results["memory"] = self.memory
+        if self._served.has_shell:
+            results["bash"] = self.bash
+        if self._served.kept is not None:
+            results["keep"] = self.keep
         return results
 
     def _text(self, context: str, start: int) -> "Monocontext":

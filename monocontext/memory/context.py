@@ -9,18 +9,28 @@ from monocontext.engine.open import TextOptions
 from monocontext.memory.encoding import EntryHeader
 from monocontext.memory.entry import Entry
 from monocontext.stores.protocol import Store
-from monocontext.text.assembled import FramePiece, assemble, ends_line
+from monocontext.text.assembled import DocumentStart, FramePiece, assemble, ends_line
 from monocontext.text.monocontext import Monocontext
 
 
 def context_of(
-    store: Store, entries: Sequence[tuple[str, Entry, EntryHeader]], **options: Unpack[TextOptions]
+    store: Store,
+    entries: Sequence[tuple[str, Entry, EntryHeader]],
+    documents: bool = False,
+    **options: Unpack[TextOptions],
 ) -> Monocontext:
-    """The text of some entries, given with the names of their objects (no request): values below lines with their keys.
+    """The text of some entries, given with the names of their objects (no request): values below lines with their keys,
+    or `documents`, in which case a value should end with a newline.
 
     The text has the values of these ETags. `options` are those of `Monocontext.open`.
     """
-    return assemble(store.url, store, _items(entries), **options)
+    return assemble(store.url, store, _documents(entries) if documents else _items(entries), **options)
+
+
+def _documents(entries: Sequence[tuple[str, Entry, EntryHeader]]) -> Iterator[DocumentStart | FramePiece]:
+    for name, entry, header in entries:
+        yield DocumentStart(entry.key, {})
+        yield FramePiece(name, header.header_bytes, header.frames, entry.etag)
 
 
 def _items(entries: Sequence[tuple[str, Entry, EntryHeader]]) -> Iterator[str | FramePiece]:

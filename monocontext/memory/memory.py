@@ -293,8 +293,9 @@ class Memory(StoreUser):
         return default if text is None else json.loads(text)
 
     @validate_options(TextOptions)
-    def context(self, prefix: str = "", **options: Unpack[TextOptions]) -> Monocontext:
-        """The values as one lazy text, in the order of their keys, each below a line `=== KEY: key ===`.
+    def context(self, prefix: str = "", *, documents: bool = False, **options: Unpack[TextOptions]) -> Monocontext:
+        """The values as one lazy text, in the order of their keys, each below a line `=== KEY: key ===`; with
+        `documents` each is a document named by its key, without that line.
 
         The text has the entries of now; no value is read yet (cost as of `entries`). `options` are those of
         `Monocontext.open` that need no place. Reading a value that was replaced meanwhile raises `ContextChanged`.
@@ -305,7 +306,7 @@ class Memory(StoreUser):
             (entry, header) for entry, header in self._entries.list_all(prefix_of(prefix)) if not entry.is_expired
         ]
         pieces = [(self._object_name(entry.key), entry, header) for entry, header in results]
-        return context_of(self.store, pieces, **options)
+        return context_of(self.store, pieces, documents, **options)
 
     # -- conditions ------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import groupby, islice
+from operator import itemgetter
 
 from monocontext.format.documents import Document
 from monocontext.globs import Globs
@@ -47,6 +48,8 @@ _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": 
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
 """The endings of names of a type of `rg -t`; another type has one ending, its name."""
 
+_ONE_IS_ENOUGH = ("quiet", "silent", "files-with-matches", "files-without-match")
+"""Options with which nothing of a file matters after its first selected line."""
 LinesOf = Callable[[int, int], Sequence[str]]
 """Returns lines [start, stop) of a file, from 0."""
 Found = Iterator[tuple[str, Iterator[tuple[int, str]], LinesOf]]
@@ -107,7 +110,7 @@ class _Stored:
 
     def found(self, query: _Query) -> Found:
         rows = self._inverted(query) if query.has("invert-match") else self._matches(query)
-        for (shown, record), group in groupby(rows, key=lambda row: row[0]):
+        for (shown, record), group in groupby(rows, key=itemgetter(0)):
             lines = self.files.view(record).lines
             numbered = ((number, line) for _, number, line in group)
             yield shown, numbered, lambda a, b, lines=lines: lines[a:b].removesuffix("\n").split("\n")  # type: ignore[misc]
@@ -115,8 +118,13 @@ class _Stored:
     def _matches(self, query: _Query) -> Iterator[tuple[tuple[str, Document], int, str]]:
         """The lines that match, with their documents."""
         current: tuple[str, Document] | None = None
-        for start, stop in self._parts():
+        end, count = time.monotonic() + SECONDS, 0
+        most = 1 if query.has(*_ONE_IS_ENOUGH) else query.most
+        parts = self._parts()
+        while parts:
+            start, stop = parts.pop()
             for hit in self.files.text.grep(query.pattern, start=start, stop=stop):
+                _check_time(end)
                 if current is None or hit.offset >= current[1].stop:
                     location = self.files.path_at(hit.offset)
                     if location is None:
@@ -125,7 +133,13 @@ class _Stored:
                     current = (self.root + path[1:], record) if self.shown is None else self.shown.get(record.number)
                     if current is None:
                         continue
+                    count = 0
                 yield current, hit.line_number - current[1].first_line, hit.line
+                count += 1
+                if count == most and current[1].stop - hit.offset > _MOST_GAP:
+                    parts.append((current[1].stop, stop))
+                    break
+            _check_time(end)
 
     def _inverted(self, query: _Query) -> Iterator[tuple[tuple[str, Document], int, str]]:
         """The lines that do not match, with their documents. Reads all of these."""
@@ -136,17 +150,15 @@ class _Stored:
                 if query.selects(line.removesuffix("\n")):
                     yield item, number, line.removesuffix("\n")
 
-    def _parts(self) -> Iterator[tuple[int, int]]:
-        """The ranges of the text that hold the documents, until time is up."""
-        end = time.monotonic() + SECONDS
+    def _parts(self) -> list[tuple[int, int]]:
+        """The ranges of the text that hold the documents, the last one first."""
         ranges = [(0, len(self.files.text))] if self.shown is None else []
         for _, record in (self.shown or {}).values():
             start = ranges.pop()[0] if ranges and record.start - ranges[-1][1] <= _MOST_GAP else record.start
             ranges.append((start, record.stop))
-        for start, stop in ranges:
-            for first in range(start, stop, _PART):
-                _check_time(end)
-                yield first, min(first + _PART, stop)
+        return [(first, min(first + _PART, stop)) for start, stop in ranges for first in range(start, stop, _PART)][
+            ::-1
+        ]
 
 
 def _check_time(end: float) -> None:
@@ -354,7 +366,7 @@ async def _print_file(
     count = 0
     for number, line in matches:
         count += 1
-        if query.has("quiet", "silent", "files-with-matches", "files-without-match"):
+        if query.has(*_ONE_IS_ENOUGH):
             await call.write(shown + "\n" if query.has("files-with-matches") else "")
             return count
         if query.has("only-matching"):

@@ -44,6 +44,8 @@ class TextFiles:
     # -- what bashkit calls ----------------------------------------------------------------------------------------
 
     def stat(self, path: str) -> FileInfo:
+        if path == "/":
+            return _FOLDER
         record = self.find(path)
         if record is not None:
             return FileInfo(False, record.bytes)
@@ -74,6 +76,8 @@ class TextFiles:
 
     def find(self, path: str) -> Document | None:
         """The document of a file; None for any other path (at most 2 GETs if its name is the path)."""
+        if path == "/":
+            return None
         if self._documents is None:
             return self._whole if path == "/text" else None
         if "_folders" not in self.__dict__ and self._documents.numbers is None and _path_of(path[1:]) == path:

@@ -62,6 +62,8 @@ class _Worker:
             max_loop_iterations=_MOST_LOOPS,
         )  # fmt: skip
         for folder, system in zip(self._folders, self._systems, strict=True):
+            if parent := folder.rpartition("/")[0]:
+                bash.mkdir(parent, recursive=True)
             bash.mount(folder, system, read_only=True)
         bash.mount("/tmp", self._scratch)
         texts: dict[str, Any] = dict(zip(self._folders, (capsule.files for capsule in self._capsules), strict=True))

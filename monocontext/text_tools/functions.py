@@ -16,6 +16,7 @@ from typing import Any, Unpack
 from monocontext.engine.open import OpenOptions
 from monocontext.errors import InvalidParameters, NotAContext, NotFound, ToolRefusal
 from monocontext.globs import Globs
+from monocontext.memory.memory import Memory
 from monocontext.options import validate_options
 from monocontext.stores.protocol import Store
 from monocontext.text.documents.by_name import Documents, UnknownDocument
@@ -23,6 +24,7 @@ from monocontext.text.monocontext import Monocontext
 from monocontext.text.search import ranked
 from monocontext.text_tools import search_process
 from monocontext.text_tools.arguments import check_arguments
+from monocontext.text_tools.keep import KEPT, KeepTool
 from monocontext.text_tools.outputs import DocumentList, Info, Matches, Outlined, Reply, Slice
 from monocontext.text_tools.replies import (
     NOT_A_PATTERN,
@@ -51,9 +53,15 @@ class TextTools:
     """The tools over one text. Each public method is a tool, and raises `ToolRefusal` for arguments that the caller can
     correct. `name`: how `describe` calls the text; its URL if empty."""
 
-    def __init__(self, text: Monocontext, name: str = "") -> None:
-        self._text = text
+    def __init__(self, text: Monocontext | Callable[[], Monocontext], name: str = "") -> None:
+        """`text`: the text, or a function that returns it as it is now."""
+        self._text_or_function = text
         self._name = name
+
+    @property
+    def _text(self) -> Monocontext:
+        text = self._text_or_function
+        return text if isinstance(text, Monocontext) else text()
 
     def describe(self) -> Reply[Info]:
         """Describe the text: its size in characters, lines and documents, how it begins and ends."""
@@ -173,7 +181,12 @@ class TextTools:
 
 @validate_options(OpenOptions)
 def tools(
-    context: Text | Mapping[str, Text], *, shell: bool = False, prefix: str = "", **options: Unpack[OpenOptions]
+    context: Text | Mapping[str, Text],
+    *,
+    shell: bool = False,
+    keep: str | os.PathLike[str] | None = None,
+    prefix: str = "",
+    **options: Unpack[OpenOptions],
 ) -> list[Callable[..., str]]:
     """The tools of an agent over one text: `describe`, `read`, `grep`, `search`, `list_documents`, `outline`.
 
@@ -186,25 +199,35 @@ def tools(
       with `shell`, also several of these by name
     - `shell`: give one function instead, `bash(command)`: a sandboxed shell whose files are the documents, in a folder
       for each text. It needs the extra `shell`, and starts one process
+    - `keep`: the place of a memory (`Memory.open`). Adds `keep(text, name, ttl)`, which makes a document there of an
+      output that is too large for a prompt, and `kept_read` and `kept_grep`; with `shell` it is the folder `/kept`
     - `prefix`: put before the names of the functions, for an agent with several texts: `"logs_"` gives `logs_grep`
     - `options`: of `Monocontext.open`
 
     GETs are those of the text's methods with these names. A regular expression runs in a separate process, which is
     killed after 30 seconds. Raises `TypeError` for unknown options, and for options with an open text.
     """
+    kept = KeepTool(Memory.open(keep)) if keep is not None else None
+    results = [_as_function(kept.keep, f"{prefix}keep")] if kept else []
     if shell:
         named = context if isinstance(context, Mapping) else {"": context}
         opened = [(name, _open(text, options)) for name, text in named.items()]
+        texts: dict[str, Callable[[], Monocontext]]
         texts = {folder_of(name or text.url): partial(_same, text) for name, text in opened}
-        return [_as_function(ShellTool(texts).bash, f"{prefix}bash")]
+        if kept:
+            texts[KEPT] = kept.text
+        return [_as_function(ShellTool(texts).bash, f"{prefix}bash"), *results]
     if isinstance(context, Mapping):
         raise TypeError("several texts need shell=True: each set of the other functions is over one text")
+    if kept:
+        of_kept = TextTools(kept.text)
+        results += [_as_function(of_kept.read, f"{prefix}kept_read"), _as_function(of_kept.grep, f"{prefix}kept_grep")]
     text_tools = TextTools(_open(context, options))
     methods: tuple[Callable[..., Reply[Any]], ...] = (
         text_tools.describe, text_tools.read, text_tools.grep, text_tools.search, text_tools.list_documents,
         text_tools.outline,
     )  # fmt: skip
-    return [_as_function(method, prefix + method.__name__) for method in methods]
+    return [_as_function(method, prefix + method.__name__) for method in methods] + results
 
 
 def _open(context: Text, options: OpenOptions) -> Monocontext:

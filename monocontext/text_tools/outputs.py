@@ -109,6 +109,16 @@ class Outlined:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A text that was kept: its name, its size and how it begins."""
+
+    name: str
+    bytes: int
+    lines: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """What a command line wrote, and its exit code. `note` says how to go on where output was cut, else it is empty."""
 

@@ -13,14 +13,15 @@ from monocontext.text_tools.replies import MAX_REPLY_BYTES
 
 _OUTPUT_BYTES = MAX_REPLY_BYTES * 3 // 4
 """The most bytes of stdout in a reply; stderr has a quarter of this."""
-_TAKEN = frozenset(f"/{name}" for name in ["bin", "dev", "etc", "home", "proc", "root", "tmp", "usr"])
+_TAKEN = frozenset(["bin", "dev", "etc", "home", "kept", "proc", "root", "tmp", "usr"])
 """Folders that the shell has itself."""
 
 
 def folder_of(name: str) -> str:
     """The folder of a text, from its name or its URL: `/logs` for `s3://bucket/logs`."""
-    last = re.sub(r"[^\w.-]", "-", name.rstrip("/").rpartition("/")[2]).strip(".")
-    return f"/{last}" if last and f"/{last}" not in _TAKEN else f"/{last or 'text'}-text"
+    path = re.sub(r"[^\w./-]", "-", name.rstrip("/") if "://" not in name else name.rstrip("/").rpartition("/")[2])
+    first, slash, rest = path.strip("./").partition("/")
+    return f"/{first or 'text'}{'-text' if first in _TAKEN or not first else ''}{slash}{rest}"
 
 
 class ShellTool:

@@ -1,0 +1,80 @@
+"""The tool `keep`: a text that is too large for a prompt becomes a document, which the other tools read.
+
+Frameworks read annotations as objects, so this module does not import `annotations`.
+"""
+
+import threading
+import time
+
+from monocontext.errors import InvalidEntry, ToolRefusal
+from monocontext.memory.memory import SWEEP_SECONDS, Memory
+from monocontext.text.monocontext import Monocontext
+from monocontext.text_tools.outputs import Kept, Reply
+
+KEPT = "/kept"
+"""The folder of kept texts in a shell."""
+DAY_SECONDS = 86_400
+_HEAD_CHARACTERS = 500
+_MOST_NAME = 200
+"""The longest name, in characters."""
+_MOST_NUMBER = 1000
+"""The most texts that may be kept under one name, each with a number."""
+_MOST_CHARACTERS = 256 << 20
+"""The longest text."""
+
+
+class KeepTool:
+    """The tool, and what it keeps: entries of a memory. An expired one is gone as any entry of a memory is."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._lock = threading.Lock()
+        self._versions: list[tuple[str, str]] | None = None
+        self._text: Monocontext | None = None
+        self._purged = float("-inf")
+
+    def keep(self, text: str, name: str, ttl: int = DAY_SECONDS) -> Reply[Kept]:
+        """Keep a text that is too large for a prompt, such as the output of a tool, as a document that others read.
+
+        The reply has its name, its size and its beginning. If the name is taken, the text gets another: nothing is
+        overwritten.
+
+        Args:
+            text: The text; it ends with a newline, or gets one.
+            name: A name such as build.log.
+            ttl: Seconds after which it is gone; a day by default.
+        """
+        if not name.strip("/. ") or len(name) > _MOST_NAME or not name.isprintable():
+            raise ToolRefusal(f"name must be one line of 1 to {_MOST_NAME} characters, such as build.log")
+        if not 0 < len(text) <= _MOST_CHARACTERS:
+            raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
+        if ttl < 1:
+            raise ToolRefusal(f"ttl must be at least 1 second, not {ttl}")
+        self._purge()
+        value = text if text.endswith("\n") else text + "\n"
+        stem, dot, ending = name.rpartition(".")
+        for number in range(1, _MOST_NUMBER):
+            key = name if number == 1 else f"{stem or ending}-{number}{dot + ending if stem else ''}"
+            try:
+                if self._memory.put_new(key, value, ttl):
+                    break
+            except InvalidEntry as error:
+                raise ToolRefusal(str(error)) from None
+        else:
+            raise ToolRefusal(f"{_MOST_NUMBER:,} texts are kept under the name {name}: give another")
+        kept = Kept(key, len(value.encode()), value.count("\n"), value[:_HEAD_CHARACTERS])
+        return Reply(f"{kept.name}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl:,} s\n{kept.head}", kept)
+
+    def text(self) -> Monocontext:
+        """The kept texts of now as documents; the same object as before if they are the same (1 LIST)."""
+        with self._lock:
+            versions = [(entry.key, entry.etag) for entry in self._memory.entries()]
+            if self._text is None or versions != self._versions:
+                self._text, self._versions = self._memory.context(documents=True), versions
+            return self._text
+
+    def _purge(self) -> None:
+        """Remove what is expired, if that is not just done."""
+        if time.monotonic() - self._purged > SWEEP_SECONDS:
+            self._purged = time.monotonic()
+            self._memory.purge()
