@@ -16,7 +16,7 @@ from typing import Any
 
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem, make_instance
 
-from monocontext.engine.reader import Reader
+from monocontext.adapters.text_bytes import TextBytes
 from monocontext.text.monocontext import Monocontext
 
 _WHOLE = "text"
@@ -87,11 +87,11 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if not path or (path not in self._documents and any(name.startswith(f"{path}/") for name in self._documents)):
             return {"name": path, "size": 0, "type": "directory"}
         text = {"url": self._text.url, "generation": self._text.generation}
-        return {"name": path, "size": len(_Bytes(self._find(path))), "type": "file", **text}
+        return {"name": path, "size": len(TextBytes(self._find(path))), "type": "file", **text}
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         """The bytes [start, end) of a file, with the bounds of a slice."""
-        content = _Bytes(self._find(str(self._strip_protocol(path))))
+        content = TextBytes(self._find(str(self._strip_protocol(path))))
         first, stop, _step = slice(start, end).indices(len(content))
         return content.read(first, stop)
 
@@ -106,7 +106,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
     ) -> _File:
         if mode != "rb":
             self._refuse(path)
-        content = _Bytes(self._find(path))
+        content = TextBytes(self._find(path))
         options = {name: options[name] for name in ("cache_type",) if name in options}
         return _File(self, path, content, block_size or "default", cache_options=cache_options, **options)
 
@@ -134,40 +134,11 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
 class _File(AbstractBufferedFile):  # type: ignore[misc]
     """A file that is open for reading."""
 
-    def __init__(self, fs: MonocontextFileSystem, path: str, content: _Bytes, block_size: Any, **options: Any) -> None:
+    def __init__(
+        self, fs: MonocontextFileSystem, path: str, content: TextBytes, block_size: Any, **options: Any
+    ) -> None:
         self._content = content
         super().__init__(fs, path, "rb", block_size, size=len(content), **options)
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         return self._content.read(start, min(end, len(self._content)))
-
-
-class _Bytes:
-    """The UTF-8 bytes of a part of a stored text."""
-
-    def __init__(self, text: Monocontext) -> None:
-        reader = text._reader
-        assert isinstance(reader, Reader)  # a filesystem opens its own texts
-        self._reader = reader
-        first = text.span.start
-        self._start, self._stop = self._byte_of(first), self._byte_of(first + len(text))
-
-    def __len__(self) -> int:
-        return self._stop - self._start
-
-    def _byte_of(self, character: int) -> int:
-        """The byte at which a character begins (1 GET for its frame, unless it is the first in it)."""
-        if character == self._reader.characters:
-            return self._reader.manifest.text_bytes
-        frame = self._reader.locate(character)
-        return frame.start_byte + len(self._reader.read(frame.start, character).encode())
-
-    def read(self, start: int, stop: int) -> bytes:
-        """Bytes [start, stop). Reads the frames that hold them."""
-        if start >= stop:
-            return b""
-        start, stop = self._start + start, self._start + stop
-        table = self._reader.table
-        first, last = table.byte_frame(start), table.byte_frame(stop - 1)
-        data = self._reader.read(first.start, last.stop).encode()
-        return data[start - first.start_byte : stop - first.start_byte]

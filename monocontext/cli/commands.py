@@ -21,6 +21,7 @@ PLACES = {
         "grep": Place("searching", "Print lines that match a pattern.", "grep -n 'ERROR.*disk' s3://bucket/logs"),
         "search": Place("passages", "Print passages that match words best.", "search s3://bucket/logs 'disk full'"),
         "outline": Place("passages", "Print headings from seven places.", "outline s3://bucket/src"),
+        "mount": Place("mount", "Show documents as files of a folder.", "mount s3://bucket/src ./src"),
         "view": Place("view", "Show a context in a browser.", "view s3://bucket/logs"),
     },
     "Versions": {

@@ -1,0 +1,37 @@
+"""A part of a stored text as the bytes of a file."""
+
+from __future__ import annotations
+
+from monocontext.engine.reader import Reader
+from monocontext.text.monocontext import Monocontext
+
+
+class TextBytes:
+    """The UTF-8 bytes of a part of a stored text."""
+
+    def __init__(self, text: Monocontext) -> None:
+        reader = text._reader
+        assert isinstance(reader, Reader)  # a filesystem opens its own texts
+        self._reader = reader
+        first = text.span.start
+        self._start, self._stop = self._byte_of(first), self._byte_of(first + len(text))
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    def _byte_of(self, character: int) -> int:
+        """The byte at which a character begins (1 GET for its frame, unless it is the first in it)."""
+        if character == self._reader.characters:
+            return self._reader.manifest.text_bytes
+        frame = self._reader.locate(character)
+        return frame.start_byte + len(self._reader.read(frame.start, character).encode())
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Bytes [start, stop). Reads the frames that hold them."""
+        if start >= stop:
+            return b""
+        start, stop = self._start + start, self._start + stop
+        table = self._reader.table
+        first, last = table.byte_frame(start), table.byte_frame(stop - 1)
+        data = self._reader.read(first.start, last.stop).encode()
+        return data[start - first.start_byte : stop - first.start_byte]

@@ -1,0 +1,171 @@
+"""The command `mount`: show a context as a folder of files, read-only, by FUSE."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from functools import cached_property, wraps
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import click
+
+from monocontext.adapters.text_bytes import TextBytes
+from monocontext.cli.options import S3, Allow, options_of
+from monocontext.cli.parameters import Argument
+from monocontext.cli.printing import note
+from monocontext.cli.reading import Generation, Url
+from monocontext.errors import MonocontextError, install_line
+from monocontext.format.documents import Document
+from monocontext.shell.tree import TextFiles
+from monocontext.text.monocontext import Monocontext
+
+_DEVICE = Path("/dev/fuse")
+_FOREVER_SECONDS = 86_400
+"""The kernel may keep names, sizes and data: the version that is mounted never changes."""
+_SIGNALLED = 8
+"""What libfuse returns when a signal ended it."""
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def mount(
+    url: Url,
+    folder: Annotated[Path, Argument(metavar="DIR", help="An empty folder, which shows the files until the end.")],
+    generation: Generation = None,
+    allow: Allow = None,
+    *,
+    s3: S3,
+) -> None:
+    """Show the documents of the context at URL as files in DIR, read-only, until Ctrl-C or `fusermount3 -u DIR`.
+
+    A read fetches the frames that it needs, and those after them ahead of it. `grep -r` in DIR reads every file:
+    `monocontext grep` and the tool `bash` ask the search filters first.
+    """
+    fuse = _load_fuse()
+    if not folder.is_dir() or any(folder.iterdir()):
+        raise click.BadParameter(f"{folder} is not an empty folder")
+    with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
+        note(f"{context.url}, version {context.generation}, in {folder}: Ctrl-C or fusermount3 -u ends it")
+        try:
+            fuse(
+                MountedFiles(context),
+                str(folder),
+                foreground=True,
+                ro=True,
+                fsname=context.url.replace(",", "_"),  # a comma would begin another option
+                subtype="monocontext",
+                kernel_cache=True,
+                attr_timeout=_FOREVER_SECONDS,
+                entry_timeout=_FOREVER_SECONDS,
+                negative_timeout=_FOREVER_SECONDS,
+            )
+        except RuntimeError as error:
+            if error.args != (_SIGNALLED,):
+                raise MonocontextError(f"{folder} cannot be mounted: libfuse says why above") from None
+
+
+def _load_fuse() -> Callable[..., object]:
+    """The class that serves a mount. Raises `MonocontextError`, in one line, where there can be none."""
+    if sys.platform == "linux" and not os.access(_DEVICE, os.R_OK | os.W_OK):
+        raise MonocontextError(
+            f"no {_DEVICE} that this user may open: a container needs --device {_DEVICE} --cap-add SYS_ADMIN"
+        )
+    try:
+        from mfusepy import FUSE
+    except ModuleNotFoundError:
+        raise MonocontextError(f"mfusepy is missing: {install_line('mount')}") from None
+    except OSError:
+        raise MonocontextError("libfuse is missing: apt install fuse3, or on macOS macFUSE") from None
+    serve: Callable[..., object] = FUSE
+    return serve
+
+
+def _as_errno(method: Method) -> Method:
+    """Let a method raise errors with a number alone: others, such as a store's, become EIO and a line on stderr."""
+
+    @wraps(method)
+    def call(*arguments: Any) -> Any:
+        try:
+            return method(*arguments)
+        except OSError as error:
+            if error.errno and not isinstance(error, MonocontextError):
+                raise
+            failure: Exception = error
+        except Exception as error:
+            failure = error
+        note(f"{arguments[1]}: {failure}")
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    return call  # type: ignore[return-value]
+
+
+class MountedFiles:
+    """The operations that mfusepy calls, by their names, from several threads."""
+
+    use_ns = True
+    """Times are in nanoseconds."""
+
+    def __init__(self, context: Monocontext) -> None:
+        self._files = _Files(context)
+        created: str = context.span.source.reader.manifest.created  # type: ignore[attr-defined]
+        self._time = int(datetime.fromisoformat(created).timestamp() * 1e9)
+        self._lock = threading.Lock()
+        self._numbers = count(1)
+        self._open: dict[int, TextBytes] = {}
+
+    @_as_errno
+    def getattr(self, path: str, handle: int | None = None) -> dict[str, int]:
+        info = self._files.stat(path)
+        mode, links = (stat.S_IFDIR | 0o555, 2) if info.is_folder else (stat.S_IFREG | 0o444, 1)
+        times = dict.fromkeys(("st_mtime", "st_ctime", "st_atime"), self._time)
+        owner = {"st_uid": os.getuid(), "st_gid": os.getgid()}
+        return {"st_mode": mode, "st_nlink": links, "st_size": info.size_bytes} | owner | times
+
+    @_as_errno
+    def readdir(self, path: str, handle: int) -> list[str]:
+        return [".", "..", *(name for name, _ in self._files.list(path))]
+
+    @_as_errno
+    def open(self, path: str, flags: int) -> int:
+        record = self._files.find(path)
+        if record is None:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+        opened = TextBytes(self._files.view(record))
+        with self._lock:
+            number = next(self._numbers)
+            self._open[number] = opened
+        return number
+
+    @_as_errno
+    def read(self, path: str, size: int, offset: int, handle: int) -> bytes:
+        opened = self._open[handle]
+        return opened.read(min(offset, len(opened)), min(offset + size, len(opened)))
+
+    @_as_errno
+    def release(self, path: str, handle: int) -> int:
+        with self._lock:
+            del self._open[handle]
+        return 0
+
+
+class _Files(TextFiles):
+    """The files of a text that is open in this process."""
+
+    def __init__(self, context: Monocontext) -> None:
+        self._context = context
+
+    @cached_property
+    def text(self) -> Monocontext:
+        return self._context
+
+    @cached_property
+    def _whole(self) -> Document:
+        text = self._context
+        return Document(0, "text", 0, len(text), 0, text.span.newlines, len(TextBytes(text)))
