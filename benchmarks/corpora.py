@@ -17,12 +17,15 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from subprocess import PIPE
 from typing import IO, Any
@@ -81,6 +84,22 @@ def corpus(name: str, size_bytes: int) -> Path:
 def tiles(name: str, size_bytes: int) -> int:
     """The number of copies of its source that a text consists of, the last of them cut."""
     return 1 if name == "logs" else -(-size_bytes // _source(name).stat().st_size)
+
+
+def code_files(count: int, most_bytes: int) -> dict[str, bytes]:
+    """Files of the text `code` by path, `count` of them, drawn by the hash of their paths. Raises `CorpusMissing`.
+
+    Paths that S3's clients escape differently are left out.
+    """
+    with _source("code").open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        heads = [*re.finditer(rb"(?m)^==== (.+)\n", data), None]
+        ends = [(head, following.start() if following else len(data)) for head, following in pairwise(heads) if head]
+        drawn = sorted(
+            (hashlib.sha256(head[1]).digest(), head[1].decode(), head.end(), end)
+            for head, end in ends
+            if 0 < end - head.end() <= most_bytes and re.fullmatch(rb"[\w./-]+", head[1])
+        )[:count]
+        return {path: data[start:end] for _, path, start, end in sorted(drawn, key=lambda item: item[1])}
 
 
 def folder() -> Path:
@@ -179,7 +198,9 @@ def _members(package: Path, inside: str = "") -> Iterator[Iterator[tuple[str, by
         if inside:
             source = archive.extractfile(next(entry for entry in archive if entry.name.endswith(inside)))
             archive = stack.enter_context(tarfile.open(fileobj=source, mode="r|*"))
-        yield ((entry.name, result.read()) for entry in archive if (result := archive.extractfile(entry)))
+        # A link has no content of its own, and cannot be followed in a stream.
+        files = ((entry, archive.extractfile(entry)) for entry in archive if entry.isfile())
+        yield ((entry.name, file.read()) for entry, file in files if file)
 
 
 # -- files ---------------------------------------------------------------------------------------------------------

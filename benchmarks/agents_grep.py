@@ -1,0 +1,175 @@
+"""Measure ten greps as agents make them, over files in a bucket: requests, bytes and seconds, against other ways.
+
+The files are kernel source (with `--quick`, Python's standard library), each an object of a stand-in server and a
+document of a context there. Each way runs in a process of its own with 64 requests at once; ours opens the text anew
+for each grep. The others read every file for a grep of the tree, whatever its pattern: here they do so once, and the
+seconds of each grep hold that time. Every output is compared with that of a search in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from benchmarks import agents_grep_client as client
+from benchmarks.corpora import code_files
+from benchmarks.machine import machine_line
+from benchmarks.needles import choose
+from benchmarks.options import Commands, head_line, parse_list, row_line
+from benchmarks.processes import peers_folder, run_client
+from benchmarks.quality.haystack import Sources
+from monocontext import documents, publish
+from monocontext.stores import open_store
+from monocontext.stores.memory import forget
+from monocontext.testing import S3StandIn
+from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, Profile, ProfilePart
+
+_MOST_BYTES = 64 << 10
+"""The largest file of the tree."""
+_SEED = 5
+_STORE = "agents-grep"
+OURS = "monocontext"
+PUBLISHED = """\
+As published, not run here: turbopuffer ranks 1 M documents (300 MB) by words in 316 ms cold and 13 ms warm (p50; docs,
+fts); Quickwit takes 500 ms at least, however many machines search (blog, 23 TB). Both need a server."""
+
+Rows = list[dict[str, Any]]
+"""For each grep its seconds, the seconds without reading the tree again, requests and bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grep:
+    """One command line."""
+
+    command: str
+    kind: str
+    """As in `client.answer`; or `find`, which prints the files of a name, or `tail`, of one file."""
+    pattern: str = ""
+    ignore_case: bool = False
+    path: str = ""
+
+
+def add(commands: Commands) -> None:
+    command = commands.add_parser("agents_grep", help="ten greps over files in a bucket, against reading every file")
+    command.add_argument("--files", type=parse_list, default=("2000", "30000"), help="numbers of files")
+    command.add_argument("--latency", type=parse_list, default=("30", "63"), help="milliseconds of a request")
+    command.add_argument("--quick", action="store_true", help="200 files of this Python, 1 ms")
+    command.set_defaults(run=main)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure and print the tables."""
+    print(f"({machine_line()})\n\n{PUBLISHED}")
+    for count in map(int, ("200",) if arguments.quick else arguments.files):
+        files = _library(count) if arguments.quick else code_files(count, _MOST_BYTES)
+        run(files, ("1",) if arguments.quick else arguments.latency)
+    return 0
+
+
+def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> dict[str, Rows]:
+    """Print the tables of each latency; returns the rows of each way at the last one.
+
+    Raises `AssertionError` for a wrong output.
+    """
+    asked, results = greps(files), dict[str, Rows]()
+    expected = [crc32("\n".join(_output(files, grep)).encode()) for grep in asked]
+    store = open_store(f"memory://{_STORE}")
+    try:
+        for path, data in files.items():
+            store.put(client.TREE + path, data)
+        publish(documents((path, data.decode()) for path, data in files.items()), f"memory://{_STORE}/{client.TEXT}")
+        for milliseconds in latencies:
+            print(f"\n## {len(files):,} files, {sum(map(len, files.values())) / 1e6:.0f} MB, {milliseconds} ms\n")
+            latency = Profile("constant", (ProfilePart(1, float(milliseconds) / 1000, 0),))
+            with S3StandIn(store, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND) as server:
+                measured = {way: _measure(way, asked, server) for way in client.WAYS}
+            results = {way: rows for way, rows in measured.items() if rows}
+            for way, rows in results.items():
+                for grep, row, crc in zip(asked, rows, expected, strict=True):
+                    if row["crc"] != crc:
+                        raise AssertionError(f"{way}: {grep.command} printed {row['lines']} lines, not those expected")
+            _print(asked, results)
+    finally:
+        forget(_STORE)
+    return results
+
+
+def greps(files: Mapping[str, bytes]) -> list[Grep]:
+    """Ten command lines for these files."""
+    drawn = {needle.kind: needle.query for needle in choose(b"\n".join(files.values()), 1, 1, _SEED)}
+    rare, word, common = (drawn[kind] for kind in ("rare identifier", "word", "common word"))
+    names = Counter(path.rpartition("/")[2] for path in files)
+    some = next(path for path in sorted(files)[len(files) // 2 :] if names[path.rpartition("/")[2]] == 1)
+    return [
+        Grep(f"grep -rn {rare} .", "lines", rare),
+        Grep(f"grep -rn {drawn['absent identifier']} .", "lines", drawn["absent identifier"]),
+        Grep(f"grep -rnE '{rare[:5]}\\w+{rare[-2:]}' .", "lines", f"{rare[:5]}\\w+{rare[-2:]}"),
+        Grep(f"grep -rni {rare.swapcase()} .", "lines", rare, ignore_case=True),
+        Grep(f"grep -rl {word} . | wc -l", "files", word),
+        Grep(f"grep -rc {word} . | grep -v ':0$' | tail -{client.TAIL_LINES}", "count", word),
+        Grep(f"grep -rn {common} . | head -{client.HEAD_LINES}", "head", common),
+        Grep(f"grep -rc {common} . | awk -F: '{{n += $2}} END {{print n}}'", "sum", common),
+        Grep(f"cat $(find . -name {some.rpartition('/')[2]})", "find", path=some.rpartition("/")[2]),
+        Grep(f"tail -n {client.TAIL_LINES} {some}", "tail", path=some),
+    ]
+
+
+def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
+    match grep.kind:
+        case "find":
+            return b"".join(files[path] for path in files if path.endswith(f"/{grep.path}")).decode().split("\n")[:-1]
+        case "tail":
+            return files[grep.path].decode().split("\n")[:-1][-client.TAIL_LINES :]
+    return client.answer(grep.kind, client.search(files.items(), asdict(grep)))
+
+
+def _measure(way: str, asked: list[Grep], server: S3StandIn) -> Rows | None:
+    """The rows of a way; `None` if it is not installed."""
+    rows: Rows = []
+    whole = [grep for grep in asked if grep.pattern]
+    groups = [[grep] for grep in asked] if way == OURS else [whole, *([grep] for grep in asked if not grep.pattern)]
+    ripgrep = shutil.which("rg", path=f"{peers_folder() / 'bin'}:{os.environ['PATH']}")
+    if ripgrep is None and way == client.RIPGREP:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "greps.json")
+        for group in groups:
+            path.write_text(json.dumps([asdict(grep) for grep in group]))
+            server.reset_counts()
+            outcome = run_client(client.__file__, way, path, endpoint=server.endpoint, RG=ripgrep or "")
+            if outcome is None:
+                return None
+            cost = {"requests": server.requests, "bytes": server.bytes_sent, "version": outcome["version"]}
+            rows += [row | cost for row in outcome["rows"]]
+    return rows
+
+
+def _print(asked: list[Grep], results: Mapping[str, Rows]) -> None:
+    ours, others = results[OURS], {way: rows for way, rows in results.items() if way != OURS}
+    print(head_line("seconds of", "requests, ours", "KB, ours", "ours", *others, "ripgrep over the copy"))
+    for number, grep in enumerate(asked):
+        row, again = ours[number], others.get(client.RIPGREP)
+        local = f"{again[number]['again']:.2f}" if again and grep.pattern else ""
+        cells = f"{row['requests']:,}", f"{row['bytes'] / 1e3:,.0f}", f"{row['seconds']:.2f}"
+        command = grep.command.replace("|", "\\|")
+        theirs = (f"{rows[number]['seconds']:.2f}" for rows in others.values())
+        print(row_line(f"`{command}`", *cells, *theirs, local))
+    print(f"\n{head_line('one grep of the tree', 'requests', 'MB')}")
+    for way, rows in others.items():
+        print(row_line(f"{way}, {rows[0]['version']}", f"{rows[0]['requests']:,}", f"{rows[0]['bytes'] / 1e6:,.1f}"))
+
+
+def _library(count: int) -> dict[str, bytes]:
+    """Files of this Python's standard library."""
+    sources = Sources()
+    paths = [path for path in sources.paths if 0 < len(sources.read(path)) < _MOST_BYTES][:count]
+    return {path: sources.read(path).encode() for path in paths}

@@ -1,0 +1,261 @@
+"""Answer greps over files in a bucket in one way, in a new process: `python agents_grep_client.py WAY GREPS.json`.
+
+It is run by path, so it also works in an environment without this project. It prints JSON: for each grep its seconds,
+the CRC-32 of its output, and the number of lines; and the version of the library. A way that has to read every file
+does so once, and its seconds count for each grep of the tree.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+BUCKET, TREE, TEXT = "bucket", "tree/", "text"
+"""The bucket, the prefix of the files in it, and the key of their context."""
+CONNECTIONS = 64
+"""Requests at once, for every way."""
+HEAD_LINES, TAIL_LINES = 50, 20
+REGION = "us-east-1"
+
+Grep = dict[str, Any]
+"""The fields of `agents_grep.Grep`."""
+Match = tuple[str, int, str]
+"""A file, the number of a line in it, and the line."""
+
+
+def answer(kind: str, matches: Iterable[Match]) -> list[str]:
+    """What the command of a kind prints for these matches, which are in the order of files."""
+    match kind:
+        case "files":
+            return [str(len({path for path, *_ in matches}))]
+        case "sum":
+            return [str(sum(1 for _ in matches))]
+        case "count":
+            return [f"{path}:{count}" for path, count in Counter(path for path, *_ in matches).items()][-TAIL_LINES:]
+    lines = (f"{path}:{number}:{line}" for path, number, line in matches)
+    return list(islice(lines, HEAD_LINES if kind == "head" else None))
+
+
+def search(files: Iterable[tuple[str, bytes]], grep: Grep) -> Iterator[Match]:
+    """The lines of files that match, as `grep` finds them; the pattern must match no newline."""
+    compiled = re.compile(grep["pattern"].encode(), re.IGNORECASE * grep["ignore_case"])
+    for path, data in files:
+        number, counted, end = 1, 0, -1
+        for match in compiled.finditer(data):
+            if match.start() < end:
+                continue  # a line once
+            start = data.rfind(b"\n", 0, match.start()) + 1
+            end = data.find(b"\n", start) + 1 or len(data) + 1
+            number += data.count(b"\n", counted, start)
+            counted = start
+            yield path, number, data[start : end - 1].decode()
+
+
+class Way(ABC):
+    """One way to answer.
+
+    A new one loads what its library loads on first use, without a request: the process of an agent runs already.
+    """
+
+    packages: tuple[str, ...]
+    """The library, whose version is printed, then what it imports."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Ask for what all greps need."""
+
+    @abstractmethod
+    def run(self, grep: Grep) -> list[str]:
+        """The lines of output."""
+
+
+class Ours(Way):
+    """The tool `bash`, which runs the command as an agent writes it."""
+
+    packages = ("monocontext", "bashkit", "boto3")
+
+    def __init__(self) -> None:
+        library = import_module("monocontext")
+        import_module("monocontext.stores.s3")
+        library.publish(library.documents({"a": "a\n"}), "memory://warm")
+        endpoint = os.environ["AWS_ENDPOINT_URL_S3"]
+        texts = {
+            "/warm": lambda: library.Monocontext.open("memory://warm"),
+            "/tree": cache(lambda: library.Monocontext.open(f"s3://{BUCKET}/{TEXT}", endpoint=endpoint)),
+        }
+        self._tool = import_module("monocontext.text_tools.shell").ShellTool(texts)
+        self._tool.bash("grep -rn a .")
+
+    def open(self) -> None:
+        """It opens the text with the first command."""
+
+    def run(self, grep: Grep) -> list[str]:
+        reply = self._tool.bash(f"cd /tree && {grep['command']}").data
+        if reply.stderr or reply.note:
+            raise AssertionError(f"{grep['command']}: {reply.stderr} {reply.note}")
+        return [line.removeprefix("./") for line in reply.stdout.split("\n")[:-1]]
+
+
+class Files(Way):
+    """Reads every file of the tree into memory, then searches them with `re`."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytes] = {}
+        self._seconds = 0.0
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The keys of all files."""
+
+    @abstractmethod
+    def get(self, key: str) -> bytes: ...
+
+    def get_all(self, keys: list[str]) -> dict[str, bytes]:
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            return dict(zip(keys, pool.map(self.get, keys), strict=True))
+
+    def open(self) -> None:
+        files = self.get_all(sorted(self.names()))
+        self._files = {key.removeprefix(TREE): data for key, data in files.items()}
+
+    def run(self, grep: Grep) -> list[str]:
+        match grep["kind"]:
+            case "find":
+                keys = [key for key in sorted(self.names()) if key.endswith(f"/{grep['path']}")]
+                return b"".join(map(self.get, keys)).decode().split("\n")[:-1]
+            case "tail":
+                return self.get(TREE + grep["path"]).decode().split("\n")[:-1][-TAIL_LINES:]
+        return self.run_on_tree(grep)
+
+    def run_on_tree(self, grep: Grep) -> list[str]:
+        return answer(grep["kind"], search(self._files.items(), grep))
+
+
+class S3fs(Files):
+    packages = ("s3fs",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        pool = {"max_pool_connections": CONNECTIONS}
+        self._system = import_module("s3fs").S3FileSystem(config_kwargs=pool)
+        self._system.connect()
+
+    def names(self) -> list[str]:
+        return [path.partition("/")[2] for path in self._system.find(f"{BUCKET}/{TREE}")]
+
+    def get(self, key: str) -> bytes:
+        return bytes(self._system.cat_file(f"{BUCKET}/{key}"))
+
+    def get_all(self, keys: list[str]) -> dict[str, bytes]:
+        read = self._system.cat([f"{BUCKET}/{key}" for key in keys], batch_size=CONNECTIONS)
+        return {path.partition("/")[2]: data for path, data in read.items()}
+
+
+class Mountpoint(Files):
+    """The client of mountpoint-s3 on AWS's common runtime, which Amazon ships for PyTorch."""
+
+    packages = ("s3torchconnectorclient",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._client = import_module("s3torchconnectorclient._mountpoint_s3_client").MountpointS3Client(
+            REGION, endpoint=os.environ["AWS_ENDPOINT_URL_S3"], force_path_style=True
+        )
+
+    def names(self) -> list[str]:
+        return [item.key for page in self._client.list_objects(BUCKET, TREE) for item in page.object_info]
+
+    def get(self, key: str) -> bytes:
+        return b"".join(self._client.get_object(BUCKET, key))
+
+
+class Ripgrep(Files):
+    """Downloads the tree with obstore, the fastest client here, and runs ripgrep over the copy."""
+
+    packages = ("obstore",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._store = import_module("obstore.store").S3Store(
+            BUCKET, endpoint=os.environ["AWS_ENDPOINT_URL_S3"], region=REGION, client_options={"allow_http": True}
+        )
+        self._copy = tempfile.TemporaryDirectory()
+
+    def names(self) -> list[str]:
+        return [item["path"] for page in self._store.list(TREE) for item in page]
+
+    def get(self, key: str) -> bytes:
+        return bytes(self._store.get(key).bytes())
+
+    def open(self) -> None:
+        asyncio.run(self._download(self.names()))
+
+    async def _download(self, keys: list[str]) -> None:
+        slots = asyncio.Semaphore(CONNECTIONS)
+
+        async def download(key: str) -> None:
+            async with slots:
+                data = bytes(await (await self._store.get_async(key)).bytes_async())
+            path = Path(self._copy.name, key)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+        await asyncio.gather(*map(download, keys))
+
+    def run_on_tree(self, grep: Grep) -> list[str]:
+        command = [os.environ["RG"], "-uuun", "--no-heading", "-e", grep["pattern"], "."]
+        done = subprocess.run(
+            command + ["-i"] * grep["ignore_case"], cwd=Path(self._copy.name, TREE), capture_output=True
+        )
+        lines = (line.removeprefix("./").split(":", 2) for line in done.stdout.decode().split("\n")[:-1])
+        return answer(grep["kind"], sorted((path, int(number), line) for path, number, line in lines))
+
+
+RIPGREP = "download, then ripgrep"
+WAYS: dict[str, type[Way]] = {
+    "monocontext": Ours,
+    "s3fs, every file": S3fs,
+    "mountpoint's client, every file": Mountpoint,
+    RIPGREP: Ripgrep,
+}
+
+
+def main() -> None:
+    name, path = sys.argv[1:]
+    kind = WAYS[name]
+    for package in kind.packages:
+        import_module(package)
+    greps = json.loads(Path(path).read_text())
+    way = kind()
+    began = time.perf_counter()
+    if any(grep["pattern"] for grep in greps):
+        way.open()
+    opened, rows = time.perf_counter() - began, []
+    for grep in greps:
+        began = time.perf_counter()
+        lines = way.run(grep)
+        seconds = time.perf_counter() - began
+        figures = {"seconds": opened + seconds, "again": seconds, "lines": len(lines)}
+        rows.append(figures | {"crc": crc32("\n".join(lines).encode())})
+    print(json.dumps({"rows": rows, "version": version(kind.packages[0])}))
+
+
+if __name__ == "__main__":
+    main()
