@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,11 +26,9 @@ from monocontext.testing import S3StandIn
 from monocontext.text import served_text
 from monocontext.text.deeprecurse import open_deeprecurse_lines
 
-from .gauges import open_sockets
-from .interrupting import WAYS, Interrupted, Interrupter, Watchdog
-from .test_interrupts import READS, TEXT, assert_nothing_left, descriptors, in_thread, running_threads
+from .interrupting import WAYS, Interrupter
+from .test_interrupts import READS, TEXT, Opened, Reads, campaign, interrupted
 
-Reads = dict[str, Callable[[Any, Random], Any]]
 ALL_LINES = TEXT.splitlines(keepends=True)
 
 
@@ -46,7 +44,7 @@ LINE_READS: Reads = {
 
 
 @contextmanager
-def disk_cached(folder: Path) -> Iterator[Any]:
+def disk_cached(folder: Path) -> Iterator[Opened]:
     """The cache takes no more than half of the text: room is made all the time."""
     with S3StandIn({}) as server:
         url = server.url("ctx")
@@ -54,7 +52,7 @@ def disk_cached(folder: Path) -> Iterator[Any]:
         place = folder / "kept"
         options: dict[str, Any] = {"endpoint": server.endpoint, "cache_bytes": 60_000}
         with Monocontext.open(url, **options, cache_dir=place, cache_dir_bytes=100_000) as context:
-            yield context
+            yield Opened(context, READS)
             # A thread of the last read, which was struck, may still be making room: it must end.
             assert context._opened.disk._lock.acquire(timeout=30)  # type: ignore[union-attr]
         left = [name for _, _, names in os.walk(place) for name in names if name.startswith(TEMPORARY)]
@@ -62,7 +60,7 @@ def disk_cached(folder: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def deeprecurse(folder: Path) -> Iterator[Any]:
+def deeprecurse(folder: Path) -> Iterator[Opened]:
     name = f"interrupted-{time.time_ns()}"
     store = open_store(f"memory://{name}")
     rows, at = [], 0
@@ -75,67 +73,35 @@ def deeprecurse(folder: Path) -> Iterator[Any]:
     store.put("manifest.json", json.dumps(rows).encode())
     lines = open_deeprecurse_lines(store, cache_bytes=60_000)
     try:
-        yield lines
+        yield Opened(lines, LINE_READS)
     finally:
         lines.close()
         forget(name)
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Any]:
+def served(folder: Path) -> Iterator[Opened]:
     name = f"interrupted-{time.time_ns()}"
     publish(TEXT, f"memory://{name}", codec="raw", frame_bytes=4_000)
     with Monocontext.open(f"memory://{name}") as context:
         text = served_text(ServedReader(context.serve().answer))
         text._reader._cache = FrameCache(30_000)
-        yield text
+        yield Opened(text, READS)
     forget(name)
 
 
-KINDS: dict[str, tuple[Callable[[Path], Any], Reads]] = {
-    "disk cache": (disk_cached, READS),
-    "deeprecurse": (deeprecurse, LINE_READS),
-    "served": (served, READS),
+KINDS: dict[str, Callable[[Path], AbstractContextManager[Opened]]] = {
+    "disk cache": disk_cached,
+    "deeprecurse": deeprecurse,
+    "served": served,
 }
-
-
-def campaign(text: Any, reads: Reads, way: str, interrupts: int, seed: int) -> str:
-    random, interrupter, dog = Random(seed), Interrupter(way, seed), Watchdog()
-    tried = 0
-    with interrupter.ready(), dog.watching():
-        while interrupter.struck < interrupts:
-            tried += 1
-            assert tried < 50 * interrupts, f"{interrupter.struck} of {tried} struck"
-            name, where = random.choice(list(reads)), random.randrange(1 << 30)
-            try:
-                found = interrupter.strike(lambda: reads[name](text, Random(where)), name)  # noqa: B023
-                assert found is Interrupted or found == reads[name](TEXT, Random(where))
-                with dog.limit():
-                    after = random.choice(list(reads))
-                    assert reads[after](text, Random(where)) == reads[after](TEXT, Random(where)), after
-            except BaseException as error:
-                error.add_note(f"seed {seed}, try {tried}, {interrupter.struck} struck, {name}")
-                raise
-    return f"{way}, seed {seed}: {interrupter.struck} struck of {tried}, slowest next read {dog.slowest:.2f} s"
-
-
-def interrupted(kind: str, way: str, interrupts: int, seed: int, folder: Path) -> None:
-    opened, reads = KINDS[kind]
-    before = running_threads(), open_sockets(), descriptors()
-
-    def run() -> str:
-        with opened(folder) as text:
-            return campaign(text, reads, way, interrupts, seed)
-
-    print(run() if way == "signal" else in_thread(run))
-    assert_nothing_left(*before)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_next_read_is_right(kind: str, way: str, tmp_path: Path) -> None:
-    interrupted(kind, way, 30, 1, tmp_path)
+    interrupted(KINDS[kind](tmp_path), way, lambda here: campaign(here, way, 30, seed=1))
 
 
 @pytest.mark.fuzz
@@ -143,7 +109,7 @@ def test_the_next_read_is_right(kind: str, way: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_next_read_is_right_after_a_thousand(kind: str, way: str, tmp_path: Path) -> None:
-    interrupted(kind, way, 90, 2, tmp_path)
+    interrupted(KINDS[kind](tmp_path), way, lambda here: campaign(here, way, 90, seed=2))
 
 
 def test_frames_at_hand_are_right_after_an_interrupt() -> None:

@@ -9,7 +9,7 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from monocontext import Monocontext, append, publish
 from monocontext.errors import StoreFailure
@@ -39,37 +39,44 @@ from monocontext.testing.stores import Request
 _numbers = itertools.count()
 
 
-class World(Protocol):
+class World:
     """A place that holds one context."""
 
     faults: tuple[str, ...]
     """Names of what may go wrong."""
 
+    def __init__(self, place: str | MemoryStore, **store_options: str) -> None:
+        self._place, self._options = place, store_options
+
     def publish(self, text: str, **options: Any) -> None:
         """The text, in place of what there may be."""
-        ...
+        publish(text, self._place, replace=True, store_options=self._options or None, **options)
 
-    def append(self, text: str) -> None: ...
+    def append(self, text: str) -> None:
+        append(text, self._place, store_options=self._options or None)
 
-    def open(self, **options: Any) -> Monocontext: ...
+    def open(self, **options: Any) -> Monocontext:
+        context = Monocontext.open(self._read_from(), **self._options, **options)
+        assert isinstance(context, Monocontext)
+        return context
+
+    def _read_from(self) -> Any:
+        return self._place
 
     def arm(self, fault: str, times: int) -> None:
         """The next `times` GETs of text, filters or index pages meet a fault."""
-        ...
 
     def linger(self, times: int) -> None:
         """The next GETs take 20 ms more, where there is a distance at all."""
-        ...
 
     def lose_roots(self) -> None:
         """Every GET of a root fails."""
-        ...
 
     def calm(self) -> None:
         """From now on all is well."""
-        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Nothing is left of it."""
 
 
 def _late(blob: Blob) -> Blob:
@@ -85,7 +92,7 @@ def _is_root(key: str) -> bool:
     return key.startswith(("manifest.json", "generations/"))
 
 
-class InMemory:
+class InMemory(World):
     """Objects in this process, and a store around them that errs."""
 
     _FAULTS: ClassVar[dict[str, Callable[[], Fault]]] = {
@@ -102,8 +109,9 @@ class InMemory:
         self._name = f"stateful-{next(_numbers)}"
         self._armed: list[Fault] = []
         self._roots_fail = False
-        self._plain = MemoryStore(self._name)
-        self._store = FaultyStore(self._plain, self._plan)
+        plain = MemoryStore(self._name)
+        super().__init__(plain)
+        self._store = FaultyStore(plain, self._plan)
 
     def _plan(self, number: int, request: Request) -> Fault | None:
         if _is_root(request.key):
@@ -112,22 +120,11 @@ class InMemory:
             return None
         return self._armed.pop() if self._armed else None
 
-    def publish(self, text: str, **options: Any) -> None:
-        publish(text, self._plain, replace=True, **options)
-
-    def append(self, text: str) -> None:
-        append(text, self._plain)
-
-    def open(self, **options: Any) -> Monocontext:
-        context = Monocontext.open(self._store, **options)
-        assert isinstance(context, Monocontext)
-        return context
+    def _read_from(self) -> FaultyStore:
+        return self._store
 
     def arm(self, fault: str, times: int) -> None:
         self._armed = [self._FAULTS[fault]() for _ in range(times)]
-
-    def linger(self, times: int) -> None:
-        """Memory has no distance."""
 
     def lose_roots(self) -> None:
         self._roots_fail = True
@@ -140,7 +137,7 @@ class InMemory:
         forget(self._name)
 
 
-class BehindHttp:
+class BehindHttp(World):
     """A prefix of its own on a server, written by boto3 and read by the transport of ours."""
 
     _FAULTS: ClassVar[dict[str, Callable[[], HttpFault]]] = {
@@ -164,18 +161,7 @@ class BehindHttp:
     def __init__(self, server: S3StandIn) -> None:
         self._server = server
         self._prefix = f"stateful-{next(_numbers)}"
-        self._url = server.url(self._prefix)
-
-    def publish(self, text: str, **options: Any) -> None:
-        publish(text, self._url, store_options={"endpoint": self._server.endpoint}, replace=True, **options)
-
-    def append(self, text: str) -> None:
-        append(text, self._url, store_options={"endpoint": self._server.endpoint})
-
-    def open(self, **options: Any) -> Monocontext:
-        context = Monocontext.open(self._url, endpoint=self._server.endpoint, **options)
-        assert isinstance(context, Monocontext)
-        return context
+        super().__init__(server.url(self._prefix), endpoint=server.endpoint)
 
     def arm(self, fault: str, times: int) -> None:
         self.calm()
