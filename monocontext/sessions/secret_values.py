@@ -407,7 +407,10 @@ def _read_name(text: str, start: int, stop: int) -> _Field | None:
     strength = strength_of(name)
     if strength is Strength.NONE or (name == "PASS" and after["sep"] != "="):  # `PASS` in the report of a test
         return None
-    is_tight = after["sep"] == "=" and after.end("close") == after.start("sep") and after.end("sep") == after.end()
+    has_blanks = (
+        after.start("sep") > after.end("prompt" if after["prompt"] else "close") or after.end("sep") < after.end()
+    )
+    is_tight = after["sep"] == "=" and not has_blanks
     return _Field(
         text, begin, name, remaining.startswith("-"), strength,
         after.end("rest"), after["close"], after["sep"], after.end(), is_tight,
@@ -432,7 +435,7 @@ def _find_quoted(field: _Field) -> list[Span] | None:
             return []
     if value.startswith((" ", "%")):
         return []
-    is_sure = field.is_tight and field.is_upper
+    is_sure = separator == "=" and field.is_upper and field.text[field.value_at - 1] == "="
     return [quoted.span("value")] if is_secret(value.rstrip("\\"), field.strength, is_sure=is_sure) else []
 
 
@@ -501,10 +504,10 @@ def _find_bare(field: _Field) -> list[Span]:
     if before in ("?", "&", ";", "#"):  # a parameter of a URL, or of a connection string
         if before != ";" or "://" in text[max(0, begin - 300) : begin]:
             strength = max(strength, Strength.TOKEN)
-        value = re.split(r"[;)<>\]\\]" if before == ";" else r"&(?=[\w.%\[\]-]{1,60}=)|[;#)<>\]\\]", value)[0]
+        value = re.split(r"[;)<>\]\\]" if before == ";" else r"^&|&(?=[\w.%\[\]-]{1,60}=)|[;#)<>\]\\]", value)[0]
     elif not (starts_line and ends_line):
-        value = re.split(r"[;|<>]", value)[0]  # not at `&`, which is in passwords
-    value = value.rstrip(",;.\\)}]").removesuffix("**")
+        value = re.split(r"^&|[;|<>]", value)[0]  # a `&` later on may be part of a password
+    value = _without_end(value)
     span = match.start(), match.start() + len(value)
     if value.lower() == field.name.lower() or value.lower() in _TYPE_WORDS or is_code(value.partition(",")[0]):
         return []
@@ -518,5 +521,10 @@ def _find_bare(field: _Field) -> list[Span]:
     head = value[:_JUDGED_CHARACTERS]
     if len(head) < len(value):  # the cut may leave less of a part between dots than a token has
         head = head.rpartition(".")[0] or head
-    heads = dict.fromkeys([head, head.partition("&")[0]])  # what follows a `&` may be a further parameter
+    heads = dict.fromkeys([head, _without_end(head.partition("&")[0])])  # what follows a `&` may be a further parameter
     return [span] if any(is_secret(item, strength, is_quoted=False, is_sure=is_sure) for item in heads) else []
+
+
+def _without_end(value: str) -> str:
+    """A value without the signs of a sentence, a program or Markdown behind it."""
+    return value.rstrip(",;.\\)}]").removesuffix("**")
