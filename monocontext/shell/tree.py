@@ -1,8 +1,8 @@
 """The documents of a text as files. Names and sizes are in the pages of documents; no text is read for them.
 
-A document `src/a.py` is the file `/src/a.py`; a text without documents is the file `/text`. Empty parts, `.` and `..`
-of a name are left out. Where that is no name, or the name of another file or folder, the path is `NAME~NUMBER`, with
-`~` for slashes.
+A document `src/a.py` is the file `/src/a.py`; a text without documents is the file `/text`, if it is not empty. Empty
+parts, `.` and `..` of a name are left out. Where that is no name, or the name of another file or folder, the path is
+`NAME~NUMBER`, with `~` for slashes.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class TextFiles:
         if path == "/":
             return None
         if self._documents is None:
-            return self._whole if path == "/text" else None
+            return self._whole if path == "/text" and len(self.text) else None
         if "_folders" not in self.__dict__ and self._documents.numbers is None and _path_of(path[1:]) == path:
             number = self._documents.number_of(path[1:])
             if number is not None:
@@ -128,7 +128,7 @@ class TextFiles:
         """The entries of each folder; None stands for a folder (1 GET for 4,096 documents)."""
         folders: dict[str, dict[str, Document | None]] = {"/": {}}
         if self._documents is None:
-            return {"/": {"text": self._whole}}
+            return {"/": {"text": self._whole} if len(self.text) else {}}
         numbers = self._documents.numbers
         for record in self._documents.records():
             if numbers is not None and numbers[record.name] != record.number:

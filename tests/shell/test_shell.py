@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -96,3 +98,31 @@ def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path, monkeyp
     monkeypatch.setattr(shell_module.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(monocontext.MonocontextError, match=r"pip install -e '\.\[shell\]'"):
         monocontext.tools(tmp_path, shell=True)
+
+
+def test_a_search_reads_what_the_filters_leave(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(3000)]
+    documents = {
+        f"pkg{i % 40:02}/mod{i:04}.py": "".join(" ".join(rng.choices(words, k=8)) + "\n" for _ in range(60))
+        + ("rare_identifier = 1\n" if i in (7, 1500) else "")
+        for i in range(2500)
+    }
+    publish(documents, tmp_path)
+    hits = "./pkg07/mod0007.py:61:rare_identifier = 1\n./pkg20/mod1500.py:61:rare_identifier = 1\n"
+    for command, output, gets in (
+        ("grep -rn rare_identifier .", hits, 14),
+        ("grep -rn no_such_identifier .", "", 15),
+        ("tail -1 pkg07/mod0007.py", "rare_identifier = 1\n", 2),
+        ("wc -l pkg00/mod0000.py", "60 pkg00/mod0000.py\n", 1),
+        ("ls | wc -l", "40\n", 1),
+    ):
+        with Monocontext.open(tmp_path, prefetch="off") as text:
+            shell = Shell({"/code": partial(_same, text)})
+            assert shell.run(command, 1000).stdout == output
+            shell.close()
+            assert (command, text.stats.gets) == (command, gets)
+
+
+def _same(text: Monocontext) -> Monocontext:
+    return text
