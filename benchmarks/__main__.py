@@ -5,42 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import agents_grep, file_changes, first_second, growth, latency, quality, search, transport, words
+from benchmarks import agents_grep, first_second, growth, latency, quality, search, transport, words
 from benchmarks.virtual import suite
 from benchmarks.wall import peers
 
-COMMANDS = (
-    latency,
-    suite,
-    peers,
-    search,
-    agents_grep,
-    words,
-    quality,
-    transport,
-    first_second,
-    growth,
-    file_changes,
-)
+COMMANDS = (latency, suite, peers, search, agents_grep, words, quality, transport, first_second, growth)
 
 
 def main() -> int:
     """Run the named command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure monocontext.")
     commands = parser.add_subparsers(required=True)
-    for command in (
-        latency,
-        suite,
-        peers,
-        search,
-        agents_grep,
-        words,
-        quality,
-        transport,
-        first_second,
-        growth,
-        file_changes,
-    ):
+    for command in COMMANDS:
         command.add(commands)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))

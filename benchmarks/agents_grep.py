@@ -95,7 +95,7 @@ def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> dict[str, Rows]
             results = {way: rows for way, rows in measured.items() if rows}
             for way, rows in results.items():
                 for grep, row, crc in zip(asked, rows, expected, strict=True):
-                    if row["crc"] != crc:
+                    if row["crc"] != crc and not row["gave_up"]:
                         raise AssertionError(f"{way}: {grep.command} printed {row['lines']} lines, not those expected")
             _print(asked, results)
     finally:
@@ -159,7 +159,11 @@ def _print(asked: list[Grep], results: Mapping[str, Rows]) -> None:
     for number, grep in enumerate(asked):
         row, again = ours[number], others.get(client.RIPGREP)
         local = f"{again[number]['again']:.2f}" if again and grep.pattern else ""
-        cells = f"{row['requests']:,}", f"{row['bytes'] / 1e3:,.0f}", f"{row['seconds']:.2f}"
+        cells = (
+            f"{row['requests']:,}",
+            f"{row['bytes'] / 1e3:,.0f}",
+            f"{row['seconds']:.2f}{', gave up' * row['gave_up']}",
+        )
         command = grep.command.replace("|", "\\|")
         theirs = (f"{rows[number]['seconds']:.2f}" for rows in others.values())
         print(row_line(f"`{command}`", *cells, *theirs, local))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,22 +27,6 @@ class Distance:
 
     profile: str
     nic_bytes_per_second: float
-
-    @property
-    def first_byte_seconds(self) -> float:
-        """The time to the first byte of most requests: the median of the profile's first part."""
-        return profile(self.profile).parts[0].median_seconds
-
-    @property
-    def mean_seconds(self) -> float:
-        """The mean time to the first byte, which requests pay that are sent one after another."""
-        parts = profile(self.profile).parts
-        return sum(part.weight * part.median_seconds * math.exp(part.spread**2 / 2) for part in parts)
-
-    @property
-    def bytes_per_second(self) -> float:
-        """The speed of the link, or of all connections together if that is less."""
-        return min(self.nic_bytes_per_second, CONNECTIONS * CONNECTION_BYTES_PER_SECOND)
 
 
 class LinkedWorkers(SimulatedWorkers):
@@ -110,7 +93,6 @@ class MeteredStore(WrappedStore):
 
     def __init__(self, store: Store, distance: Distance, clock: VirtualClock, seed: int) -> None:
         super().__init__(store)
-        self.is_near = False
         self._distance = distance
         self._profile = profile(distance.profile)
         self._random = Random(f"roots {seed}")

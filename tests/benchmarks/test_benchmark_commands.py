@@ -48,7 +48,7 @@ def test_every_command_is_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     with pytest.raises(SystemExit):
         run(monkeypatch, "benchmarks --help")
     said = capsys.readouterr().out
-    assert "{latency,virtual,peers,search,agents_grep,words,quality,transport,first_second,growth,file_changes}" in said
+    assert "{latency,virtual,peers,search,agents_grep,words,quality,transport,first_second,growth}" in said
 
 
 def test_programs_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,8 +64,3 @@ def test_every_way_of_the_note_reads_the_slice() -> None:
     assert gets["one after another"] == gets["parallel"] == 50
     assert gets["one object with byte ranges"] <= gets["bigger segments"] <= 10
     assert gets["preload and warm"] == 0
-
-
-def test_calls_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(monkeypatch, "benchmarks file_changes --rounds 1") == 0
-    assert "| cold slice of one frame, S3 | " in capsys.readouterr().out
