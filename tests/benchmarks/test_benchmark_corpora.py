@@ -40,11 +40,6 @@ def test_a_larger_text_is_tiles_under_headers_of_their_own() -> None:
     assert corpora.tiles("fake", 2_500_000) == 3
 
 
-def test_logs_need_no_package() -> None:
-    path = corpus("logs", 300_000)
-    assert path.stat().st_size == 300_000
-
-
 def test_an_unknown_name_says_which_there_are() -> None:
     with pytest.raises(CorpusMissing, match="unknown text 'novel'; the texts are code, prose, cjk, logs"):
         corpus("novel", 1000)
@@ -87,9 +82,3 @@ def test_members_of_an_archive_stream(tmp_path: Path) -> None:
             archive.addfile(entry, BytesIO(data))
     with corpora._members(place) as members:
         assert list(members) == [("a", b"first"), ("dir/b", b"second")]
-
-
-def test_poems_are_bare_text() -> None:
-    poem = {"title": "日詩", "author": "宋太祖", "paragraphs": ["欲出未出光辣達，"], "id": "x"}
-    assert corpora._lines(poem) == ["日詩", "宋太祖", "欲出未出光辣達，", ""]
-    assert corpora._lines({"name": "no poem"}) == []

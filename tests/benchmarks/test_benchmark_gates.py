@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.patterns import PROGRAMS
 from benchmarks.virtual import suite
 from benchmarks.virtual.gates import judge
-from benchmarks.virtual.play import play
 from benchmarks.virtual.suite import Plan
 from benchmarks.virtual.workers import Distance, LinkedWorkers
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore, virtual_context
-
-CI = Plan(size_bytes=20_000_000)
 
 
 @pytest.mark.slow
@@ -52,31 +48,3 @@ def test_a_linear_read_asks_for_large_parts() -> None:
     size = frames * len(filler)
     assert len(context[:size]) == size
     assert store.gets - before <= size / (1 << 20) + 4
-
-
-@pytest.mark.parametrize("policy", ["off", "history", "code", "all"])
-def test_memory_stays_within_the_cache_at_every_step(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight readers in turns, through a cache that holds a frame or two of each."""
-    program = next(each for each in PROGRAMS if each.name == "interleaved scans")
-    setting = CI.setting(0)
-    tight = 4 << 20
-    most: list[int] = []
-    opened: list[Monocontext] = []
-    real_open, real_step = Monocontext.open.__func__, LinkedWorkers.step  # type: ignore[attr-defined]
-
-    def opening(cls: type[Monocontext], *args: object, **options: object) -> Monocontext:
-        context: Monocontext = real_open(cls, *args, **{**options, "cache_bytes": tight})
-        opened.append(context)
-        return context
-
-    def step(workers: LinkedWorkers) -> None:
-        real_step(workers)
-        if opened:
-            most.append(opened[0]._source.reader.cache.used_bytes)  # type: ignore[attr-defined]
-
-    monkeypatch.setattr(Monocontext, "open", classmethod(opening))
-    monkeypatch.setattr(LinkedWorkers, "step", step)
-    played = play(program, program.text(setting.frames), policy, setting)
-    assert played.answer == played.truth
-    assert len(most) > 100
-    assert max(most) <= tight

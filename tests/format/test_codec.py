@@ -59,40 +59,18 @@ def must_refuse(stored: bytes, frame: Frame, what: str) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_length_that_differs(codec: str) -> None:
+def test_what_the_record_does_not_say(codec: str) -> None:
     stored, frame = encode_text(TEXT, codec)
     for other in (stored[:-1], stored + b"x", b""):
         must_refuse(other, frame, f"length differs: expected {len(stored)} stored bytes, found {len(other)}")
-
-
-@pytest.mark.parametrize("codec", CODECS)
-def test_any_byte_changed_is_found(codec: str) -> None:
-    stored, frame = encode_text(TEXT, codec)
     for index in range(len(stored)):
-        other = bytearray(stored)
-        other[index] ^= 1
-        must_refuse(bytes(other), frame, rf"crc32c differs: expected {frame.crc32c:08x}, found \w{{8}}")
-
-
-@pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("difference", [1, -1, 1000])
-def test_a_size_that_differs(codec: str, difference: int) -> None:
-    size = len(TEXT) + difference
-    stored, frame = encode_text(TEXT, codec, bytes=size, characters=size)
-    must_refuse(stored, frame, f".*expected {size} bytes.*found {len(TEXT)}")
-
-
-@pytest.mark.parametrize("codec", CODECS)
-def test_an_ascii_flag_that_lies(codec: str) -> None:
-    text = "caffè"
-    stored, frame = encode_text(text, codec, flags=ASCII, characters=6)
-    must_refuse(stored, frame, "expected ASCII, found other characters")
-
-
-@pytest.mark.parametrize("codec", CODECS)
-def test_characters_that_differ(codec: str) -> None:
-    stored, frame = encode_text("caffè", codec, characters=6)
-    must_refuse(stored, frame, "expected 6 characters, found 5")
+        other = stored[:index] + bytes([stored[index] ^ 1]) + stored[index + 1 :]
+        must_refuse(other, frame, rf"crc32c differs: expected {frame.crc32c:08x}, found \w{{8}}")
+    for size in (len(TEXT) + 1, len(TEXT) - 1, len(TEXT) + 1000):
+        stored, frame = encode_text(TEXT, codec, bytes=size, characters=size)
+        must_refuse(stored, frame, f".*expected {size} bytes.*found {len(TEXT)}")
+    must_refuse(*encode_text("caffè", codec, flags=ASCII, characters=6), "expected ASCII, found other characters")
+    must_refuse(*encode_text("caffè", codec, characters=6), "expected 6 characters, found 5")
 
 
 @pytest.mark.parametrize("data", [b"abc\xff", b"\xe2\x82", b"\x80abc", "\ud800".encode("utf-8", "surrogatepass")])
@@ -105,27 +83,23 @@ def zstd_frame(stored: bytes, size: int) -> Frame:
     return frame_of(FrameRecord(len(stored), size, size, 0, google_crc32c.value(stored), ASCII), "zstd")
 
 
-def test_a_frame_that_inflates_to_more_is_refused_before_it_is_inflated() -> None:
-    bomb = zstandard.compress(b"x" * (256 << 20))
-    frame = zstd_frame(bomb, 1000)
+def test_a_bomb_is_refused_before_it_is_inflated() -> None:
+    """Whether it says its size or not."""
+    unsaid = zstandard.ZstdCompressor(write_content_size=False).compressobj()
+    bombs = {
+        zstandard.compress(b"x" * (256 << 20)): ", found 268435456",
+        unsaid.compress(b"x" * (64 << 20)) + unsaid.flush(): "",
+    }
     decode(*encode_text(TEXT, "zstd"))  # what is set up once is not counted
-    tracemalloc.start()
-    try:
-        must_refuse(bomb, frame, "inflates to more or less than recorded: expected 1000 bytes, found 268435456")
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_bomb_that_does_not_say_its_size() -> None:
-    compressor = zstandard.ZstdCompressor(write_content_size=False).compressobj()
-    bomb = compressor.compress(b"x" * (64 << 20)) + compressor.flush()
-    tracemalloc.start()
-    try:
-        must_refuse(bomb, zstd_frame(bomb, 1000), "inflates to more or less than recorded: expected 1000 bytes")
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    finally:
-        tracemalloc.stop()
+    for bomb, found in bombs.items():
+        tracemalloc.start()
+        try:
+            must_refuse(
+                bomb, zstd_frame(bomb, 1000), f"inflates to more or less than recorded: expected 1000 bytes{found}"
+            )
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
 
 
 def test_a_bomb_that_lies_about_its_size() -> None:

@@ -44,32 +44,18 @@ def test_the_golden_text_is_worth_keeping() -> None:
 def test_reads(golden: Path) -> None:
     text = (golden / "text.txt").read_bytes().decode()
     with Monocontext.open(golden / "context") as context:
-        assert str(context) == text
-        assert len(context) == len(text)
+        assert (str(context), len(context), context.generation) == (text, len(text), 2)
         assert list(context.lines) == [line + "\n" for line in text.split("\n")[:-1]]
         assert [context.find(character) for character in "é漢😀Σ"] == [text.find(character) for character in "é漢😀Σ"]
         assert context[20:70] == text[20:70]
-
-
-def test_reads_the_first_generation_too(golden: Path) -> None:
-    text = (golden / "text.txt").read_bytes().decode()
     with Monocontext.open(golden / "context", generation=1) as first:
         assert 0 < len(first) < len(text)
         assert str(first) == text[: len(first)]
-
-
-def test_has_several_frames_segments_and_generations(golden: Path) -> None:
-    context = golden / "context"
-    assert len(list((context / "segments").iterdir())) >= 2
-    assert len(list((context / "generations").iterdir())) == 2
-    with Monocontext.open(context) as opened:
-        assert opened.generation == 2
-
-
-def test_verifies(golden: Path) -> None:
     report = verify(golden / "context")
     assert report.problems == []
     assert report.frames > 3
+    assert len(list((golden / "context" / "segments").iterdir())) >= 2
+    assert len(list((golden / "context" / "generations").iterdir())) == 2
 
 
 def test_small_texts_ride_in_the_roots_of_one_and_their_ends_in_those_of_another() -> None:

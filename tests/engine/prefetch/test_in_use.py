@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -43,13 +42,6 @@ def test_a_mode_that_is_none(mode: object) -> None:
         opened(prefetch=mode)
 
 
-def test_opening_fetches_nothing_ahead() -> None:
-    context, store = opened()
-    time.sleep(0.02)
-    assert len(store.log) == 1
-    assert str(context.stats.prefetch) == "0 of the GETs ahead, 0 bytes, 100 % of them used, 0 adopted, 0 cancelled"
-
-
 def test_prefetch_returns_at_once_and_what_it_names_is_there() -> None:
     context, store = opened()
     context.prefetch([(150, 450), (900, 10**9), (0, 0)])
@@ -82,15 +74,6 @@ def test_prefetch_of_a_view_counts_from_its_start() -> None:
     assert within_seconds(lambda: context._reader.holds(6))  # type: ignore[union-attr]
     assert part[100:200] == TEXT[600:700]
     assert context.stats.prefetch.bytes_used == FRAME
-
-
-@pytest.mark.parametrize("delta", ["", "```python\n", "context[", "\x00\ud800", "]" * 1000, "```\n```repl\ndef f(:\n"])
-def test_hint_takes_anything(delta: str) -> None:
-    context, _ = opened()
-    with context.thinking():
-        for piece in (delta, *delta):
-            context.hint(piece)
-    assert context[:10] == TEXT[:10]
 
 
 def test_hint_on_a_text_that_is_derived_or_closed() -> None:
@@ -258,19 +241,3 @@ def test_a_run_of_rlm_needs_no_setting() -> None:
     stats = context.stats
     assert stats.gets == 1 + stats.prefetch.gets  # the root: all else was on its way before it was asked for
     assert context.stats.prefetch.bytes_used > 0
-
-
-def test_hint_costs_little(capsys: pytest.CaptureFixture[str]) -> None:
-    """Processor time, of a reply whose tokens name no address. The limit is ten times what it takes."""
-    context, _ = opened()
-    words = re.findall(r"\S+ ", "The text seems to be a log, so `x = y + 1` will not do, and I look again at it. ")
-    costs = []
-    with context.thinking():
-        for word in words * 20:
-            began = time.thread_time()
-            context.hint(word)
-            costs.append(time.thread_time() - began)
-    median = sorted(costs)[len(costs) // 2]
-    with capsys.disabled():
-        print(f"\nhint: {1e6 * median:.1f} us a token at the median (noisy)", end=" ")
-    assert median < 200e-6
