@@ -62,6 +62,25 @@ def big_text() -> Any:
     return virtual_context(TEXT_BYTES // FRAME_BYTES, filler, {AT_FRAME: plant}, filters=True)
 
 
+SHELL_FRAMES = 16_384
+"""Frames of 256 KiB, each a document."""
+SHELL_QUESTIONS = (
+    ("grep -rh 'password is' . | awk '{print $NF}'", ANSWER),
+    ("grep -rl 'password is' .", "./frame 9000"),
+    ("ls | wc -l", str(SHELL_FRAMES)),
+    ("wc -c 'frame 17' | cut -d' ' -f1", str(256 << 10)),
+    ("sed -n 2p 'frame 17' | cut -d' ' -f2-4", "quick brown fox"),
+)
+"""Command lines of a model that has `bash` alone, and what they print."""
+
+
+def shell_text() -> Any:
+    """A store with 4 GiB in documents, one of which has the secret."""
+    filler = (LINE * ((256 << 10) // len(LINE) + 1))[: (256 << 10) - 1] + "\n"
+    plant = SECRET + "\n" + filler[len(SECRET) + 1 :]
+    return virtual_context(SHELL_FRAMES, filler, {9000: plant}, filters=True, documents=True)
+
+
 @dataclass
 class Seen:
     """What one run of one host showed."""

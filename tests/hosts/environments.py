@@ -45,12 +45,13 @@ HOSTS = (
     Host("dspy", "dspy", ("dspy==3.4.1",), has_rlm=True, most_late_seconds=3.0),
     Host("rlm-minimal", "rlm_minimal", ("openai>=2",)),
 )
+SHELL = "bashkit==0.20.1"
 FRAMEWORKS = (
-    Host("openai-agents", "openai_agents", ("openai-agents==0.24.0",)),
-    Host("langchain", "langchain", ("langchain==1.5.2", "langgraph==1.2.24")),
-    Host("pydantic-ai", "pydantic_ai", ("pydantic-ai-slim==2.68.0",)),
-    Host("llama-index", "llama_index", ("llama-index-core==0.14.25",)),
-    Host("claude-agent-sdk", "claude_agent_sdk", ("claude-agent-sdk==0.2.189", "mcp==2.3.0")),
+    Host("openai-agents", "openai_agents", ("openai-agents==0.24.0", SHELL)),
+    Host("langchain", "langchain", ("langchain==1.5.2", "langgraph==1.2.24", SHELL)),
+    Host("pydantic-ai", "pydantic_ai", ("pydantic-ai-slim==2.68.0", SHELL)),
+    Host("llama-index", "llama_index", ("llama-index-core==0.14.25", SHELL)),
+    Host("claude-agent-sdk", "claude_agent_sdk", ("claude-agent-sdk==0.2.189", "mcp==2.3.0", SHELL)),
     Host("smolagents", "smolagents", ("smolagents==1.26.0",)),
 )
 """Agent frameworks, which take `monocontext.tools`; smolagents takes the text itself."""

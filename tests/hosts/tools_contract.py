@@ -9,15 +9,24 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from contract import QUESTION, Seen, lines_for, served, tell
+from contract import ANSWER, QUESTION, SHELL_QUESTIONS, Seen, Served, lines_for, served, shell_text, tell
 
 import monocontext
+from monocontext.testing import S3StandIn
+
+_tools = monocontext.tools
 
 
 def next_call(results: list[str]) -> tuple[str, dict[str, Any]] | str:
     """The model's reply to the results of its calls so far: a call of a tool, or the answer."""
+    if monocontext.tools is not _tools:
+        assert results == [answer for _, answer in SHELL_QUESTIONS[: len(results)]], results
+        if len(results) == len(SHELL_QUESTIONS):
+            return results[0]
+        return "bash", {"command": SHELL_QUESTIONS[len(results)][0]}
     if not results:
         return "describe", {}
     if len(results) == 1:
@@ -49,4 +58,11 @@ def measure(host: str, run: Callable[[dict[str, Any], str], str]) -> None:
         seen.before = text.sent()
         seen.answer = run(names, QUESTION)
         seen.read, seen.requests = text.sent(), text.server.requests
+    with S3StandIn(shell_text()) as server:
+        monocontext.tools = partial(_tools, shell=True)
+        one = Served(server)
+        with one.context:
+            assert run(lines_for(host, one.context), QUESTION) == ANSWER
+            assert one.context.stats.bytes_fetched < len(one.context) // 100
+            print(f"bash: {one.context.stats.bytes_fetched:,} of {len(one.context):,} bytes")
     tell(seen)

@@ -12,6 +12,7 @@ import pytest
 
 import monocontext
 from monocontext import Monocontext, publish
+from tests.hosts.contract import SHELL_QUESTIONS, shell_text
 from tests.shell.tree import make_tree
 
 pytest.importorskip("bashkit")
@@ -122,6 +123,13 @@ def test_a_search_reads_what_the_filters_leave(tmp_path: Path) -> None:
             assert shell.run(command, 1000).stdout == output
             shell.close()
             assert (command, text.stats.gets) == (command, gets)
+
+
+def test_five_questions_about_4_gib_read_a_hundredth() -> None:
+    with Monocontext.open(shell_text()) as text:
+        functions = monocontext.tools(text, shell=True)
+        assert [functions[0](command) for command, _ in SHELL_QUESTIONS] == [answer for _, answer in SHELL_QUESTIONS]
+        assert text.stats.bytes_fetched < len(text) // 100
 
 
 def _same(text: Monocontext) -> Monocontext:

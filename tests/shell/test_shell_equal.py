@@ -20,7 +20,7 @@ KNOWN = {
     "wc -l README.md nothing 2>/dev/null",  # bashkit's `wc` prints nothing if a file is missing
     r"grep -rhoP 'import \K\w+' src | sort | uniq -c | sort -rn | head -3",  # an error: Python has no `\K`
 }
-"""The lines that differ; `docs/mcp.md` lists them."""
+"""The lines that differ; `docs/shell.md` lists them."""
 
 
 @pytest.mark.slow
