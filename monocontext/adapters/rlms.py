@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from monocontext.text.documents import DocumentDict, DocumentList
     from monocontext.text.monocontext import Monocontext
 
+    Texts = Monocontext | DocumentList | DocumentDict
+
 NAME = "lazy_context"
 """The tool's name. It must not begin like the names that `rlms` reserves."""
 
@@ -39,7 +41,7 @@ __builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]
 """It sets `context_0` too, since `rlms` resets `context` to it after each cell."""
 
 
-def builtins_for(context: Monocontext | DocumentList | DocumentDict, own: Any) -> dict[str, Any]:
+def builtins_for(context: Texts, own: Any) -> dict[str, Any]:
     """The `__builtins__` of a namespace with the names that take the text. `own`, what the namespace has, is changed if
     it is a dict of its own, as in a local environment, which keeps it; `ipython` has the module that others share."""
     names = context.repl_namespace().names
@@ -67,7 +69,7 @@ class Prompt(str):
         return (self._characters,)
 
 
-def prompt(context: Monocontext | DocumentList | DocumentDict) -> Prompt:
+def prompt(context: Texts) -> Prompt:
     """The prompt to pass to `completion` instead of the text (no GET).
 
     For a list or dict its length is that of all documents together, in bytes.
@@ -75,22 +77,21 @@ def prompt(context: Monocontext | DocumentList | DocumentDict) -> Prompt:
     return Prompt(len(context) if isinstance(context, LazyText) else context.documents.text_bytes)
 
 
-def arguments(context: Monocontext | DocumentList | DocumentDict, *, setup_code: str = "") -> dict[str, Any]:
+def arguments(context: Texts) -> dict[str, Any]:
     """Keyword arguments of `rlm.RLM` that give its code `context` (no GET).
 
-    `setup_code` runs after ours. If you pass `environment_kwargs` of your own, merge the two by hand.
+    If you pass `environment_kwargs` of your own, merge the two by hand; setup code of your own goes after ours.
     """
     return {
         "custom_tools": {NAME: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text
-        "environment_kwargs": {"setup_code": _SETUP + setup_code},
+        "environment_kwargs": {"setup_code": _SETUP},
     }
 
 
-def _describe(context: Monocontext | DocumentList | DocumentDict) -> str:
+def _describe(context: Texts) -> str:
     if not isinstance(context, LazyText):
-        facts = context.describe()
-        return f"The same as `context`, which is {facts['sentence']}. {facts['access']}"
+        return "The same as `context`, which is {sentence}. {access}".format_map(context.describe())
     return (
         f"The same text as `context`: {len(context):,} characters that are fetched where you look. It behaves as a "
         "str: context[a:b], context.find(x), `x in context`, context.lines[i:j], context.grep(pattern), "
