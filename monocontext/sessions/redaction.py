@@ -129,9 +129,10 @@ def _is_named_secret(name: str, value: Any) -> bool:
 
 def _describe_picture(fields: Record, name: str) -> str:
     """The type and size of the base64 in a field, to stand in its place; empty if it holds none."""
-    is_result = name == "result" and fields.get("type") == "image_generation_call"
-    data = fields[name] if is_result or name in ("data", "base64", "image_url") else None
+    data, is_result = fields[name], name == "result" and fields.get("type") == "image_generation_call"
     if not isinstance(data, str) or len(data) <= _MOST_INLINE:
+        return ""
+    if not (is_result or name in ("data", "base64", "image_url") or data.startswith("data:")):
         return ""
     head, _, body = data.partition(",") if data.startswith("data:") else ("", "", data)
     if not _BASE64.fullmatch(body):

@@ -81,6 +81,7 @@ def test_source_code_stays() -> None:
         "-----BEGIN PRIVATE KEY-----\n" + ("A" * 64 + "\n") * 3, "password: ab1 cd2 ", "wg genkey\nabcd1", "login <<< ", "sudo -S <<EOF\n",
         " \\\n", "ssh-keygen -N 'a b ", "pass: 'a ", "<(echo a1", "password={'a1b2c3d4',", "a/b:1:QUJD\n", "> abc1\n", "'sudo', '-S', input='",
         "redis> auth a1", "login a/b1 ", "echo a | secret put ", "a_key_", "sk_a_", "+ASt", "a" * 60 + "JQQJ99", "signature=", "ab_pat_a1b2",
+        "password a1&b2&", "password=a1&", "<password>a b ", "password>a ", "password 7 a1b2c3 ", "abcdefghijkl1\na1b2\n", "key=a.",
     ],
 )  # fmt: skip
 def test_cost_grows_as_the_length(unit: str) -> None:

@@ -130,6 +130,12 @@ def test_a_picture_hides_none(name: str) -> None:
         assert "[picture: of some type, 412 bytes]" in out
 
 
+def test_a_picture_in_a_message_of_a_chat_is_a_word() -> None:
+    url = "data:image/png;base64," + "iVBORw0KGgo" * 50
+    record = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
+    assert Redactor().record(record)["content"][0]["image_url"] == {"url": "[picture: image/png, 412 bytes]"}
+
+
 def test_words_in_a_field_for_pictures_stay() -> None:
     record = {"data": "The quick brown fox jumps over the lazy dog " * 10}
     assert Redactor().record(record) == record
