@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from rlm.runners.claims import Claim
+from rlm.runners.claims import Claim, read_claims
 from rlm.runners.syntax import ANSWERS, HELPERS, acts, parse
 
 NOT_RUN = (
@@ -104,19 +104,27 @@ def call_of(inside: str) -> ast.Call | None:
     return None
 
 
-def literal(inside: str) -> str:
-    """The text of an answer: the value of a str, or of fields given by keyword; other text as it is."""
+def read_answer(inside: str) -> tuple[str, tuple[Claim, ...]]:
+    """The text of an answer, and its citations: the value of a str, or of fields by keyword; other text as it is."""
     if len(inside) > 1 and inside[0] == "“" and inside[-1] == "”" and not re.search("[“”]", inside[1:-1]):
-        return inside[1:-1]
-    call = call_of(inside)
+        return inside[1:-1], ()
+    call, claims = call_of(inside), tuple[Claim, ...]()
+    errors = ValueError, TypeError, SyntaxError, MemoryError, RecursionError
+    match call:
+        case ast.Call(args=[value], keywords=[ast.keyword(arg="sources", value=sources)]):
+            inside, call = ast.get_source_segment(f"f({inside})", value) or "", ast.Call(call.func, [value], [])
+            try:
+                claims = read_claims(ast.literal_eval(sources))
+            except errors:
+                claims = (None,)
     try:
         fields = {key.arg: ast.literal_eval(key.value) for key in call.keywords} if call and not call.args else {}
         if fields and None not in fields:
-            return str(next(iter(fields.values())) if len(fields) == 1 else fields)
-        value = ast.literal_eval(call.args[0]) if call and len(call.args) == 1 else None
-    except (ValueError, TypeError, MemoryError, RecursionError):
-        return inside
-    return value if isinstance(value, str) else inside
+            return str(next(iter(fields.values())) if len(fields) == 1 else fields), claims
+        text = ast.literal_eval(call.args[0]) if call and len(call.args) == 1 else None
+    except errors:
+        return inside, claims
+    return text if isinstance(text, str) else inside, claims
 
 
 def of_code(code: str) -> str:
@@ -214,7 +222,7 @@ def judge(final: TextFinal, variables: Collection[str], assigned: Collection[str
         broken = _BROKEN.match(final.text)
         is_code = broken is not None and broken[1] in known | HELPERS and not _PROSE.search(_STRING.sub("", final.text))
         return None if is_code else False
-    is_code = final.text.lower() != "n/a" and _is_code(final.call, known)
+    is_code: bool | None = False if final.text.lower() == "n/a" else _is_code(final.call, known)
     return None if is_code and final.beside_code else is_code
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 from rlm.prompts import faults
 from rlm.prompts.faults import TextFinal
-from rlm.runners.claims import split_claims
 from rlm.runners.syntax import acts, compiles, gives_answer
 
 _TAG = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
@@ -303,11 +302,9 @@ def _find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
         if end < 0 or not inside or (match["mark"] and is_sure and not is_last):
             continue
         is_name = match["name"] == "FINAL_VAR"
-        call = f"FINAL({inside})" if faults.call_of(inside) else ""
-        answer, claims = split_claims(inside) if call else (inside, ())
-        value = answer.strip("\"'`") if is_name else faults.literal(answer)
-        if call and not is_name:
-            call = match["name"] + call[5:]
+        call = f"{'FINAL' if is_name else match['name']}({inside})" if faults.call_of(inside) else ""
+        answer, claims = faults.read_answer(inside)
+        value = answer.strip("\"'`") if is_name else answer
         yield TextFinal(value, is_name, claims, call, (match.start(), end + 1), is_sure, is_last)
 
 

@@ -5,7 +5,6 @@ Only their form is checked here, not whether they support the answer.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,27 +32,6 @@ def read_claims(sources: object) -> tuple[Claim, ...]:
     except Exception:  # the model's own iterator
         claims.append(None)
     return tuple(claims)
-
-
-def split_claims(inside: str) -> tuple[str, tuple[Claim, ...]]:
-    """The answer and the claims between the parentheses of a FINAL that was written as text."""
-    if "sources" not in inside:
-        return inside, ()
-    source = f"f({inside})"
-    try:
-        call = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return inside, ()
-    match call:
-        case ast.Call(args=[value], keywords=[ast.keyword(arg="sources", value=sources)]):
-            answer = ast.get_source_segment(source, value) or ""
-            if isinstance(value, ast.Constant):
-                answer = str(value.value)
-            try:
-                return answer, read_claims(ast.literal_eval(sources))
-            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                return answer, (None,)
-    return inside, ()
 
 
 def check_claims(value: object) -> tuple[Claim, ...]:
