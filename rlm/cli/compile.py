@@ -12,8 +12,7 @@ from monocontext.cli import options as storing
 from monocontext.cli.options import with_options
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
-from rlm.cli.options import Limits, ModelOptions, choose_models, limits, model_flags
-from rlm.cli.reporting import one_line_errors
+from rlm.cli.options import Limits, ModelOptions, choose_models, limits, model_flags, one_line_errors
 from rlm.errors import RLMError
 
 

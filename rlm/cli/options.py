@@ -1,18 +1,25 @@
-"""Define the options that commands share: the models, and the limits of a run."""
+"""Define what commands share: the options for models and for the limits of a run, and errors in one line."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any
 
+import click
+
 from monocontext.cli.options import one_of, with_options, with_s3_options
 from monocontext.cli.parameters import Option
+from monocontext.cli.printing import fail, is_quiet, say
+from monocontext.cli.progress import shows_progress
+from monocontext.cli.verbosity import is_verbose
+from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
-from rlm.cli.reporting import one_line_errors
-from rlm.errors import UnknownOption
+from rlm.errors import RLMError, UnknownOption
 from rlm.models import registry as backends
 from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
@@ -152,6 +159,38 @@ def run_options(flags: ModelOptions, limits: Limits) -> dict[str, Any]:
     if budget.dollars is None and any(dollars(Reply("", 1, 1, name), {}) is not None for name in names):
         budget = replace(budget, dollars=_DEFAULT_DOLLARS)
     return chosen | limits | {"budget": budget}
+
+
+class _StderrLines(logging.Handler):
+    """Prints each log record as one line, followed by the endpoint's own message, its attribute `said`."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        words = (record.getMessage(), getattr(record, "said", ""))
+        say(f"rlm: {' '.join(': '.join(filter(None, words)).split())}", err=True)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Decorate a command: print an error that a user can correct as one line, with status 2; a bug keeps its traceback.
+
+    Each retry, and each workaround for an option that an endpoint refuses, is a line too. A terminal shows them in its
+    live status line instead, and `--verbose` prints them as log lines.
+    """
+    logger, lines = logging.getLogger("rlm"), _StderrLines(logging.INFO)
+    before = logger.level
+    prints_retries = not (shows_progress() or is_verbose() or is_quiet())
+    if prints_retries:
+        logger.addHandler(lines)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    except (RLMError, MonocontextError, OSError) as error:
+        fail("rlm", str(error))
+        raise click.exceptions.Exit(2) from None
+    finally:
+        if prints_retries:
+            logger.removeHandler(lines)
+            logger.setLevel(before)
 
 
 def asks_models(command: Callable[..., None]) -> Callable[..., None]:

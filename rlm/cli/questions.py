@@ -21,8 +21,7 @@ from monocontext.cli.progress import shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from monocontext.cli.verbosity import is_verbose
 from rlm.cli.context_argument import SESSIONS, UsageError, named_texts, names_context, open_argument
-from rlm.cli.options import Limits, ModelOptions, asks_models, describe_rights, run_options
-from rlm.cli.reporting import one_line_errors
+from rlm.cli.options import Limits, ModelOptions, asks_models, describe_rights, one_line_errors, run_options
 from rlm.errors import LLMError
 from rlm.runners import RUNNERS
 from rlm.runners.runner import DEFAULT_RUNNER
