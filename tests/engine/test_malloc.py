@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +40,28 @@ def test_kept_memory_comes_without_page_faults() -> None:
 
     assert faults("kept") < 2_000
     assert faults("given back") > 2_000, "nothing is kept unless it is asked for"
+
+
+_CLOSED = """
+import random, sys
+from monocontext import Monocontext, publish
+publish((random.Random(number).randbytes(1 << 20).hex() + "\\n" for number in range(40)), sys.argv[1], filters=False)
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+context = Monocontext.open(sys.argv[1])
+assert context.count("x") == 0
+used = resident()
+context.close()
+print(used - resident())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a matter of glibc")
+def test_what_a_closed_text_took_is_given_back(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _CLOSED, str(tmp_path / "text")], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert int(done.stdout) > 60 << 20

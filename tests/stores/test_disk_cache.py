@@ -149,6 +149,20 @@ def test_only_the_same_range_of_the_same_object_is_found(tmp_path: Path) -> None
     assert disk.find("one", 77, 10) is None
 
 
+def test_a_file_that_was_moved_is_that_of_nothing_else(tmp_path: Path) -> None:
+    disk = DiskCache(tmp_path)
+    disk.keep("one", 0, Blob(b"0123456789", "etag", 10**6))
+    (path,) = files(tmp_path)
+    content = path.read_bytes()
+    disk.keep("another", 0, Blob(b"abcdefghij", "etag", 10**6))
+    (other,) = set(files(tmp_path)) - {path}
+    for place, found in ((other, ("another", 0, 10)), (path.with_name("10-20"), ("one", 10, 10))):
+        place.write_bytes(content)
+        assert disk.find(*found) is None
+        assert not place.exists()
+    assert disk.find("one", 0, 10) == Blob(b"0123456789", "etag", 10**6, local=True)
+
+
 def test_an_answer_that_was_damaged_on_its_way_is_not_kept(place: CountingStore, tmp_path: Path) -> None:
     """Nobody can see it when it is written; the reader that decodes it says so."""
     faulty = FaultyStore(place, [None, flip_byte(50)])

@@ -29,6 +29,7 @@ from monocontext.engine.fetch.link import Link
 from monocontext.engine.fetch.requests import FAN_OUT, PART_BYTES, FetchItem, Priority, Request, coalesce
 from monocontext.engine.fetch.workers import CALL, LOCK, Workers, decode
 from monocontext.engine.frame import FrameText
+from monocontext.engine.malloc import give_back_memory
 from monocontext.engine.stats import Stats
 from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject, StoreFailure
 from monocontext.stores import log
@@ -37,6 +38,9 @@ from monocontext.stores.protocol import Blob, RangeReader
 MIN_WINDOW_BYTES = 24 << 20
 """Requests in flight may take this much memory whatever the cache's size: without it an uncached reader of a far store
 would fetch one frame after another."""
+
+GIVEN_BACK_BYTES = 16 << 20
+"""A closed reader gives this much memory or more back to the system; what was less is for the next reader."""
 
 Places = Callable[[str], tuple[RangeReader, str]]
 """Maps a foreign object's URL to a store and key; raises `ForeignObject` for a place that the caller does not allow."""
@@ -188,12 +192,15 @@ class Fetcher:
         """Drop the cache; later reads raise `ContextClosed`. Idempotent."""
         with LOCK:
             self.is_closed = True
+            freed_bytes = self.cache.used_bytes
             self.cache.clear()
             self._queue.clear()
             for request in set(self._fetching.values()):  # threads may wait for those that will never start
                 if not request.is_started and not request.is_done:
                     request.finish({}, self._closed_error())
             self.refill = lambda: None  # it refers to this object, which is to go with its last reference
+        if freed_bytes >= GIVEN_BACK_BYTES:
+            give_back_memory()
 
     def check_open(self) -> None:
         if self.is_closed:

@@ -1,12 +1,13 @@
 """Cache bytes of a store on disk, for later processes.
 
-    cache_dir/monocontext-1/ab/cdef.../0-1048576     bytes 0 to 1048576 of an object: 8 bytes of magic, the crc32c of
-                                                     all that follows, a line of JSON (etag, total_bytes), the bytes
+    cache_dir/monocontext-1/ab/cdef.../0-1048576     bytes 0 to 1048576 of an object, after a head of 512 bytes: 8
+                                                     bytes of magic, a crc32c, and JSON (etag, total_bytes)
 
 - An object is cached only under a name that determines its content: its own if it is never reused, as those of a
   context are, else with the ETag in the index. So no entry becomes stale. Roots are not cached.
-- Only a read of the same range finds a file. Its checksum is compared, then the reader checks its bytes like those of
-  the store. A reader that finds them wrong calls `forget`: the response of the store may have been damaged.
+- Only a read of the same range finds a file. Its checksum, which covers the name and the range too, is compared, then
+  the reader checks its bytes like those of the store. A reader that finds them wrong calls `forget`: the response of
+  the store may have been damaged.
 - A file under its final name is complete; any number of processes may read, write and make room at once.
 - After a full disk, or a folder that is not writable, there is one warning, and reads go to the store.
 
@@ -40,15 +41,14 @@ from monocontext.stores.regular_file import AS_IT_IS, open_descriptor, open_regu
 TEMPORARY = ".new-"
 """The prefix of the names of incomplete files."""
 _FOLDER = "monocontext-1"
-_MAGIC = b"MCBLOCK\x02"
+_MAGIC = b"MCBLOCK\x03"
+_HEAD_BYTES = 512
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS
 _NEVER_REUSED = ("segments/", "index/", "filters/")
 """The folders of a context whose names are never used for other bytes."""
 _BATCHES = 16
 """The capacity has this many batches, and room is made for a batch at a time: with 10 GiB the folder is scanned once
 for 640 MiB of writes. Until then each process may exceed the capacity by a batch."""
-_HEADER_BYTES = 300
-"""The room that is reserved for the header of a file."""
 _FREE_SHARE = 0.05
 """The share of the disk that stays free."""
 _TOUCH_SECONDS = 60.0
@@ -83,22 +83,21 @@ class DiskCache:
             self._check_owner()
             with open_regular(path) as descriptor:
                 status = os.fstat(descriptor)
-                data = read_at(descriptor, 0, status.st_size)
+                head, body = read_at(descriptor, 0, _HEAD_BYTES), read_at(descriptor, _HEAD_BYTES, length)
+                is_whole = len(body) == length and status.st_size == _HEAD_BYTES + length
             if time.time() - status.st_mtime > _TOUCH_SECONDS:
                 with suppress(OSError):
                     os.utime(path)
         except FileNotFoundError:
             return None
         except (AccessDenied, IsADirectoryError):
-            data = b""
+            is_whole = False  # something else is there
         except OSError as error:
             self._turn_off(error, reads=True)
             return None
-        if data[:8] == _MAGIC and google_crc32c.value(data[12:]) == int.from_bytes(data[8:12], "little"):
-            header, _, body = data[12:].partition(b"\n")
-            if len(body) == length:
-                etag, total_bytes = json.loads(header)
-                return Blob(body, etag, total_bytes, local=True)
+        if is_whole and head[:12] == _MAGIC + _checksum(name, start, head[12:], body):
+            etag, total_bytes = json.loads(head[12:])
+            return Blob(body, etag, total_bytes, local=True)
         log.note(log.INFO, "%s is damaged: it is removed, and the store is read", path)
         _remove(path)
         return None
@@ -113,10 +112,12 @@ class DiskCache:
                 os.makedirs(self.folder, mode=0o700, exist_ok=True)
                 _make_folder(self._root)
                 self._check_owner()
-            if self._reserve_room(len(blob.data) + _HEADER_BYTES):
+            facts = json.dumps([blob.etag, blob.total_bytes]).encode().ljust(_HEAD_BYTES - 12)
+            if len(facts) == _HEAD_BYTES - 12 and self._reserve_room(_HEAD_BYTES + len(blob.data)):
                 _make_folder(os.path.dirname(folder))
                 _make_folder(folder)
-                _write(os.path.join(folder, f"{start}-{start + len(blob.data)}"), blob)
+                head = _MAGIC + _checksum(name, start, facts, blob.data) + facts
+                _write(os.path.join(folder, f"{start}-{start + len(blob.data)}"), head, blob.data)
         except FileNotFoundError:
             self._is_ready = False  # another process made room or removed the cache
         except OSError as error:
@@ -254,13 +255,18 @@ class DiskCachedReader:
         return f"{self._place} {key} {etag}" if etag is not None else None
 
 
-def _write(path: str, blob: Blob) -> None:
-    """Write bytes of an object to a file, atomically."""
-    data = json.dumps([blob.etag, blob.total_bytes]).encode() + b"\n" + blob.data
+def _checksum(name: str, start: int, facts: bytes, body: bytes) -> bytes:
+    checksum = google_crc32c.value(f"{name} {start} ".encode() + facts)
+    return int(google_crc32c.extend(checksum, bytes(body))).to_bytes(4, "little")
+
+
+def _write(path: str, *parts: bytes) -> None:
+    """Write a file, atomically."""
     temporary = os.path.join(os.path.dirname(path), TEMPORARY + secrets.token_hex(8))
     try:
         with open_descriptor(temporary, _CREATE, 0o600) as descriptor:
-            write_all(descriptor, _MAGIC + int(google_crc32c.value(data)).to_bytes(4, "little") + data)
+            for part in parts:
+                write_all(descriptor, part)
         os.replace(temporary, path)
     except BaseException:
         _remove(temporary)
