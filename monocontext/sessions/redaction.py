@@ -30,7 +30,8 @@ _UNCHANGED: dict[_Path, frozenset[str]] = {
 }  # fmt: skip
 """Fields that are not searched if they hold no list or object: of a record, a message, and a payload of Codex."""
 _UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
-_SIGNED = frozenset(("thinking", "redacted_thinking"))
+_SEALS = {"thinking": "signature", "redacted_thinking": "data"}
+"""The field of a block that its maker has signed: without secrets, the whole block stays as it is."""
 _MOST_INLINE = 256
 """Characters. Longer base64 is replaced as a picture."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_\r\n-]+")
@@ -80,13 +81,10 @@ class Redactor:
 
     def _clean_fields(self, fields: Record, line: int, path: _Path) -> Record:
         """An object without its secrets. The name of a field may be one, and may say that its value is one."""
-        unchanged = _UNCHANGED.get(path, frozenset())
+        unchanged, seal, known = _UNCHANGED.get(path, frozenset()), "", len(self.findings)
         if path[:2] == ("message", "content") and len(path) == 3 and isinstance(path[2], int):
-            unchanged = _UNCHANGED_IN_BLOCK
-            if str(fields.get("type")) in _SIGNED and fields.get("signature"):
-                if not self._holds_secret(fields):
-                    return fields  # a signature holds for the whole block
-                unchanged |= {"signature"}
+            seal = _SEALS.get(str(fields.get("type")), "")
+            unchanged = _UNCHANGED_IN_BLOCK | ({seal} if seal == "signature" else frozenset())
         called = fields.get("name") or fields.get("key")  # {"name": "x-api-key", "value": ...}
         results: Record = {}
         for name, value in fields.items():
@@ -97,9 +95,9 @@ class Redactor:
             while clean in results:
                 clean += "'"
             meaning = called if name == "value" and isinstance(called, str) else name
-            picture = _describe_picture(fields, name)
+            picture = name != seal and _describe_picture(fields, name)
             results[clean] = picture or self._clean_value(meaning, value, line, (*path, name))
-        return results
+        return fields if fields.get(seal) and len(self.findings) == known else results
 
     def _clean_value(self, name: str, value: Any, line: int, path: _Path) -> Any:
         """A value without its secrets, given the name of its field; the items of a list share it."""
@@ -113,9 +111,6 @@ class Redactor:
         if isinstance(value, str) and "cookie" in name.lower():
             return self.text(f"cookie: {value}", line, _join(path)).removeprefix("cookie: ")
         return self.text(value, line, _join(path)) if isinstance(value, str) else value
-
-    def _holds_secret(self, block: Record) -> bool:
-        return any(isinstance(v, str) and k != "signature" and find_secrets(v, self._custom) for k, v in block.items())
 
 
 def _is_named_secret(name: str, value: Any) -> bool:

@@ -108,6 +108,21 @@ def test_what_ties_records_together_stays() -> None:
     assert Redactor().record(record) == record
 
 
+@pytest.mark.parametrize("kind", ["thinking", "redacted_thinking"])
+def test_a_sealed_block_stays_whole_unless_it_holds_a_secret(kind: str) -> None:
+    seal = {"signature" if kind == "thinking" else "data": "ErUBCkYIBxgCIkDq" * 40}
+
+    def clean(**more: Any) -> Any:
+        return Redactor().record({"message": {"content": [{"type": kind, **seal, **more}]}})["message"]["content"][0]
+
+    assert clean(thinking="hm", n=[1]) == {"type": kind, **seal, "thinking": "hm", "n": [1]}
+    for more in ({"thinking": SECRETS["github"]}, {"deep": [{"x": SECRETS["github"]}]}, {SECRETS["github"]: 1}):
+        assert SECRETS["github"] not in json.dumps(out := clean(**more))
+        assert seal.items() <= out.items()
+    if kind == "redacted_thinking":  # what is encrypted has no token in it
+        assert SECRETS["github"] not in json.dumps(clean(data=f"a {SECRETS['github']} b"))
+
+
 def test_pictures_are_a_word(tmp_path: Path) -> None:
     session = Claude()
     source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo" * 1000}
