@@ -119,8 +119,8 @@ class Session:
             if self._is_top:
                 self.gate.renew(Usage(self._setup.prices))
             if is_later := bool(self._messages):
-                self._runner.run(prompts.NEW_QUESTION)
-                self._messages.append(prompts.next_question(query, broken_off=self._broken_off))
+                lost = self._runner.run(prompts.NEW_QUESTION).stderr
+                self._messages.append(prompts.next_question(query, broken_off=self._broken_off, lost=lost))
                 self._trajectory.reopen()
             else:
                 self._messages = self._first_messages(query)

@@ -79,12 +79,11 @@ def opening_messages(query: str, context: Description, system: str) -> list[Mess
     return [_message("system", system), *example_messages(context), _message("user", question)]
 
 
-def next_question(query: str, *, broken_off: bool = False) -> Message:
-    """The message that begins another question in the same namespace."""
+def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Message:
+    """The message that begins another question in the same namespace. `lost`: the runner's note on lost variables."""
     before = "The query before was broken off; leave it. " if broken_off else ""
-    return _message(
-        "user", f'{before}Now answer another query: "{query}"\n\n`context` and your variables are as you left them.'
-    )
+    kept = lost.strip() or "`context` and your variables are as you left them."
+    return _message("user", f'{before}Now answer another query: "{query}"\n\n{kept}')
 
 
 def turn_message(

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from rlm import RLM, LLMError, RLMError, ScriptedLM, Step, TrajectoryError
 from rlm.models.lm import estimate_tokens
 from rlm.prompts.compaction import NOTE
 from rlm.prompts.examples import conversation
+from rlm.runners.local import LocalRunner
 
 
 def repl(code: str) -> str:
@@ -39,6 +41,17 @@ def test_a_session_keeps_variables_and_history_and_not_the_answer() -> None:
         f'{asked} "{which}?"\n\n`context` and your variables are as you left them.'
         for which in ("second", "third", "fourth")
     ]
+
+
+def test_the_next_question_says_which_variables_an_interrupt_has_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = ScriptedLM([repl("x = 41; FINAL(x)"), "FINAL(second)"])
+    with RLM(lm=lm).session("text") as session:
+        session.ask("first?")
+        run, note = LocalRunner.run, "The cell before was broken off with its process. The variables are lost: x.\n"
+        monkeypatch.setattr(LocalRunner, "run", lambda runner, code: replace(run(runner, code), stderr=note))
+        session.ask("second?")
+    assert 'another query: "second?"\n\nThe cell before was broken off' in lm.calls[-1][-1]["content"]
+    assert "as you left them" not in lm.calls[-1][-1]["content"]
 
 
 def test_persistent_keeps_one_namespace_over_the_context_of_the_first_question() -> None:
