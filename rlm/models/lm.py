@@ -186,7 +186,7 @@ def sum_tokens(*reported: object) -> int:
 def reply_fields(reply: Reply) -> dict[str, Any]:
     """The fields of a record about a reply; some, such as `cut`, only if they are set."""
     notes = {"estimated": reply.estimated, "token_details": reply.details.to_dict(), "cut": reply.cut,
-             "called": reply.called, "thinking": reply.thinking}  # fmt: skip
+             "called": reply.called, "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
     return {
         "response": reply.text, "prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
         **{name: value for name, value in notes.items() if value},

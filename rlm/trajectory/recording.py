@@ -190,6 +190,7 @@ def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
         line["response"], _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
         line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line),
         cut=line.get("cut") is True, called=str(line.get("called") or ""), thinking=str(line.get("thinking") or ""),
+        call_arguments=str(line.get("call_arguments") or ""),
     )  # fmt: skip
 
 

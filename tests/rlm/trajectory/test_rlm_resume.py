@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import rlm_resumable as resumable
 
-from rlm import RLM, LLMError, ReplayLM, ScriptedLM, ScriptExhausted, TrajectoryError
+from rlm import RLM, LLMError, ReplayLM, Reply, ScriptedLM, ScriptExhausted, TrajectoryError
 from rlm.prompts.examples import conversation
+from rlm.runners.local import LocalRunner
 from rlm.trajectory.trajectory import partial_of
 
 
@@ -225,3 +226,20 @@ def test_a_question_that_was_broken_off_is_left_and_the_next_one_is_resumed(tmp_
     assert [(line.get("iteration"), line.get("question")) for line in told[1:]] == [(1, None), (2, "second?")]
     completion = RLM(lm=ScriptedLM(root)).resume(path, "text")
     assert (completion.answer, completion.iterations) == ("42", 1 + 1)
+
+
+def test_a_call_whose_code_was_interrupted_runs_unpaid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Calling(ScriptedLM):
+        def complete(self, messages: Any, *, model: Any = None, on_delta: Any = None) -> Any:
+            code = super().complete(messages, model=model).text
+            return Reply("", 5, 3, "m", called="python", call_arguments=json.dumps({"code": code}))
+
+    def interrupt(runner: LocalRunner, code: str) -> None:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "run.jsonl"
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalRunner, "run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            RLM(lm=Calling(["FINAL(6 * 7)"]), trajectory=path).completion("q", "text")
+    assert RLM(lm=ScriptedLM([])).resume(path).answer == "42"
