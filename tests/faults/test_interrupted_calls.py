@@ -45,13 +45,7 @@ def campaign(way: str, interrupts: int, seed: int) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("interrupts", [25, pytest.param(340, marks=[pytest.mark.fuzz, pytest.mark.timeout(1200)])])
 @pytest.mark.parametrize("way", WAYS)
-def test_an_interrupted_call_leaves_nothing_behind(way: str) -> None:
-    interrupted(nullcontext(), way, lambda _: campaign(way, 25, seed=1))
-
-
-@pytest.mark.fuzz
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("way", WAYS)
-def test_a_thousand_interrupted_calls_leave_nothing_behind(way: str) -> None:
-    interrupted(nullcontext(), way, lambda _: campaign(way, 340, seed=2))
+def test_an_interrupted_call_leaves_nothing_behind(way: str, interrupts: int) -> None:
+    interrupted(nullcontext(), way, lambda _: campaign(way, interrupts, seed=1))

@@ -98,18 +98,11 @@ KINDS: dict[str, Callable[[Path], AbstractContextManager[Opened]]] = {
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("interrupts", [30, pytest.param(90, marks=[pytest.mark.fuzz, pytest.mark.timeout(1200)])])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_next_read_is_right(kind: str, way: str, tmp_path: Path) -> None:
-    interrupted(KINDS[kind](tmp_path), way, lambda here: campaign(here, way, 30, seed=1))
-
-
-@pytest.mark.fuzz
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_next_read_is_right_after_a_thousand(kind: str, way: str, tmp_path: Path) -> None:
-    interrupted(KINDS[kind](tmp_path), way, lambda here: campaign(here, way, 90, seed=2))
+def test_the_next_read_is_right(kind: str, way: str, tmp_path: Path, interrupts: int) -> None:
+    interrupted(KINDS[kind](tmp_path), way, lambda here: campaign(here, way, interrupts, seed=1))
 
 
 def test_frames_at_hand_are_right_after_an_interrupt() -> None:

@@ -23,7 +23,7 @@ import pytest
 from monocontext import Monocontext, append, publish, regex
 from monocontext.engine.fetch.workers import LOCK
 from monocontext.stores.memory import forget
-from monocontext.testing import S3StandIn, SeaweedServer
+from monocontext.testing import S3StandIn
 
 from .gauges import at_rest, open_sockets, pool
 from .interrupting import WAYS, Interrupted, Interrupter, Watchdog
@@ -100,7 +100,7 @@ class Place(Opened):
 
 
 @contextmanager
-def placed(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+def placed(kind: str, tmp_path: Path) -> Iterator[Place]:
     if kind == "memory":
         name = f"interrupts-{time.time_ns()}"
         try:
@@ -109,12 +109,9 @@ def placed(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterato
             forget(name)
     elif kind == "directory":
         yield Place(f"{tmp_path}/ctx")
-    elif kind == "http":
+    else:
         with S3StandIn({}) as server:
             yield Place(server.url("ctx"), endpoint=server.endpoint)
-    else:
-        server: SeaweedServer = request.getfixturevalue("seaweed")
-        yield Place(server.url(f"interrupts-{time.time_ns()}"), endpoint=server.endpoint)
 
 
 def running_threads() -> int:
@@ -217,22 +214,11 @@ def interrupted(place: AbstractContextManager[Any], way: str, work: Callable[[An
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("interrupts", [20, pytest.param(420, marks=[pytest.mark.fuzz, pytest.mark.timeout(400)])])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["memory", "directory", "http"])
-def test_what_comes_after_an_interrupt_is_right(
-    kind: str, way: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    interrupted(placed(kind, tmp_path, request), way, lambda here: campaign(here, way, 20, seed=1))
-
-
-@pytest.mark.fuzz
-@pytest.mark.timeout(400)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ["memory", "directory", "http", "seaweedfs"])
-def test_five_thousand_interrupts(kind: str, way: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if kind == "seaweedfs":
-        request.getfixturevalue("seaweed")
-    interrupted(placed(kind, tmp_path, request), way, lambda here: campaign(here, way, 420, seed=2))
+def test_what_comes_after_an_interrupt_is_right(kind: str, way: str, tmp_path: Path, interrupts: int) -> None:
+    interrupted(placed(kind, tmp_path), way, lambda here: campaign(here, way, interrupts, seed=1))
 
 
 def assert_nothing_left(threads: int, sockets: int, files: int) -> None:

@@ -22,9 +22,7 @@ from monocontext.stores.address import parse
 from monocontext.stores.protocol import Store
 from monocontext.testing import S3StandIn
 from monocontext.testing.http_faults import whole
-from monocontext.writing.publish import append, publish
-from monocontext.writing.upkeep.compact import compact
-from monocontext.writing.upkeep.verify import verify
+from monocontext.writing.publish import publish
 from tests.stores import emulators, test_conformance
 from tests.stores.gcs_server import GcsStandIn
 
@@ -71,19 +69,6 @@ def any_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     store = open_store(url, **options)
     yield store
     store.close()
-
-
-@pytest.mark.slow
-def test_a_context_lives_there(any_store: Store) -> None:
-    publish(TEXT, any_store, segment_bytes=200_000)
-    with Monocontext.open(any_store) as context:
-        assert context[:100] == TEXT[:100]
-        assert context.find("019999") == TEXT.find("019999")
-        append("and more\n", any_store)
-        assert context.refresh()[-9:] == "and more\n"
-        assert str(context) == TEXT + "and more\n"
-    compact(any_store)
-    assert verify(any_store).problems == []
 
 
 def test_a_conditional_delete_takes_that_version_alone(any_store: Store) -> None:

@@ -13,8 +13,12 @@ from functools import partial
 
 import pytest
 
+from monocontext import Monocontext
 from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, InvalidUrl, NotFound
 from monocontext.stores.protocol import Store
+from monocontext.writing.publish import append, publish
+from monocontext.writing.upkeep.compact import compact
+from monocontext.writing.upkeep.verify import verify
 
 WRITERS = 8
 # SeaweedFS lets writers of one key wait for each other in steps of a second: 3 s a round.
@@ -46,6 +50,19 @@ def race(write: Callable[[int], str]) -> tuple[list[int], list[str]]:
     with ThreadPoolExecutor(WRITERS) as threads:
         etags = list(threads.map(one, range(WRITERS)))
     return [number for number, etag in enumerate(etags) if etag], [etag for etag in etags if etag]
+
+
+@pytest.mark.slow
+def test_a_context_lives_there(any_store: Store) -> None:
+    text = "".join(f"{n:06d} a line, ä, of a text that lies in some store\n" for n in range(20_000))
+    publish(text, any_store, segment_bytes=200_000)
+    with Monocontext.open(any_store) as context:
+        assert context[:100] == text[:100]
+        assert context.find("019999") == text.find("019999")
+        append("and more\n", any_store)
+        assert str(context.refresh()) == text + "and more\n"
+    compact(any_store)
+    assert verify(any_store).problems == []
 
 
 @pytest.mark.slow

@@ -203,7 +203,7 @@ def test_other_objects_are_kept_under_their_recorded_version_only(tmp_path: Path
 def test_never_more_than_it_may_hold(tmp_path: Path) -> None:
     disk = DiskCache(tmp_path, 100_000)
     rng = random.Random(1)
-    for number in range(300):
+    for number in range(120):
         disk.keep(
             f"object {number % 50}", number * 10_000, Blob(rng.randbytes(rng.randrange(1, 9000)), "etag", 1 << 40)
         )

@@ -13,19 +13,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from monocontext import Monocontext
 from monocontext.errors import AccessDenied
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
-from monocontext.writing.publish import append, publish
-from monocontext.writing.upkeep.compact import compact
-from monocontext.writing.upkeep.verify import verify
 from tests.stores import test_conformance
 
 SERVER, _, BUCKET = os.environ.get("MONOCONTEXT_S3", "").rpartition("/")
 pytestmark = pytest.mark.skipif(not SERVER, reason="no other S3 server: MONOCONTEXT_S3 names one")
 WAYS = ["path", "virtual"]
-TEXT = "".join(f"{n:06d} a line of a text behind another server\n" for n in range(20_000))
 
 globals().update({name: each for name, each in vars(test_conformance).items() if name.startswith("test_")})
 
@@ -52,16 +47,6 @@ def open_in(way: str, monkeypatch: pytest.MonkeyPatch) -> Store:
         )
         return open_store(url, endpoint=SERVER.replace("127.0.0.1", "localhost"), path_style=False)
     return open_store(url, endpoint=SERVER)
-
-
-def test_a_context_lives_there(any_store: Store) -> None:
-    publish(TEXT, any_store, segment_bytes=200_000)
-    with Monocontext.open(any_store) as context:
-        assert context.find("019999") == TEXT.find("019999")
-        append("and more\n", any_store)
-        assert str(context.refresh()) == TEXT + "and more\n"
-    compact(any_store)
-    assert verify(any_store).problems == []
 
 
 def test_wrong_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

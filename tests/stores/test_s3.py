@@ -150,7 +150,8 @@ def test_a_server_that_always_leads_elsewhere(transport: str) -> None:
 
 
 @pytest.mark.parametrize("answer", [error(412, "PreconditionFailed"), error(409, "ConditionalRequestConflict")])
-def test_a_lost_race(answer: Turn) -> None:
+def test_a_lost_race(answer: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3_client, "_ATTEMPTS", 2)
     with scripted(answer) as server:
         store = open_store(URL, endpoint=server.endpoint)
         with pytest.raises(AlreadyExists, match=f"{URL}/a"):

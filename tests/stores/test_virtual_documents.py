@@ -8,14 +8,14 @@ from monocontext.testing import CountingStore, virtual_context
 
 def test_each_frame_is_a_document() -> None:
     store = CountingStore(
-        virtual_context(9000, "é line\n" * 50, {8: "needle in it", 8999: "end"}, documents=True, filters=True)
+        virtual_context(1500, "é line\n" * 50, {8: "needle in it", 1499: "end"}, documents=True, filters=True)
     )
     with Monocontext.open(store, shape="dict") as texts:
-        assert len(texts) == 9000
+        assert len(texts) == 1500
         assert store.gets == 1
-        assert (texts["frame 8"], texts["frame 8999"], texts["frame 17"]) == ("needle in it", "end", "é line\n" * 50)
+        assert (texts["frame 8"], texts["frame 1499"], texts["frame 17"]) == ("needle in it", "end", "é line\n" * 50)
         assert [name for name, text in texts.items() if "needle in it" in text] == ["frame 8"]
         assert [len(text) for text in texts.values()] == [
-            12 if i == 8 else 3 if i == 8999 else 350 for i in range(9000)
+            12 if i == 8 else 3 if i == 1499 else 350 for i in range(1500)
         ]
-        assert texts.documents.text_bytes == 8998 * 400 + 12 + 3
+        assert texts.documents.text_bytes == 1498 * 400 + 12 + 3
