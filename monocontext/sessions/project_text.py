@@ -14,7 +14,7 @@ from monocontext.errors import AccessDenied, AlreadyExists, DamagedData, Invalid
 from monocontext.format.documents import encode_metadata, encode_name
 from monocontext.format.manifest import Manifest
 from monocontext.sessions.session_info import SessionInfo
-from monocontext.sessions.turn import Turn, parse, render
+from monocontext.sessions.turn import Turn, parse, render, shield
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreWrapper
 from monocontext.text.monocontext import Monocontext
@@ -206,7 +206,7 @@ def _documents(sessions: Iterable[tuple[SessionInfo, list[Turn]]], versions: Map
 
 def _document(info: SessionInfo, turns: list[Turn], version: str) -> _Document:
     """A session as a document: its name, its text, and facts about it."""
-    title = " ".join((info.title or info.first_prompt).split())
+    title = shield(" ".join((info.title or info.first_prompt).split()))
     by = ", ".join(info.users) or "unknown"
     facts = f"agent {info.agent or '?'} | by {by} | {info.started or '?'} to {info.ended or '?'} | {info.turns} turns"
     text = f"=== SESSION: {info.session_id} ===\n{facts}\n{title}\n\n{render(turns)}"

@@ -63,9 +63,13 @@ def render(turns: Iterable[Turn]) -> str:
     for turn in turns:
         head = f"[Turn {turn.n} - {turn.role.upper()}] {_one_word(turn.ts)} {turn.kind} {_one_word(turn.tool)}"
         marks = "".join(f" {mark}" for mark in turn.marks)
-        text = _LIKE_HEAD.sub(r" \1", turn.text.replace("\r\n", "\n"))
-        parts.append(f"{head}{marks}\n{text}\n\n")
+        parts.append(f"{head}{marks}\n{shield(turn.text)}\n\n")
     return "".join(parts)
+
+
+def shield(text: str) -> str:
+    """Text of which no line looks like the head of a turn or session."""
+    return _LIKE_HEAD.sub(r" \1", text.replace("\r\n", "\n"))
 
 
 def parse(text: str, session_id: str) -> Iterator[Turn]:

@@ -112,6 +112,19 @@ def test_lines_like_heads_and_several_lines(tmp_path: Path) -> None:
     assert found(project, "title_in_the_head") == []
 
 
+@pytest.mark.parametrize("words", ["[Turn on the lamp", "=== SESSION: of today ===", "[Turn 1 - USER] - text -"])
+def test_a_title_like_a_head_is_a_title(words: str, tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a")
+    for number in (1, 2):
+        session = Claude(number)
+        session.user(f"{words} please")
+        session.says(f"{words} it is")
+        upload_session(store, recognize_session(session.write(tmp_path)))
+    project = Sessions(store).project("proj")
+    for word in ("please", "it is", "turn", "session"):
+        assert found(project, word) == scan(project, word), word
+
+
 def test_the_text_follows_the_sessions(tmp_path: Path) -> None:
     """New, grown and gone ones; four readers at once add each of them once."""
     store = open_store(tmp_path / "a")
