@@ -18,8 +18,8 @@ class Call:
     """A call. `context` is bashkit's `CommandContext`; `texts` has the files of each text by the folder it is at."""
 
     def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
-        self.name: str = context.name
-        self.arguments: list[str] = context.argv
+        self.name: str
+        self.name, *self.arguments = [context.name, *context.argv] if context.name[:2] != "__" else context.argv
         self.files = context.fs
         self._texts = texts
         self._context = context

@@ -17,7 +17,7 @@ _CAPSULE = b"bashkit.FileSystem.v1"
 _OK, _FAILED = 0, 1
 _ERROR_KINDS = {
     errno.ENOENT: 1, errno.EEXIST: 2, errno.EACCES: 3, errno.EROFS: 3, errno.EINVAL: 4, errno.EISDIR: 5,
-    errno.ENOTDIR: 6,
+    errno.ENOTDIR: 6, errno.EFBIG: 0,
 }  # fmt: skip
 """The kinds of errors of the interface; 0 for any other."""
 
@@ -95,6 +95,8 @@ class Capsule:
 
     def __init__(self, files: Files) -> None:
         self.files = files
+        self.failure = ""
+        """The last error that is none of a file, such as that of a store. Commands may take it for a missing file."""
         self._lent: dict[int, Any] = {}
         """Memory that bashkit reads and then gives back, by address."""
         refuse = self._refuse
@@ -158,6 +160,8 @@ class Capsule:
             work()
         except Exception as failure:
             number = failure.errno if isinstance(failure, OSError) else None
+            if number not in _ERROR_KINDS:
+                self.failure = str(failure)
             error[0].kind = _ERROR_KINDS.get(number or 0, 0)
             message = failure.strerror if isinstance(failure, OSError) else None
             self._lend(error[0].message, (message or str(failure)).encode(errors="replace"))

@@ -20,7 +20,7 @@ _SED = re.compile(r"(\d+|\$)(?:,(\+?\d+|\$))?p(?:;\s*(\d+)q)?")
 
 async def document(call: Call) -> int:
     """Answer `NAME ARGUMENT...` if all operands are documents and the options are those known here."""
-    name, *arguments = call.arguments
+    name, arguments = call.name, call.arguments
     try:
         if name in ("head", "tail"):
             arguments = [re.sub(r"^-(\d+)$", r"-n\1", item) for item in arguments]

@@ -75,6 +75,10 @@ class _Worker:
         errors = complaints.decode(errors="replace")
         if result.error and result.error not in errors:
             errors += f"{result.error}\n"
+        failures = [capsule.failure for capsule in self._capsules if capsule.failure]
+        errors = "".join(f"not all could be read: {failure}\n" for failure in failures) + errors
+        for capsule in self._capsules:
+            capsule.failure = ""
         shown = _cut(written, most_bytes)
         note = "the shell keeps no more output than this; " if result.stdout_truncated else ""
         if len(shown) < len(written):
@@ -88,7 +92,7 @@ class _Worker:
         return {
             "stdout": shown.decode(errors="replace"),
             "stderr": _cut(errors.encode(), most_bytes // 4).decode(errors="ignore"),
-            "exit_code": result.exit_code,
+            "exit_code": result.exit_code or int(bool(failures)),
             "note": note,
         }
 

@@ -12,11 +12,14 @@ import pytest
 
 import monocontext
 from monocontext import Monocontext, publish
+from monocontext.stores import open_store
+from monocontext.testing import FaultyStore
+from monocontext.testing.faults import fail
 from tests.hosts.contract import SHELL_QUESTIONS, shell_text
 from tests.shell.tree import make_tree
 
 pytest.importorskip("bashkit")
-from monocontext.errors import ToolRefusal
+from monocontext.errors import StoreFailure, ToolRefusal
 from monocontext.shell import shell as shell_module
 from monocontext.shell.shell import Shell
 
@@ -123,6 +126,21 @@ def test_a_search_reads_what_the_filters_leave(tmp_path: Path) -> None:
             assert shell.run(command, 1000).stdout == output
             shell.close()
             assert (command, text.stats.gets) == (command, gets)
+
+
+def test_a_store_that_is_down_is_told(tmp_path: Path) -> None:
+    publish({f"d{i % 7}/f{i}": f"text of f{i}\n" * 200 for i in range(6000)}, tmp_path, filters=False)
+    is_down: list[bool] = []
+    store = FaultyStore(open_store(tmp_path), lambda *_: fail(StoreFailure("the store is down")) if is_down else None)
+    for command in ("ls", "cat d5/f5", "sort d5/f5", "[ -f d5/f5 ] || echo no", "cd d5", "grep -r f5 ."):
+        is_down.clear()
+        with Monocontext.open(store, prefetch="off") as text:
+            is_down.append(True)
+            shell = Shell({"/text": partial(_same, text)})
+            ran = shell.run(command, 20_000)
+            shell.close()
+        assert "the store is down" in ran.stderr, (command, ran)
+        assert ran.exit_code != 0
 
 
 def test_five_questions_about_4_gib_read_a_hundredth() -> None:
