@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import Any, Self
 
 import anyio
 from anyio.to_thread import run_sync
@@ -21,6 +21,9 @@ from pydantic import ValidationError
 
 from monocontext.text_tools import search_process
 from monocontext.text_tools.arguments import HALF_A_PAIR, is_text
+
+GRACE_SECONDS = 0.5
+"""The time for calls under way to end after stdin has ended."""
 
 
 def serve(server: Server[Any]) -> None:
@@ -36,14 +39,14 @@ def serve(server: Server[Any]) -> None:
 async def _relay(server: Server[Any]) -> None:
     lines = _Lines()
     async with stdio_server(stdin=lines) as (reading, writing):
-        lines.answer = writing.send
-        await server.run(reading, writing, server.create_initialization_options())
+        lines.replies = _Replies(writing)
+        await server.run(reading, lines.replies, server.create_initialization_options())
 
 
 class _Lines:
     """The lines of stdin that hold messages. Others are answered here."""
 
-    answer: Callable[[SessionMessage], Awaitable[None]]
+    replies: _Replies
 
     def __init__(self) -> None:
         self._file = os.fdopen(os.dup(0), "rb")
@@ -55,9 +58,36 @@ class _Lines:
         while line := await run_sync(self._file.readline, abandon_on_cancel=True):
             refusal = refusal_of(line)
             if refusal is None:
+                self.replies.due += b'"id"' in line and b'"method"' in line
                 yield line.decode(errors="replace")
             else:
-                await self.answer(SessionMessage(refusal))
+                self.replies.due += 1
+                await self.replies.send(SessionMessage(refusal))
+        # The SDK ends calls that are under way when the lines end, as they do after `echo REQUEST |`.
+        with anyio.move_on_after(GRACE_SECONDS):
+            while self.replies.due > 0:
+                await anyio.sleep(0.01)
+
+
+class _Replies:
+    """The stream of messages to the client, which counts the replies that are due."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.due = 0
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._stream.send(item)
+        self.due -= isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 def refusal_of(line: bytes) -> types.JSONRPCError | None:

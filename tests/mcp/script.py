@@ -381,7 +381,13 @@ def half_a_pair(place: Path) -> None:
 
 
 def leaving(place: Path) -> None:
-    """The server ends within 2 s of its client, whatever is under way."""
+    """The server answers what it soon can, and ends within 2 s of its client, whatever is under way."""
+    raw = Raw(place / "logs")
+    raw.call(1, "context_slice", context="logs", start=0, stop=4)
+    assert raw.process.stdin
+    raw.process.stdin.close()
+    assert "result" in raw.reply()
+    assert raw.process.wait(30) == 0
     publish("a" * 60 + "b\n", place / "hard")
     for is_cancelled in (False, True):
         raw = Raw(place / "hard")
