@@ -180,19 +180,6 @@ class Planner:
         """The rows of words to read from each filter."""
         return [word_rows(query.words, query.level, layout.ref.bits) for layout in self.layouts]
 
-    def expected_false_positives(self, rows: Rows) -> float:
-        """The number of frames that have all these bits by chance, given how full each row is.
-
-        Rows are taken to be independent.
-        """
-        import numpy as np
-
-        shares: dict[FilterLayout, float] = {}
-        for (layout, _), row in rows.items():
-            filled = np.unpackbits(np.frombuffer(row, np.uint8)).sum() / layout.columns
-            shares[layout] = shares.get(layout, 1.0) * float(filled)
-        return sum(share * layout.ref.frames for layout, share in shares.items())
-
     def _rows_for(self, literal: Literal) -> list[tuple[int, ...]]:
         """The rows to read from each filter, which are about the frame in which the literal begins."""
         refs = [layout.ref for layout in self.layouts]
