@@ -26,7 +26,7 @@ from monocontext.format.generations import generation_in
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import NamedTuple, dataclass, replace
-from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, innermost, seconds_now
+from monocontext.stores.protocol import ObjectInfo, Store, StoreBase, get_bounded, innermost, seconds_now
 from monocontext.writing.commit import commit_on, is_lagging
 from monocontext.writing.named_objects import FOLDERS, OBJECT, NamedByRoot, id_in, ids_in_root
 from monocontext.writing.place import Place, open_store_at
@@ -88,7 +88,7 @@ def gc(
     for each different page that stays (none for one with a copy in its root), 1 request for each removed object.
     """
     check_seconds("older_than_seconds", older_than_seconds)
-    with open_store_at(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
+    with open_store_at(url, store_options) as store, ThreadPoolExecutor(_threads_for(store)) as threads:
         objects = [info for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
         old = [info for info in objects if info.modified_seconds < cutoff]
@@ -113,6 +113,11 @@ def gc(
             temporaries=temporaries,
             documents=kinds["documents"],
         )
+
+
+def _threads_for(store: Store) -> int:
+    """One thread for a directory: more would wait for the lock of a folder, in steps of some milliseconds."""
+    return 1 if isinstance(store, StoreBase) and store.is_near else REQUESTS
 
 
 class _Plan(NamedTuple):
