@@ -47,6 +47,8 @@ UNDER_WAY_BYTES = 16 << 20
 STALE_READS = 64
 """The number of reads without room for a guess after which what was prefetched and not used is no longer expected: four
 for each of 16 streams."""
+MOST_USED = 1 << 16
+"""The most frames that are remembered as used, of 16 GB of text: one that is forgotten may be fetched again."""
 HITS = 32
 """The most hits that are remembered: a model looks at the first ones, not at ten thousand."""
 WINDOW = 10_000
@@ -195,6 +197,8 @@ class ReadAhead:
         self.late += text.was_awaited
         self.used_bytes += text.frame.bytes
         if self._plans or self.follows_code:
+            if len(self._used) >= MOST_USED:
+                self._used.clear()
             self._used.add(text.frame.number)
         if text.is_prefetched:
             self._cache.get(text.frame.number)  # it is no longer expected
@@ -209,7 +213,8 @@ class ReadAhead:
     def end_scan(self) -> None:
         """Fetch no more for a pass that has ended or was abandoned. Its prefetched data stays. Takes no lock, since the
         collector may call it at any line."""
-        self._ended_scans.append(None)
+        if self._plans:
+            self._ended_scans.append(None)
 
     # -- walking ---------------------------------------------------------------------------------------------------
 
