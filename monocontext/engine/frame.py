@@ -137,22 +137,13 @@ class FrameText:
 
     def nth_newline(self, n: int) -> int:
         r"""Character offset of the n-th `\n` of the frame, counted from 0."""
-        return self.to_character(self._newline_byte(n))
-
-    def between_newlines(self, n: int) -> str:
-        r"""The text between the `\n` with number n - 1 and the one with number n. Faster than a slice."""
-        start = self._newline_byte(n - 1) + 1
-        return self._decode(start, self.data.index(b"\n", start))
-
-    def _newline_byte(self, n: int) -> int:
-        r"""Byte offset of the n-th `\n`, counted from 0."""
         if not 0 <= n < self.frame.newlines:
             raise self._damaged(f"expected {self.frame.newlines} newlines, found {self.data.count(10)}")
         checkpoints = self._newlines()
         i = bisect_right(checkpoints, n) - 1
         start = i * NEWLINES_EVERY
         lines = self.data[start : start + NEWLINES_EVERY].split(b"\n", n - checkpoints[i] + 1)
-        return min(start + NEWLINES_EVERY, len(self.data)) - len(lines[-1]) - 1
+        return self.to_character(min(start + NEWLINES_EVERY, len(self.data)) - len(lines[-1]) - 1)
 
     def newlines_before(self, byte: int) -> int:
         r"""The number of `\n` before a byte offset."""

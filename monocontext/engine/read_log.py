@@ -14,10 +14,6 @@ MOST_PIECE_CHARACTERS = 20_000
 KEPT_MARKS = 1_000
 """The number of marks that are kept."""
 
-marks_made = 0
-"""The number of marks in all logs. Code that keeps text for later reads compares it: after a new mark, a read from that
-text has to be recorded again."""
-
 
 class ReadLog:
     """The ranges of characters that were read, with marks between them."""
@@ -46,12 +42,10 @@ class ReadLog:
 
         If `mark` is None, there are no ranges. If it is no longer kept, they begin at the oldest mark that is.
         """
-        global marks_made
         with self._lock:
             self._settled.append(merge(self._now, self._most))
             self._now = []
             self._marks += 1
-            marks_made += 1
             spans = 0 if mark is None else min(self._marks - mark, len(self._settled))
             ranges = [item for settled in list(self._settled)[len(self._settled) - spans :] for item in settled]
             return self._marks, merge(ranges, self._most)

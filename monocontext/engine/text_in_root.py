@@ -38,10 +38,6 @@ class TextInRoot:
                 return Blob(data, "", total_bytes, local=True, in_root=True)
         return self.store.get_range(key, start, length, etag=etag)
 
-    def holds(self, key: str, start: int, length: int) -> bool:
-        """Whether the root has the range."""
-        return self._find(key, start, length) is not None
-
     def _find(self, key: str, start: int, length: int) -> tuple[int, int] | None:
         """The start of the range in the copy, and the end of its stretch in the object; None if the root lacks it."""
         if self._stretches is None:

@@ -43,8 +43,6 @@ def test_all_ways(text: str, checkpoint_every: int, data: st.DataObject) -> None
             assert frame.to_character(len(text[:a].encode())) == a
         newlines = [i for i, character in enumerate(text) if character == "\n"]
         assert [frame.nth_newline(n) for n in range(len(newlines))] == newlines
-        for n in range(1, len(newlines)):
-            assert frame.between_newlines(n) == text[newlines[n - 1] + 1 : newlines[n]]
         for at in range(len(text) + 1):
             byte = len(text[:at].encode())
             assert frame.newlines_before(byte) == frame_of(text).newlines_before(byte) == text.count("\n", 0, at)
