@@ -159,11 +159,8 @@ def _print(asked: list[Grep], results: Mapping[str, Rows]) -> None:
     for number, grep in enumerate(asked):
         row, again = ours[number], others.get(client.RIPGREP)
         local = f"{again[number]['again']:.2f}" if again and grep.pattern else ""
-        cells = (
-            f"{row['requests']:,}",
-            f"{row['bytes'] / 1e3:,.0f}",
-            f"{row['seconds']:.2f}{', gave up' * row['gave_up']}",
-        )
+        seconds = f"gave up at {row['seconds']:.0f}" if row["gave_up"] else f"{row['seconds']:.2f}"
+        cells = f"{row['requests']:,}", f"{row['bytes'] / 1e3:,.0f}", seconds
         command = grep.command.replace("|", "\\|")
         theirs = (f"{rows[number]['seconds']:.2f}" for rows in others.values())
         print(row_line(f"`{command}`", *cells, *theirs, local))

@@ -26,7 +26,8 @@ from monocontext.text_tools.outputs import Range
 from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply, search_reply, slice_reply
 from rlm import ScriptedLM
 from rlm.calls.budget import Budget
-from rlm.cli.mcp import make_ask_tools
+from rlm.cli.context_argument import UsageError
+from rlm.cli.mcp import make_ask_tools, serve
 
 
 @dataclass
@@ -326,6 +327,11 @@ def test_ask_about_files_below_a_folder(tmp_path: Path) -> None:
         with pytest.raises(NotFound, match="that is not hidden"):
             asyncio.run(ask("q", name))
     assert list(make_ask_tools(Served(), options, work)) == ["ask"]
+
+
+def test_files_of_this_machine_are_not_served_over_http() -> None:
+    with pytest.raises(UsageError, match="cannot be served over HTTP"):
+        serve([], None, None, {}, folder=".", allow=[], store_options={}, http=True)
 
 
 def test_a_question_may_lower_the_limit_of_the_server_and_not_raise_it(tmp_path: Path) -> None:
