@@ -19,6 +19,7 @@ class Call:
 
     def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
         self.name: str
+        self.arguments: list[str]
         self.name, *self.arguments = [context.name, *context.argv] if context.name[:2] != "__" else context.argv
         self.files = context.fs
         self._texts = texts

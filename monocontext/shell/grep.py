@@ -156,9 +156,8 @@ class _Stored:
         for _, record in (self.shown or {}).values():
             start = ranges.pop()[0] if ranges and record.start - ranges[-1][1] <= _MOST_GAP else record.start
             ranges.append((start, record.stop))
-        return [(first, min(first + _PART, stop)) for start, stop in ranges for first in range(start, stop, _PART)][
-            ::-1
-        ]
+        parts = [(first, min(first + _PART, stop)) for start, stop in ranges for first in range(start, stop, _PART)]
+        return parts[::-1]
 
 
 def _check_time(end: float) -> None:
@@ -237,10 +236,8 @@ def _compile(call: Call, options: list[tuple[str, str]], operands: list[str]) ->
     numbers = {word: int(value) for word, value in options if word.endswith(("context", "max-count"))}
     shows_lines = not flags & {"only-matching", "count", "files-with-matches", "files-without-match", "quiet"}
     before, after = (numbers.get(word, numbers.get("context", 0)) for word in ("before-context", "after-context"))
-    query = _Query(
-        pattern, frozenset(flags), before * shows_lines, after * shows_lines, numbers.get("max-count")
-    )  # fmt: skip
-    return query, operands
+    before, after = before * shows_lines, after * shows_lines
+    return _Query(pattern, frozenset(flags), before, after, numbers.get("max-count")), operands
 
 
 def _selection(call: Call, options: list[tuple[str, str]]) -> Callable[[str], bool]:
@@ -352,13 +349,7 @@ async def _grep_target(call: Call, query: _Query, target: _Stored | _Lines) -> b
     return any(counts.values())
 
 
-async def _print_file(
-    call: Call,
-    query: _Query,
-    shown: str,
-    matches: Iterator[tuple[int, str]],
-    lines: Callable[[int, int], Sequence[str]],
-) -> int:
+async def _print_file(call: Call, query: _Query, shown: str, matches: Iterator[tuple[int, str]], lines: LinesOf) -> int:
     """Print the selected lines of one file; returns their number."""
     name = shown if query.has_names else ""
     if query.before or query.after:

@@ -3,8 +3,8 @@
 `re` keeps the GIL while it matches. In the process of the server it would block all other calls, and could not be
 stopped. The text stays in the server, and the search requests frames through the pipes of its process.
 
-A message in either direction is its length (4 bytes, big endian) and its bytes. The first byte of a message from the
-search is its kind: `?` requests frames, `+` is the reply so far, `=` ends the search, and `!` is an error.
+The first byte of a message from the search is its kind: `?` requests frames, `+` is the reply so far, `=` ends the
+search, and `!` is an error.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import sys
 import threading
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from monocontext.errors import ToolRefusal
+from monocontext.shell.messages import read_message, write_message
 from monocontext.text_tools.outputs import Match, Matches, Range, Reply
 from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies, search_reply
 
@@ -75,11 +76,11 @@ def _relay_frames(
     server = text.serve()
     last_reply = b""
     try:
-        _write(process.stdin, json.dumps(arguments).encode())
-        while message := _read(process.stdout):
+        write_message(process.stdin, json.dumps(arguments).encode())
+        while message := read_message(process.stdout):
             kind, body = message[:1], message[1:]
             if kind == b"?":
-                _write(process.stdin, server.answer(body))
+                write_message(process.stdin, server.answer(body))
             elif kind == b"+":
                 last_reply = body
             elif kind == b"=":
@@ -113,21 +114,21 @@ def main(seconds: float) -> None:
 
         def ask(request: bytes) -> bytes:
             with lock:
-                _write(outward, b"?" + request)
-                return _read(inward)
+                write_message(outward, b"?" + request)
+                return read_message(inward)
 
-        arguments = json.loads(_read(inward))
+        arguments = json.loads(read_message(inward))
         try:
             reader = ServedReader(ask)
             text = served_text(reader)
             for reply in search_replies(text, **arguments):
                 reader.report()
-                _write(outward, b"+" + json.dumps({"text": reply, "data": asdict(reply.data)}).encode())
-            _write(outward, b"=")
+                write_message(outward, b"+" + json.dumps({"text": reply, "data": asdict(reply.data)}).encode())
+            write_message(outward, b"=")
         except MonocontextError as error:
-            _write(outward, b"!" + str(error).encode("utf-8", "replace"))
+            write_message(outward, b"!" + str(error).encode("utf-8", "replace"))
         except NOT_A_PATTERN as error:
-            _write(outward, f"!not a regular expression: {error}".encode("utf-8", "replace"))
+            write_message(outward, f"!not a regular expression: {error}".encode("utf-8", "replace"))
 
 
 def _decode(message: bytes) -> Reply[Matches]:
@@ -135,14 +136,3 @@ def _decode(message: bytes) -> Reply[Matches]:
     data = reply["data"]
     following = Range(**data["next"]) if data["next"] else None
     return Reply(reply["text"], Matches([Match(**hit) for hit in data["hits"]], following, data["note"]))
-
-
-def _write(file: IO[bytes], message: bytes) -> None:
-    file.write(len(message).to_bytes(4, "big") + message)
-    file.flush()
-
-
-def _read(file: IO[bytes]) -> bytes:
-    """Read a message; empty if the other side has closed the pipe."""
-    size = file.read(4)
-    return file.read(int.from_bytes(size, "big")) if len(size) == 4 else b""

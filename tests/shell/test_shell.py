@@ -84,15 +84,15 @@ def test_names_that_are_no_paths(tmp_path: Path) -> None:
 def test_a_pattern_that_backtracks_ends_the_process_and_not_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shell_module, "_KILL_SECONDS", 1.0)
+    monkeypatch.setattr(shell_module, "_KILL_SECONDS", 4.0)
     publish({"a": "a" * 40 + "b\n"}, tmp_path / "t")
     with Monocontext.open(tmp_path / "t") as text:
-        shell = Shell({"/t": lambda: text}, seconds=1.0)
+        shell = Shell({"/t": lambda: text}, seconds=8.0)
         shell.run("echo x > /tmp/x", 1000)
         began = time.monotonic()
-        with pytest.raises(ToolRefusal, match="stopped after 2 s; it begins anew, and /tmp is empty"):
+        with pytest.raises(ToolRefusal, match="stopped after 12 s; it begins anew, and /tmp is empty"):
             shell.run("grep -E '(a+)+$' a", 1000)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 40
         assert shell.run("ls /tmp; cat a | wc -c", 1000).stdout == "42\n"
         shell.close()
 
