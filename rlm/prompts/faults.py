@@ -220,9 +220,9 @@ def judge(final: TextFinal, variables: Collection[str], assigned: Collection[str
         return None
     if not final.call:
         broken = _BROKEN.match(final.text)
-        is_code = broken is not None and broken[1] in known | HELPERS and not _PROSE.search(_STRING.sub("", final.text))
-        return None if is_code else False
-    is_code: bool | None = False if final.text.lower() == "n/a" else _is_code(final.call, known)
+        is_broken = broken and broken[1] in known | HELPERS and not _PROSE.search(_STRING.sub("", final.text))
+        return None if is_broken else False
+    is_code = False if final.text.lower() == "n/a" else _is_code(final.call, known)
     return None if is_code and final.beside_code else is_code
 
 
