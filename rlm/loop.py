@@ -160,6 +160,8 @@ class Loop:
         thinking_seconds = self._gate.elapsed() - started
         reply = prompts.with_call(reply)
         parsed = parse_reply(reply.text)
+        if parsed.fault == faults.TO_COME and previous and (previous.notice or "").startswith(faults.TO_COME):
+            parsed = replace(parsed, fault="")  # it insists
         invented = parsed.own_text != reply.text.replace("\r\n", "\n")
         if invented:
             reply = replace(reply, text=parsed.own_text.rstrip())

@@ -29,7 +29,10 @@ NO_NAME = (
 )
 TWO = "Not taken: your reply holds several answers. Give one, and nothing after it."
 TAKEN_BACK = "Not taken: your reply takes its answer back. Go on, and answer when you are sure."
-TO_COME = "Not taken: your reply speaks of an answer to come, or of an example. Go on, and answer when you are sure."
+TO_COME = (
+    "Not taken: your reply speaks of an answer to come, to be checked, or of an example. Go on, and answer with "
+    "FINAL(...) alone when you are sure."
+)
 UNPAIRED = (
     'Not taken: the parentheses of your FINAL(...) do not pair. Put FINAL("...") with quotes into a ```repl block.'
 )
@@ -46,20 +49,25 @@ _STRING = re.compile(r"""'[^'\n]*'|"[^"\n]*"|\b(?:for|in|if|else|and|or|not|is|l
 _PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")
 _FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")
 _TAKEN_BACK = re.compile(
-    r"[\s*_`.,;:?-]*(?:(?:would|could|might|may|is|was) (?:be )?(?:wrong|incorrect|a mistake|not\b|only a guess)"
+    r"[\s*_`.,;:-]*(?:(?:would|could|might|may|is|was) (?:be )?(?:wrong|incorrect|a mistake|not\b|only a guess)"
     r"|(?:but |oh,? |no,? )?(?:wait|hold on|hmm+|oops|sorry|correction|scratch that|on (?:second thought|reflection))"
     r"\b[,.: -]|no[,.:]|actually\b|(?:that|this)(?:'s| is| was| seems| looks) (?:wrong|incorrect|not)\b"
-    r"|i (?:made a mistake|was wrong|miscounted|misread)\b|but first\b|not sure yet\b"
-    r"|(?:(?:or|and)\b\W*)?(?:FINAL|FINAL_VAR|SUBMIT) ?\("
+    r"|i (?:made a mistake|was wrong|miscounted|misread)\b|(?:(?:or|and)\b\W*)?(?:FINAL|FINAL_VAR|SUBMIT) ?\()",
+    re.IGNORECASE,
+)
+"""The beginning of text after an answer that takes the answer back, or gives another one."""
+_UNSURE = re.compile(
+    r"[\s*_`.,;:?-]*(?:but first\b|not sure yet\b"
     r"|(?:but |now |next,? )?(?:let me|let's|(?:i|we)(?:'ll| will| should| must| need to| have to| want to))"
     r" (?:now |first |still |also |just )?(?:double|check|verify|confirm|validate|make sure|fix"
     r"|re-?(?:check|count|read|comput|calculat|run|do|examin|consider|visit|verif|think)))",
     re.IGNORECASE,
 )
-"""The beginning of text after an answer that takes the answer back, or gives another one."""
+"""The beginning of text after an answer that is still to be checked."""
 _TO_COME = re.compile(
     r"\b(?:for|as an) example\b|^[ #*_]*(?:examples?|drafts?|plan)[:*_ ]*$|\be\.g\.|\bformat (?:is|would be)\b"
-    r"|\b(?:i|we|you) (?:could|might)\b|\b(?:once|when|as soon as|until)\b.*\b(?:i|we|you)(?:'ll| will)\b"
+    r"|\b(?:i|we|you) (?:could|might)\b"
+    r"|\b(?:once|as soon as|until|when (?:done|ready|(?:i|we) (?:know|have|am|are|find)))\b.*\b(?:i|we)(?:'ll| will)\b"
     r"|\bif\b.*\bthen\W*$",
     re.IGNORECASE,
 )
@@ -144,7 +152,8 @@ def explain(reply: str, hidden: str, finals: list[TextFinal]) -> str:
             return TWO
         if _TAKEN_BACK.match(reply, last.span[1]):
             return TAKEN_BACK
-        if _TO_COME.search(hidden[: last.span[0]].rstrip()[-_LINE_CHARACTERS:].rpartition("\n")[2]):
+        line_before = hidden[: last.span[0]].rstrip()[-_LINE_CHARACTERS:].rpartition("\n")[2]
+        if _UNSURE.match(reply, last.span[1]) or _TO_COME.search(line_before):
             return TO_COME
         rest = hidden[: last.span[0]] + hidden[last.span[1] :]
         return "" if last.is_sure and stands_alone(last, rest) else UNRUN if last.is_sure else UNPAIRED

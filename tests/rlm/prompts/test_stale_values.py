@@ -68,7 +68,8 @@ READ: dict[str, str | None] = {
     "Based on the output, it is Rome.\n\n**FINAL(Rome)**\n\nLet me know if you need more!": "Rome",
     "I see that count = 12.\n\nFINAL(12)": "12", "Use `FINAL(x)` to answer.\nFINAL(Rome)": "Rome",
     "FINAL(12)\n\nThis is an estimate.": "12", "FINAL(12)\n\nI checked it twice.": "12",
-    "I will answer now:\nFINAL(12)": "12", "When I counted, I saw 12:\nFINAL(12)": "12",
+    "When the code ran, it printed 12, so I will answer:\nFINAL(12)": "12", "I will answer now:\nFINAL(12)": "12",
+    "When I counted, I saw 12:\nFINAL(12)": "12",
     **{f"FINAL(41){words}": None for words in (
         " or FINAL(42)", "\n\nActually, FINAL(42)", "\n\nHmm, let me check again.",
         "\n\nOn reflection this is not right.",
@@ -95,6 +96,11 @@ READ: dict[str, str | None] = {
 def test_what_a_careful_reader_takes(reply: str) -> None:
     lm = ScriptedLM([SEEN, reply, "FINAL(sent back)", "FINAL(sent back)"])
     assert RLM(lm=lm, runner="local").completion("q", "text").answer == (READ[reply] or "sent back")
+
+
+def test_an_answer_that_is_only_announced_counts_when_the_model_insists() -> None:
+    lm = ScriptedLM([SEEN, "As an example:\nFINAL(12)", "As an example:\nFINAL(12)", "FINAL(sent back)"])
+    assert RLM(lm=lm, runner="local").completion("q", "text").answer == "12"
 
 
 @pytest.mark.parametrize(
