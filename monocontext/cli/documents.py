@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import click
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import S3, AsJson, globs_of, one_of, options_of
+from monocontext.cli.options import S3, AsJson, FollowLinks, globs_of, one_of, options_of
 from monocontext.cli.parameters import Option
 from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.writing import (
     Encoding,
     Errors,
-    FollowLinks,
     Globs,
     NoIgnore,
     Places,
