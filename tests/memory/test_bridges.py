@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[2]
-PACKAGES = ["langgraph-checkpoint>=2.0.17"]
+PACKAGES = ["langgraph-checkpoint>=2.0.20"]
 CONTRACT = Path(__file__).with_name("contract_langgraph.py")
 
 
