@@ -115,7 +115,9 @@ class _StoredFilter:
                     data = get(key)
                     if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
                         self.problems.append(f"{key}: content differs from the name: found what would be {name}")
-                    file.write(layout.decode(part, data))  # on a full disk an error; writing to a map kills the process
+                    file.write(
+                        layout.decode(part, data).data
+                    )  # on a full disk an error; writing to a map kills the process
                 except MonocontextError as error:
                     self.problems.append(str(error))
             if not self.problems:
