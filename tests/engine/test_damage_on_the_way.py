@@ -12,7 +12,6 @@ from format.crafted import SEGMENT, craft
 from monocontext import Monocontext
 from monocontext.errors import (
     AccessDenied,
-    ContextChanged,
     DamagedData,
     MonocontextError,
     NotFound,
@@ -112,15 +111,6 @@ def test_damage_at_rest_costs_one_get_more(what: str) -> None:
     asked = [request.key for request in counted.log]
     assert asked.count(key) == 2, asked
     assert {asked.count(other) for other in asked if other != key} <= {1}, asked
-
-
-def test_an_answer_of_another_version() -> None:
-    store = FaultyStore(stored(TEXT, frame_bytes=20, frames_per_segment=99), [None, None, wrong_etag("other")])
-    context = Monocontext.open(store, cache_bytes=0)
-    assert context[0:3] == TEXT[0:3]
-    with pytest.raises(ContextChanged, match=r"segments/\w{32}\.seg was replaced.*expected ETag \w+, found other"):
-        _ = context[40:43]
-    assert context[40:43] == TEXT[40:43]
 
 
 @pytest.mark.parametrize("error", [StoreFailure("no answer"), AccessDenied("forbidden"), NotFound("gone")])

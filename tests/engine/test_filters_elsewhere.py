@@ -69,13 +69,6 @@ def test_a_search_reads_the_frames_that_are_named(store: CountingStore) -> None:
     assert 1 <= len(ask.asked) <= 2, "grep asks for matches within a line; answers are remembered"
 
 
-def test_in_a_small_cache_answers_stay_right(store: CountingStore) -> None:
-    context = opened(store, Elsewhere(), cache_bytes=1 << 20)
-    assert [hit.offset // len(FRAME) for hit in context.grep(NEEDLE)] == PLACES
-    assert context.find(NEEDLE) // len(FRAME) == PLACES[0]
-    assert context.rfind(NEEDLE) // len(FRAME) == PLACES[2]
-
-
 def test_a_hint_reads_nothing_ahead_that_is_not_named(store: CountingStore) -> None:
     """The read-ahead asks nobody elsewhere: it holds the lock of the text."""
     ask = Elsewhere()
@@ -124,8 +117,3 @@ def test_a_closed_text_says_so(store: CountingStore) -> None:
     context.close()
     with pytest.raises(ContextClosed):
         context.find("not there")
-
-
-def test_explain_says_what_was_told(store: CountingStore) -> None:
-    context = opened(store, Elsewhere())
-    assert f"3 of {FRAMES:,} frames" in str(context.explain(NEEDLE))

@@ -79,21 +79,6 @@ def test_a_view_speaks_of_its_own_characters(context: Monocontext) -> None:
     assert context.reads_since(mark)[1] == [(900, 1010), (1050, 1060)]
 
 
-@pytest.mark.parametrize("runner", ["local", "subprocess"])
-def test_a_run_records_what_each_cell_read(context: Monocontext, runner: str) -> None:
-    from rlm import RLM, ScriptedLM
-
-    replies = [
-        "```repl\nprint(context[100:110])\n```",
-        "```repl\nprint(context[100:110], context[30_000:30_010])\n```",
-        "FINAL(done)",
-    ]
-    run = RLM(lm=ScriptedLM(replies), runner=runner).completion("?", context)
-    assert run.answer == "done"
-    ranges = [block["result"]["ranges"] for line in run.trajectory for block in line.get("code_blocks", [])]
-    assert ranges[:2] == [[[100, 110]], [[100, 110], [30_000, 30_010]]]
-
-
 PIECES = {
     "context[96:107]": ["line 000008"],
     "list(context.grep('line 000900'))": ["line 000900"],

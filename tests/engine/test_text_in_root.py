@@ -54,13 +54,6 @@ def test_a_child_of_a_fork_reads_it(store: MemoryStore) -> None:
         assert str(context) == TEXT
 
 
-def test_a_store_that_answers_nothing_more_is_not_missed(store: MemoryStore) -> None:
-    with Monocontext.open(store) as context:
-        for info in list(store.list("segments/")):
-            store.delete(info.key)
-        assert str(context) == TEXT
-
-
 def test_a_refresh_takes_the_copies_of_the_newer_root(store: MemoryStore) -> None:
     with Monocontext.open(store) as context:
         assert context[-5:] == TEXT[-5:]

@@ -14,7 +14,7 @@ from monocontext import Monocontext
 from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import ContextClosed, StoreFailure
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing import CountingStore, FaultyStore, SlowStore, WrappedStore, fail, virtual_context
+from monocontext.testing import FaultyStore, SlowStore, WrappedStore, fail, virtual_context
 from tests.simulated import SimulatedWorkers
 
 from .counted import Counted, stored, wait_until_idle
@@ -238,17 +238,6 @@ def test_close_while_others_wait(connections: int) -> None:
     for number, result in enumerate(results):
         assert result in ("closed", TEXT if number % 2 else TEXT[300 * number : 300 * number + 5])
     wait_until_idle(context)
-
-
-def test_views_share_one_cache() -> None:
-    store = CountingStore(stored(TEXT, frame_bytes=500))
-    context = Monocontext.open(store)
-    list(context)
-    store.reset()
-    view = context.view(100, 2000)
-    assert (list(view), view.view(5, 50)[3:9]) == (list(TEXT[100:2000]), TEXT[108:114])
-    assert store.gets == 0
-    assert view.stats is context.stats
 
 
 def test_a_thread_that_outlives_the_main_one_reads_on() -> None:

@@ -175,11 +175,11 @@ class Compared(RuleBasedStateMachine):
         """The operation gives what it gives on the `str`: at once, or after an error that tells of a fault."""
         held = self.subject(which)
         expected = outcome(on_str or operation, held.text)
-        found = self.through_faults(lambda: outcome(operation, held.lazy))
-        if found is ContextTooLarge and self.config.limit < UNLIMITED and expected is not ContextTooLarge:
+        result = self.through_faults(lambda: outcome(operation, held.lazy))
+        if result is ContextTooLarge and self.config.limit < UNLIMITED and expected is not ContextTooLarge:
             assert len(held.text) > 0
             return
-        assert found == expected, f"{held.story}: expected {expected!r:.1000}, found {found!r:.1000}"
+        assert result == expected, f"{held.story}: expected {expected!r:.1000}, found {result!r:.1000}"
 
     def agree(self, held: Held, operation: Operation) -> None:
         assert self.through_faults(lambda: operation(held.lazy)) == operation(held.text), held.story
@@ -274,10 +274,10 @@ class Compared(RuleBasedStateMachine):
 def outcome(operation: Operation, subject: Any) -> Any:
     """What an operation gives, read in several ways, or the type of its error; what a fault does is raised."""
     try:
-        found = operation(subject)
-        if isinstance(found, Monocontext) and len(found) > LARGE:
-            return "str", "".join(found)
-        return read(found)
+        result = operation(subject)
+        if isinstance(result, Monocontext) and len(result) > LARGE:
+            return "str", "".join(result)
+        return read(result)
     except ContextTooLarge:
         return ContextTooLarge
     except MonocontextError:

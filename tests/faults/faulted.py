@@ -37,7 +37,7 @@ OPERATIONS: dict[str, Operation] = {
     "scan": lambda text: text if isinstance(text, str) else "".join(text.chunks(50_000)),
     "find": lambda text: text.find(NEEDLE, 1000),
     "count": lambda text: text.count("needle"),
-    "regex": lambda text: [found.span(1) for found in regex.finditer(PATTERN, text)],
+    "regex": lambda text: [result.span(1) for result in regex.finditer(PATTERN, text)],
     "lines": _lines,
 }
 
@@ -47,9 +47,9 @@ def objects() -> dict[str, bytes]:
     """The context's objects by key, as a bucket holds them."""
     store = MemoryStore("faulted-template", "ctx")
     publish(TEXT, store, codec="raw", frame_bytes=16 << 10, segment_bytes=640 << 10)
-    found = {f"ctx/{info.key}": store.get(info.key).data for info in store.list()}
+    result = {f"ctx/{info.key}": store.get(info.key).data for info in store.list()}
     forget("faulted-template")
-    return found
+    return result
 
 
 def serve(**distance: Any) -> S3StandIn:

@@ -107,8 +107,8 @@ def fork(
             signal.alarm(LIMIT_SECONDS)
             code = 1
             try:
-                for at in range(2 if child_reads else 0):
-                    compare(context, seed + at)
+                for offset in range(2 if child_reads else 0):
+                    compare(context, seed + offset)
                 if child_reads:
                     assert_idle(context)
                 budget()

@@ -21,14 +21,14 @@ def transport(context: Monocontext, bucket: str = "bucket") -> Client | None:
     store: Any = context._opened.store  # type: ignore[union-attr]
     if not context.url.startswith("s3:"):
         return None
-    found: Client | None = store._connection.transport(bucket)
-    return found
+    result: Client | None = store._connection.transport(bucket)
+    return result
 
 
 def pool(context: Monocontext) -> Pool | None:
     """The sockets of the context's transport; `None` where there is none of ours."""
-    found = transport(context)
-    return found.pool if found else None
+    result = transport(context)
+    return result.pool if result else None
 
 
 def fetcher(context: Monocontext) -> Any:

@@ -73,8 +73,8 @@ class Likeness(Compared):
 
     @rule(which=seeds, at=st.lists(places, min_size=1, max_size=8))
     def items(self, which: int, at: list[int]) -> None:
-        for each in at:
-            self.check(lambda t, each=each: t[each], which)
+        for item in at:
+            self.check(lambda t, item=item: t[item], which)
 
     @rule(which=seeds, seed=seeds, start=bounds, stop=bounds)
     def find(self, which: int, seed: int, start: int | None, stop: int | None) -> None:
@@ -109,10 +109,10 @@ class Likeness(Compared):
                 where = (text, pos) if pos is not None and name not in ("split", "sub", "subn") else (text,)
                 if name in ("sub", "subn"):
                     return getattr(compiled, name)(r"<\g<0>>", *where)
-                found = getattr(compiled, name)(*where)
+                result = getattr(compiled, name)(*where)
                 if name == "finditer":
-                    return [seen(match) for match in found]
-                return seen(found) if name in ("search", "match", "fullmatch") else found
+                    return [seen(match) for match in result]
+                return seen(result) if name in ("search", "match", "fullmatch") else result
 
             return run
 
@@ -124,14 +124,14 @@ class Likeness(Compared):
         first, last, _ = slice(start, stop).indices(len(held.text))
         expected = hits(held.text, [re.compile(pattern)], first, max(first, last) if last < len(held.text) else None)
         try:
-            found = self.through_faults(lambda: list(held.lazy.grep(pattern, start=start, stop=stop)))
+            result = self.through_faults(lambda: list(held.lazy.grep(pattern, start=start, stop=stop)))
         except ContextTooLarge:
             assert self.config.limit < max(map(len, held.text.split("\n")))
             return
         except InvalidParameters:  # it needs a newline, and no line has one
             assert not expected
             return
-        assert found == expected, held.story
+        assert result == expected, held.story
         told = self.through_faults(lambda: held.lazy.explain(pattern))
         assert 0 <= told.candidates <= told.frames
         assert told.candidates or not expected or not told.frames, str(told)
@@ -158,7 +158,7 @@ class Likeness(Compared):
             for _ in range(6):
                 start, stop = (random.randint(-3, len(held.text) + 3) for _ in range(2))
                 try:
-                    found = str(held.lazy[start:stop])
+                    result = str(held.lazy[start:stop])
                 except (StoreFailure, DamagedData) as error:
                     if not self.is_troubled:
                         wrong.append(repr(error))
@@ -166,8 +166,8 @@ class Likeness(Compared):
                     if self.config.limit == UNLIMITED:
                         wrong.append(f"[{start}:{stop}] is too large")
                 else:
-                    if found != held.text[start:stop]:
-                        wrong.append(f"[{start}:{stop}] is {found!r}")
+                    if result != held.text[start:stop]:
+                        wrong.append(f"[{start}:{stop}] is {result!r}")
 
         threads = [threading.Thread(target=work, args=(seed + n,)) for n in range(4)]
         for thread in threads:

@@ -38,8 +38,8 @@ async def _find(context: AsyncMonocontext, random: Random) -> tuple[int, int]:
 
 async def _grep(context: AsyncMonocontext, random: Random) -> tuple[list[str], list[str]]:
     needle = f"line {random.randrange(400)}1 of"
-    found = [hit.line async for hit in context.grep(needle, fixed=True)]
-    return found, [line for line in TEXT.splitlines() if needle in line]
+    result = [hit.line async for hit in context.grep(needle, fixed=True)]
+    return result, [line for line in TEXT.splitlines() if needle in line]
 
 
 async def _count(context: AsyncMonocontext, random: Random) -> tuple[int, int]:
@@ -48,12 +48,12 @@ async def _count(context: AsyncMonocontext, random: Random) -> tuple[int, int]:
 
 async def _lines(context: AsyncMonocontext, random: Random) -> tuple[list[str], list[str]]:
     most = random.randrange(1, 300)
-    found: list[str] = []
+    result: list[str] = []
     async for line in context.lines:
-        found.append(line)
-        if len(found) == most:
+        result.append(line)
+        if len(result) == most:
             break
-    return found, TEXT.splitlines(keepends=True)[:most]
+    return result, TEXT.splitlines(keepends=True)[:most]
 
 
 async def _refresh(context: AsyncMonocontext, random: Random) -> tuple[int, int]:
@@ -113,11 +113,11 @@ async def campaign(place: Place, cancellations: int, seed: int) -> str:
                 if name in ("open", "close"):
                     await canceller.strike(_opened(place, is_read=name == "open"), name)
                 else:
-                    found = await canceller.strike(WORKS[name](context, random), name)
-                    assert found is None or found[0] == found[1]
+                    result = await canceller.strike(WORKS[name](context, random), name)
+                    assert result is None or result[0] == result[1]
                 began = time.monotonic()
-                found = await WORKS[random.choice(list(WORKS))](context, random)
-                assert found[0] == found[1]
+                result = await WORKS[random.choice(list(WORKS))](context, random)
+                assert result[0] == result[1]
                 slowest = max(slowest, time.monotonic() - began)
         except BaseException as error:
             error.add_note(f"seed {seed}, try {tried}, {canceller.struck} struck, {name}")

@@ -93,9 +93,9 @@ def test_a_commit_whose_put_meets_a_fault_leaves_the_old_text_or_the_new(
             said_so = False
         server.faults.clear()
         with Monocontext.open(url, **options) as context:
-            found = str(context.refresh())
-        assert found in ({new} if said_so else {text, new}), puts
-        text = found
+            result = str(context.refresh())
+        assert result in ({new} if said_so else {text, new}), puts
+        text = result
         if not rule.struck:
             break
     assert puts > 2

@@ -115,14 +115,14 @@ def storm(store: Store, appends: int, seed: int) -> None:
     assert verify(store).problems == []
     assert not wrong
     with Monocontext.open(store) as context:
-        found = str(context).splitlines(keepends=True)
-    assert found[0] == "begin\n"
-    assert len(found) == len(set(found)), "doubled"
-    assert set(acknowledged) <= set(found), "lost"
-    assert set(found) <= {"begin\n", *acknowledged, *unknown}
+        answer = str(context).splitlines(keepends=True)
+    assert answer[0] == "begin\n"
+    assert len(answer) == len(set(answer)), "doubled"
+    assert set(acknowledged) <= set(answer), "lost"
+    assert set(answer) <= {"begin\n", *acknowledged, *unknown}
     for number in range(WRITERS):
         own = [line for line in acknowledged if line.startswith(f"<writer {number},")]
-        assert [line for line in found if line in set(own)] == own
+        assert [line for line in answer if line in set(own)] == own
     assert len(acknowledged) >= appends * WRITERS / 2, errors
     print(len(acknowledged), len(unknown), errors)
 

@@ -27,11 +27,11 @@ def campaign(way: str, interrupts: int, seed: int) -> str:
             prompts = [f"a{number + i}" for i in range(random.randrange(1, 20))]
             with dog.limit():
                 if random.random() < 0.5:
-                    found = interrupter.strike(lambda: calls.llm_query(prompts[0]), "one")  # noqa: B023
-                    assert found in (Interrupted, prompts[0].upper())
+                    result = interrupter.strike(lambda: calls.llm_query(prompts[0]), "one")  # noqa: B023
+                    assert result in (Interrupted, prompts[0].upper())
                 else:
-                    found = interrupter.strike(lambda: calls.llm_query_batched(prompts), "batch")  # noqa: B023
-                    assert found in (Interrupted, [prompt.upper() for prompt in prompts])
+                    result = interrupter.strike(lambda: calls.llm_query_batched(prompts), "batch")  # noqa: B023
+                    assert result in (Interrupted, [prompt.upper() for prompt in prompts])
             with dog.limit():
                 assert calls.llm_query_batched(prompts) == [prompt.upper() for prompt in prompts]
     end = time.monotonic() + 30

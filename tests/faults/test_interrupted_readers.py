@@ -37,8 +37,8 @@ def _lines(text: Any, start: int, stop: int) -> str:
 
 
 LINE_READS: Reads = {
-    "lines": lambda text, random: _lines(text, at := random.randrange(4_000), at + random.randrange(1, 50)),
-    "many lines": lambda text, random: _lines(text, at := random.randrange(2_000), at + 1_500),
+    "lines": lambda text, random: _lines(text, offset := random.randrange(4_000), offset + random.randrange(1, 50)),
+    "many lines": lambda text, random: _lines(text, offset := random.randrange(2_000), offset + 1_500),
     "all lines": lambda text, random: list(ALL_LINES if text is TEXT else text),
 }
 
@@ -63,13 +63,13 @@ def disk_cached(folder: Path) -> Iterator[Opened]:
 def deeprecurse(folder: Path) -> Iterator[Opened]:
     name = f"interrupted-{time.time_ns()}"
     store = open_store(f"memory://{name}")
-    rows, at = [], 0
+    rows, offset = [], 0
     for number, start in enumerate(range(0, len(ALL_LINES), 100)):
         piece = ALL_LINES[start : start + 100]
         key = f"segment_{number:06d}.log"
         store.put(key, "".join(piece).encode())
-        rows.append({"segment": key, "start_line": at, "line_count": len(piece)})
-        at += len(piece)
+        rows.append({"segment": key, "start_line": offset, "line_count": len(piece)})
+        offset += len(piece)
     store.put("manifest.json", json.dumps(rows).encode())
     lines = open_deeprecurse_lines(store, cache_bytes=60_000)
     try:

@@ -93,10 +93,10 @@ class Place(Opened):
     def check_grown(self, piece: str, is_certain: bool) -> None:
         """The text has grown by a piece, or not at all if that is not certain."""
         with Monocontext.open(self._growing, **self.options) as context:
-            found = str(context.refresh()[:])  # the copy of the root may lag behind what was committed
+            result = str(context.refresh()[:])  # the copy of the root may lag behind what was committed
         wanted = [self.grown + piece] if is_certain else [self.grown, self.grown + piece]
-        assert found in wanted, (found[len(self.grown) :], piece, is_certain)
-        self.grown = found
+        assert result in wanted, (result[len(self.grown) :], piece, is_certain)
+        self.grown = result
 
 
 @contextmanager
@@ -164,8 +164,8 @@ def struck(place: Any, context: Any, interrupter: Interrupter, name: str, random
         place.check_grown(piece, done is not Interrupted)
     else:
         read = place.reads[name]
-        found = interrupter.strike(lambda: read(context, Random(where)), name)
-        assert found is Interrupted or found == read(TEXT, Random(where))
+        result = interrupter.strike(lambda: read(context, Random(where)), name)
+        assert result is Interrupted or result == read(TEXT, Random(where))
 
 
 def _open_and_read(place: Place) -> None:

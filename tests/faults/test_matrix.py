@@ -71,7 +71,7 @@ class Case:
 
 
 CASES = [
-    *(Case(cut(at)) for at in (0, 1, INSIDE)),
+    *(Case(cut(offset)) for offset in (0, 1, INSIDE)),
     # http.client takes the half of a head for a whole one: the answer has no ETag then, and is asked for once more.
     Case(cut_head()),
     Case(lost()),
@@ -235,8 +235,8 @@ def test_a_body_that_drips_is_resumed_elsewhere(bytes_per_second: int) -> None:
         outcome = attempt(lambda: context[300_000:900_000], TEXT[300_000:900_000], DEADLINE_SECONDS)
         assert (outcome.kind, rule.struck) == ("right", 1), outcome
         assert outcome.seconds < 6, "1.1 s where the machine has time"
-        asked = [each.headers["range"] for each in server.log if "/segments/" in each.path]
-        starts = {each.partition("-")[0] for each in asked}
+        asked = [item.headers["range"] for item in server.log if "/segments/" in item.path]
+        starts = {item.partition("-")[0] for item in asked}
         assert len(starts) == len(asked), f"what had come was asked for again: {asked}"
         assert_idle(context)
 

@@ -73,11 +73,11 @@ def test_a_storm(slices: int, way: str, capsys: pytest.CaptureFixture[str]) -> N
                 start = random.randrange(len(TEXT))
                 stop = start + random.choice(LENGTHS)
                 try:
-                    found = context[start:stop]
+                    answer = context[start:stop]
                 except (DamagedData, StoreFailure) as error:  # the same part was struck again and again
                     errors[type(error).__name__] += 1
                 else:
-                    assert found == TEXT[start:stop]
+                    assert answer == TEXT[start:stop]
 
         began = time.monotonic()
         with ThreadPoolExecutor(THREADS) as threads:

@@ -91,11 +91,11 @@ def test_a_bomb_is_refused_before_it_is_inflated() -> None:
         unsaid.compress(b"x" * (64 << 20)) + unsaid.flush(): "",
     }
     decode(*encode_text(TEXT, "zstd"))  # what is set up once is not counted
-    for bomb, found in bombs.items():
+    for bomb, result in bombs.items():
         tracemalloc.start()
         try:
             must_refuse(
-                bomb, zstd_frame(bomb, 1000), f"inflates to more or less than recorded: expected 1000 bytes{found}"
+                bomb, zstd_frame(bomb, 1000), f"inflates to more or less than recorded: expected 1000 bytes{result}"
             )
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:

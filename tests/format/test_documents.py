@@ -43,20 +43,20 @@ def test_a_page_says_what_was_written(first: list[DocumentRow], second: list[Doc
     page = DocumentPage(data, ref, before)
     assert page.rows() == second
     assert [page[i].number for i in range(len(page))] == [len(first) + i for i in range(len(second))]
-    at, lines = before.characters, before.newlines
+    offset, lines = before.characters, before.newlines
     for i, row in enumerate(second):
-        at, lines = at + row.gap, lines + row.gap_newlines
-        assert (page[i].start, page[i].first_line, page[i].name) == (at, lines, row.name.decode())
-        at, lines = at + row.characters, lines + row.newlines
-        assert page[i].stop == at
+        offset, lines = offset + row.gap, lines + row.gap_newlines
+        assert (page[i].start, page[i].first_line, page[i].name) == (offset, lines, row.name.decode())
+        offset, lines = offset + row.characters, lines + row.newlines
+        assert page[i].stop == offset
 
 
 def test_no_flipped_bit_passes() -> None:
     data, ref = page_of([DocumentRow(0, 0, 5, 5, 1, b"name", b'{"k":1}'), DocumentRow(1, 1, 0, 0, 0, b"", b"")])
-    for at in range(len(data)):
+    for offset in range(len(data)):
         for bit in (1, 128):
             damaged = bytearray(data)
-            damaged[at] ^= bit
+            damaged[offset] ^= bit
             with pytest.raises(DamagedData):
                 DocumentPage(bytes(damaged), ref, None)
 
@@ -94,7 +94,7 @@ def test_of_one_name_the_last_document_counts() -> None:
     bearers = [shuffled.choice("abcdefgh") for _ in range(100)]
     entries = table.entries_of(b"".join(table.name_hash(name.encode()) for name in bearers))
     found = {int(entry["number"]) for entry in table.last_of_each_name(entries)}
-    assert found == {max(i for i, name in enumerate(bearers) if name == each) for each in set(bearers)}
+    assert found == {max(i for i, name in enumerate(bearers) if name == item) for item in set(bearers)}
     first = next(i for i, name in enumerate(bearers) if name in bearers[:i])
     assert table.first_doubled(entries) == (bearers.index(bearers[first]), first)
     assert table.first_doubled(entries[:1]) is None

@@ -63,7 +63,7 @@ class Text:
 
     def check(self) -> None:
         check_filters(self.refs, len(self.frames))
-        found: list[int] = []
+        result: list[int] = []
         for ref in self.refs:
             layout = FilterLayout(ref)
             rows = layout.decode(0, self.objects[ref.key(0)])
@@ -71,8 +71,8 @@ class Text:
             for first, column, count in ref.runs:
                 for number in range(count):
                     assert (columns[:, column + number] == self.made_column(first + number, ref)).all()
-                    found.append(first + number)
-        assert sorted(found) == [number for number, covered in enumerate(self.covered) if covered]
+                    result.append(first + number)
+        assert sorted(result) == [number for number, covered in enumerate(self.covered) if covered]
 
     def made_column(self, frame: int, ref: FilterRef) -> np.ndarray:
         from monocontext.format.filters.frame_column import compute_column
@@ -108,6 +108,6 @@ def test_few_filters_after_many_edits() -> None:
 def test_runs() -> None:
     assert runs_of([(5, 2), (7, 3), (20, 1)]) == ((5, 0, 5), (20, 5, 1))
     (ref,) = Text(random.Random(0), 10).refs
-    assert [one.runs for one in moved([ref], [Moved(3, 4, 6, -1)])] == [((0, 0, 3), (5, 6, 4))]
-    assert [one.runs for one in moved([ref], [Moved(4, 4, 4, 2)])] == [((0, 0, 4), (6, 4, 6))]
+    assert [item.runs for item in moved([ref], [Moved(3, 4, 6, -1)])] == [((0, 0, 3), (5, 6, 4))]
+    assert [item.runs for item in moved([ref], [Moved(4, 4, 4, 2)])] == [((0, 0, 4), (6, 4, 6))]
     assert moved([ref], [Moved(0, 0, 10, 0)]) == ()

@@ -51,14 +51,14 @@ def test_frames(text: str, frame_bytes: int, cuts: list[int]) -> None:
 @given(texts, st.integers(8, 100))
 def test_a_frame_ends_at_the_last_newline_of_its_last_quarter(text: str, frame_bytes: int) -> None:
     frames = frames_of(text, frame_bytes)
-    data, at = text.encode(), 0
+    data, offset = text.encode(), 0
     for frame in frames[:-1]:
-        newline = data.rfind(b"\n", at + frame_bytes - frame_bytes // 4, at + frame_bytes)
+        newline = data.rfind(b"\n", offset + frame_bytes - frame_bytes // 4, offset + frame_bytes)
         if newline >= 0:
-            assert at + len(frame) == newline + 1
+            assert offset + len(frame) == newline + 1
         else:
             assert len(frame) >= frame_bytes - 3 - 1  # not cut shorter than a character or a CR takes
-        at += len(frame)
+        offset += len(frame)
 
 
 def test_a_newline_that_is_too_far_back_is_not_preferred() -> None:

@@ -142,8 +142,8 @@ def test_rows_of_grams_are_as_ever(tmp_path: Path) -> None:
     columns = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
     assert (ref.frames, ref.bits) == (17, 11)
     for needle, frames in GRAMS.items():
-        found = columns[list(rows_to_read(needle, ref.bits, ref.overlap_bytes)), :15].all(axis=0)
-        assert np.flatnonzero(found).tolist() == [frame for frame in frames if frame < 15], needle
+        result = columns[list(rows_to_read(needle, ref.bits, ref.overlap_bytes)), :15].all(axis=0)
+        assert np.flatnonzero(result).tolist() == [frame for frame in frames if frame < 15], needle
 
 
 DOCUMENTS = [
@@ -157,9 +157,9 @@ DOCUMENTS = [
 def test_documents_are_those_that_were_stored(tmp_path: Path) -> None:
     place = GOLDEN / "v1/documents/context"
     with Monocontext.open(place) as context:
-        found = context.documents
+        result = context.documents
         assert str(context) == expected_text("v1/documents")
-        read = [(r.name, str(context.view(r.start, r.stop)), found.metadata_of(r.number)) for r in found.records()]
+        read = [(r.name, str(context.view(r.start, r.stop)), result.metadata_of(r.number)) for r in result.records()]
         assert read == DOCUMENTS
     with Monocontext.open(place, shape="dict") as by_name:
         assert by_name == {name: text for name, text, _ in DOCUMENTS}

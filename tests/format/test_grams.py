@@ -31,8 +31,8 @@ def made(dice: random.Random, most: int) -> str:
 
 @pytest.mark.parametrize(("text", "rows"), [("12345", [0x15C93]), ("word", []), ("東亰", [0x33F6B])])
 def test_rows_are_as_ever(text: str, rows: list[int]) -> None:
-    found = np.flatnonzero(compute_column(fold(text).encode(), b"")[: 1 << MAX_BITS]).tolist()
-    assert set(rows) <= set(found)
+    result = np.flatnonzero(compute_column(fold(text).encode(), b"")[: 1 << MAX_BITS]).tolist()
+    assert set(rows) <= set(result)
     assert set(rows) <= set(rows_to_read(text, MAX_BITS, 4096))
 
 

@@ -53,20 +53,20 @@ def test_round_trip(table: tuple[list[FrameRun], list[FrameRecord]], later: bool
     assert encode_page(page.runs, page.records()) == encode_page(runs, records)
     start, start_byte, start_newline, number = (600, 700, 50, 7) if later else (0, 0, 0, 0)
     expected_runs = [run for run in runs for _ in range(run.frames)]
-    at = None
+    position = None
     for i, (record, run) in enumerate(zip(records, expected_runs, strict=True)):
-        at = run.offset if i == 0 or run is not expected_runs[i - 1] else at
+        position = run.offset if i == 0 or run is not expected_runs[i - 1] else position
         frame = page[i]
         assert (frame.number, frame.object, frame.offset, frame.codec, frame.etag) == (
             number + i,
             run.object,
-            at,
+            position,
             run.codec,
             run.etag,
         )
         assert (frame.start, frame.start_byte, frame.start_newline) == (start, start_byte, start_newline)
         assert FrameRecord(*(getattr(frame, name) for name in FrameRecord._fields)) == record
-        at += record.stored_bytes
+        position += record.stored_bytes
         start, start_byte = start + record.characters, start_byte + record.bytes
         start_newline += record.newlines
 

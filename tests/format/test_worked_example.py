@@ -13,9 +13,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "format.md"
 
 
 def hexadecimal(line: str) -> bytes:
-    found = re.match(r"([0-9a-f]{2}( [0-9a-f]{2})*)  ", line)
-    assert found, line
-    return bytes.fromhex(found[1])
+    result = re.match(r"([0-9a-f]{2}( [0-9a-f]{2})*)  ", line)
+    assert result, line
+    return bytes.fromhex(result[1])
 
 
 def test_the_worked_example() -> None:

@@ -38,7 +38,8 @@ def main(module: str, kind: str) -> None:
         else:
             with served() as text:
                 run(getattr(host, "GIVEN", lambda context: context)(text.context))
-        written = sum(os.path.getsize(os.path.join(at, each)) for at, _, files in os.walk(folder) for each in files)
+        sizes = [os.path.getsize(os.path.join(top, name)) for top, _, files in os.walk(folder) for name in files]
+        written = sum(sizes)
     usage = [resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     told = {"first_cell_seconds": model.moments[1] - began, "peak_mib": max(usage)}
     print("COMPARED " + json.dumps(told | ({"log_bytes": written} if options else {})))

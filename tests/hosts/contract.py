@@ -135,9 +135,9 @@ class Served:
 @contextmanager
 def served() -> Iterator[Served]:
     with S3StandIn(big_text()) as server:
-        one = Served(server)
-        with one.context:
-            yield one
+        item = Served(server)
+        with item.context:
+            yield item
 
 
 Run = Callable[[Any, Turns], str]

@@ -13,7 +13,7 @@ def run(names: dict[str, Any], question: str) -> str:
     async def ask() -> str:
         async with Client(names["server"]["instance"]) as client:
             listed = (await client.list_tools()).tools
-            check_described({each.name: (each.description, set(each.input_schema["properties"])) for each in listed})
+            check_described({item.name: (item.description, set(item.input_schema["properties"])) for item in listed})
             results: list[str] = []
             while not isinstance(call := next_call(results), str):
                 results.append((await client.call_tool(*call)).content[0].text)

@@ -33,7 +33,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 class Scripted(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
-        results = [str(each.content) for each in messages if isinstance(each, ToolMessage)]
+        results = [str(item.content) for item in messages if isinstance(item, ToolMessage)]
         if len(results) == len(CALLS):
             reply = AIMessage("\n".join(results))
         else:
@@ -71,11 +71,11 @@ def compare(ours: DocumentsBackend, theirs: FilesystemBackend) -> None:
 
 
 def _sorted(matches: Any) -> list[tuple[str, int, str]]:
-    return sorted((each["path"], each["line"], each["text"]) for each in matches)
+    return sorted((item["path"], item["line"], item["text"]) for item in matches)
 
 
 def _paths(entries: Any) -> set[str]:
-    return {each["path"] for each in entries}
+    return {item["path"] for item in entries}
 
 
 def main() -> None:
@@ -91,13 +91,13 @@ def main() -> None:
         assert "/src/app/" in said, said
         assert "needle = 42" in said, said
         ours = DocumentsBackend(place, writable=True)
-        for each in (ours, theirs):
-            assert each.write("/new/file.txt", "one\ntwo").error is None
-            assert each.edit("/new/file.txt", "o", "0").error
-            assert each.edit("/new/file.txt", "o", "0", replace_all=True).occurrences == 2
-            assert each.edit("/src/util.py", "absent", "x").error
-            assert each.delete("/src/app").error is None
-            assert each.delete("/absent").error
+        for item in (ours, theirs):
+            assert item.write("/new/file.txt", "one\ntwo").error is None
+            assert item.edit("/new/file.txt", "o", "0").error
+            assert item.edit("/new/file.txt", "o", "0", replace_all=True).occurrences == 2
+            assert item.edit("/src/util.py", "absent", "x").error
+            assert item.delete("/src/app").error is None
+            assert item.delete("/absent").error
         theirs.write("/src/util.py", "needle = 42\n")
         compare_paths = _paths(ours.glob("**/*").matches)
         assert compare_paths == _paths(theirs.glob("**/*").matches), compare_paths

@@ -74,11 +74,11 @@ def script(asked: str) -> str:
     """The root for all questions at once: it searches, and answers what it found with the number of its question."""
     if "number 5" in asked and "FOUND" not in asked:
         raise RuntimeError("the model is down")
-    found = re.search(r"FOUND (\d+) (\d+)", asked)
+    result = re.search(r"FOUND (\d+) (\d+)", asked)
     number = re.search(r"number (\d)", asked)
     if number and number[1] == "3" and "IndexError" not in asked:
         return step("context[1 << 40]")
-    return step(final(f"'{number and number[1]} {found[1]} {found[2]}'") if found else SEARCH)
+    return step(final(f"'{number and number[1]} {result[1]} {result[2]}'") if result else SEARCH)
 
 
 def many_at_once() -> None:
@@ -92,17 +92,17 @@ def many_at_once() -> None:
         with dspy.context(lm=model(script)):
             quiet = {"num_threads": 6, "disable_progress_bar": True, "provide_traceback": False}
             done, failed, errors = rlm.batch(examples, return_failed_examples=True, max_errors=9, **quiet)
-            assert [each and each.answer for each in done] == [f"{n} {expected}" for n in range(5)] + [None], done
-            assert [each.question for each in failed] == ["number 5"]
+            assert [item and item.answer for item in done] == [f"{n} {expected}" for n in range(5)] + [None], done
+            assert [item.question for item in failed] == ["number 5"]
             assert "the model is down" in str(errors[0]), errors
-            pairs = [(rlm, each) for each in examples[:3]]
-            assert [each.answer for each in dspy.Parallel(**quiet)(pairs)] == [f"{n} {expected}" for n in range(3)]
+            pairs = [(rlm, item) for item in examples[:3]]
+            assert [item.answer for item in dspy.Parallel(**quiet)(pairs)] == [f"{n} {expected}" for n in range(3)]
             assert asyncio.run(ask_async(rlm, given)) == [f"{n} {expected}" for n in range(3)]
 
 
 async def ask_async(rlm: dspy.RLM, given: Any) -> list[str]:
     done = await asyncio.gather(*(rlm.acall(**given.inputs, question=f"number {n}") for n in range(3)))
-    return [each.answer for each in done]
+    return [item.answer for item in done]
 
 
 def errors_are_one_line() -> None:

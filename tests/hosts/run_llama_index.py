@@ -12,11 +12,11 @@ from tools_contract import check_described, measure, next_call
 
 
 def scripted(messages: Sequence[ChatMessage], **options: Any) -> ChatMessage:
-    shown = [each.metadata for each in options["tools"]]
+    shown = [item.metadata for item in options["tools"]]
     check_described(
-        {each.name: (each.description, set(each.get_parameters_dict()["properties"])) for each in shown}
+        {item.name: (item.description, set(item.get_parameters_dict()["properties"])) for item in shown}
     )  # fmt: skip
-    results = [each.content or "" for each in messages if each.role == "tool"]
+    results = [item.content or "" for item in messages if item.role == "tool"]
     call = next_call(results)
     if isinstance(call, str):
         return ChatMessage(role="assistant", blocks=[TextBlock(text=call)])

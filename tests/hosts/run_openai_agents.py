@@ -14,8 +14,8 @@ from tools_contract import check_described, measure, next_call
 class Scripted(Model):
     async def get_response(self, system_instructions: Any, input: Any, model_settings: Any, tools: Any, *_: Any,
                            **__: Any) -> ModelResponse:  # fmt: skip
-        check_described({each.name: (each.description, set(each.params_json_schema["properties"])) for each in tools})
-        results = [each["output"] for each in input if isinstance(each, dict) and "output" in each]
+        check_described({item.name: (item.description, set(item.params_json_schema["properties"])) for item in tools})
+        results = [item["output"] for item in input if isinstance(item, dict) and "output" in item]
         call = next_call(results)
         if isinstance(call, str):
             said = ResponseOutputText(text=call, type="output_text", annotations=[])

@@ -12,11 +12,11 @@ from tools_contract import check_described, measure, next_call
 def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     check_described(
         {
-            each.name: (each.description or "", set(each.parameters_json_schema["properties"]))
-            for each in info.function_tools
+            item.name: (item.description or "", set(item.parameters_json_schema["properties"]))
+            for item in info.function_tools
         }
     )
-    results = [part.content for each in messages for part in each.parts if isinstance(part, ToolReturnPart)]
+    results = [part.content for item in messages for part in item.parts if isinstance(part, ToolReturnPart)]
     call = next_call(results)
     return ModelResponse(parts=[TextPart(call) if isinstance(call, str) else ToolCallPart(*call)])
 

@@ -33,8 +33,8 @@ def next_call(results: list[str]) -> tuple[str, dict[str, Any]] | str:
         assert json.loads(results[0])["characters"] == 4 << 30, results[0]
         return "grep", {"pattern": r"password is \S+", "max_hits": 1}
     if len(results) == 2:
-        at = int(results[1].partition(":")[0])
-        return "read", {"start": at, "stop": at + 200}
+        offset = int(results[1].partition(":")[0])
+        return "read", {"start": offset, "stop": offset + 200}
     return re.findall(r"password is (\S+)", results[2])[0]
 
 
@@ -60,9 +60,9 @@ def measure(host: str, run: Callable[[dict[str, Any], str], str]) -> None:
         seen.read, seen.requests = text.sent(), text.server.requests
     with S3StandIn(shell_text()) as server:
         monocontext.tools = partial(_tools, shell=True)
-        one = Served(server)
-        with one.context:
-            assert run(lines_for(host, one.context), QUESTION) == ANSWER
-            assert one.context.stats.bytes_fetched < len(one.context) // 100
-            print(f"bash: {one.context.stats.bytes_fetched:,} of {len(one.context):,} bytes")
+        item = Served(server)
+        with item.context:
+            assert run(lines_for(host, item.context), QUESTION) == ANSWER
+            assert item.context.stats.bytes_fetched < len(item.context) // 100
+            print(f"bash: {item.context.stats.bytes_fetched:,} of {len(item.context):,} bytes")
     tell(seen)

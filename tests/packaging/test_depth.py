@@ -36,7 +36,7 @@ def imported_names(tree: ast.AST) -> Iterator[str]:
 def chain(name: str) -> tuple[str, ...]:
     """The longest chain of modules that begins here."""
     names = imported_names(ast.parse(MODULES[name].read_text("utf-8")))
-    below = {each if each in MODULES else each.rpartition(".")[0] for each in names} & MODULES.keys() - {name}
+    below = {item if item in MODULES else item.rpartition(".")[0] for item in names} & MODULES.keys() - {name}
     return (name, *max(map(chain, below), key=len, default=()))
 
 

@@ -76,8 +76,8 @@ def test_actions_are_pinned() -> None:
     """A tag of an action may move; a commit may not."""
     used = [
         row
-        for each in (CHECKOUT / ".github/workflows").iterdir()
-        for row in re.findall(r"uses: (.*)", each.read_text())
+        for item in (CHECKOUT / ".github/workflows").iterdir()
+        for row in re.findall(r"uses: (.*)", item.read_text())
     ]
     assert used
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v[\d.]+", row) for row in used), used
@@ -102,6 +102,6 @@ def test_the_files_that_a_page_names_are_there(page: str) -> None:
     commands = re.findall(r"python -m (benchmarks[.\w]*)", text)
     assert [link for link in links if link and not (folder / link).exists()] == []
     assert [name for name in named if not (CHECKOUT / name).exists()] == []
-    found = {str(file.relative_to(CHECKOUT)) for top in ROOTS for file in (CHECKOUT / top).rglob("*.py")}
-    assert [name for name in modules if not any(f"/{file}".endswith(f"/{name}") for file in found)] == []
+    result = {str(file.relative_to(CHECKOUT)) for top in ROOTS for file in (CHECKOUT / top).rglob("*.py")}
+    assert [name for name in modules if not any(f"/{file}".endswith(f"/{name}") for file in result)] == []
     assert [name for name in commands if find_spec(name) is None] == []

@@ -47,9 +47,9 @@ def test_each_public_module_has_a_page() -> None:
 
 def test_each_public_name_says_what_it_is() -> None:
     values = {(module, name): getattr(import_module(module), name) for module, name in documented()}
-    callables = {each: value for each, value in values.items() if inspect.isroutine(value) or inspect.isclass(value)}
+    callables = {item: value for item, value in values.items() if inspect.isroutine(value) or inspect.isclass(value)}
     assert len(callables) > 100
-    assert [each for each, value in callables.items() if not inspect.getdoc(value)] == []
+    assert [item for item, value in callables.items() if not inspect.getdoc(value)] == []
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_each_public_name_says_what_it_is() -> None:
 def test_each_method_says_what_it_does(module: str) -> None:
     classes = [value for name in import_module(module).__all__ if inspect.isclass(value := _get(module, name))]
     told = {
-        f"{each.__name__}.{name}": inspect.getdoc(getattr(each, name))
-        for each in classes
-        for name, value in vars(each).items()
+        f"{item.__name__}.{name}": inspect.getdoc(getattr(item, name))
+        for item in classes
+        for name, value in vars(item).items()
         if not name.startswith("_") and isinstance(value, (FunctionType, property, classmethod, staticmethod))
     }
     assert told

@@ -43,14 +43,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     copy = folder / "checkout"
     left = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__")
     copy.mkdir()
-    for each in CHECKOUT.iterdir():
+    for item in CHECKOUT.iterdir():
         # All that a checkout holds, tests too: what must not go into a wheel is there to be left out.
-        if each.name in left(str(CHECKOUT), [each.name]):
+        if item.name in left(str(CHECKOUT), [item.name]):
             continue
-        if each.is_dir():
-            shutil.copytree(each, copy / each.name, ignore=left)
+        if item.is_dir():
+            shutil.copytree(item, copy / item.name, ignore=left)
         else:
-            shutil.copy(each, copy / each.name)
+            shutil.copy(item, copy / item.name)
     for project in (copy, copy / "rlm"):
         run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", project)
     yield folder / "dist"
@@ -60,9 +60,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def wheels(built: Path) -> dict[str, Path]:
     """Both wheels, by the name of their distribution."""
-    found = {path.name.split("-")[0]: path for path in built.glob("*.whl")}
-    assert sorted(found) == ["monocontext", "monocontext_rlm"]
-    return found
+    result = {path.name.split("-")[0]: path for path in built.glob("*.whl")}
+    assert sorted(result) == ["monocontext", "monocontext_rlm"]
+    return result
 
 
 def contents(wheel: Path) -> list[str]:

@@ -89,8 +89,8 @@ class BigText:
 
     def slice(self, start: int, stop: int) -> str:
         """Characters [start, stop), from the file."""
-        low = bisect.bisect_right(self.starts, start, key=lambda each: each[0]) - 1
-        high = bisect.bisect_left(self.starts, stop, key=lambda each: each[0])
+        low = bisect.bisect_right(self.starts, start, key=lambda item: item[0]) - 1
+        high = bisect.bisect_left(self.starts, stop, key=lambda item: item[0])
         with self.path.open("rb") as file:
             file.seek(self.starts[low][1])
             text = file.read(self.starts[high][1] - self.starts[low][1]).decode()

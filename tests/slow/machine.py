@@ -14,5 +14,5 @@ def memory_bytes(pid: int | str = "self") -> int:
         status = Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    found = [line.split() for line in status.splitlines() if line.startswith("VmHWM:")]
-    return int(found[0][1]) << 10 if found else 0
+    result = [line.split() for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(result[0][1]) << 10 if result else 0

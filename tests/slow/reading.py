@@ -55,11 +55,11 @@ def by_slices(ctx: Monocontext, text: BigText) -> None:
     for number in range(1000):
         size = 1_000_000 if number % 50 == 0 else rng.choice((1, 200, 2_000, 5_000, 100_000))
         start = rng.randrange(text.characters)
-        found = ctx[start : start + size]
-        assert len(found) == min(size, text.characters - start)
-        for at in range(0, len(found), 100_000):
-            piece = found[at : at + 100_000]
-            assert piece == text.slice(start + at, start + at + len(piece))
+        result = ctx[start : start + size]
+        assert len(result) == min(size, text.characters - start)
+        for offset in range(0, len(result), 100_000):
+            piece = result[offset : offset + 100_000]
+            assert piece == text.slice(start + offset, start + offset + len(piece))
 
 
 def by_all(ctx: Monocontext, text: BigText) -> None:

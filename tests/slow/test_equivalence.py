@@ -35,8 +35,8 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 def text_of(folder: Path, megabytes: int) -> str:
     """A log with three needles, at a tenth, in the middle and near the end."""
     text = BigText.write(folder / f"{megabytes}.txt", megabytes * 1_000_000).path.read_text("utf-8")
-    for number, at in enumerate((0.1, 0.5, 0.97)):
-        place = text.index("\n", int(at * len(text))) + 1
+    for number, offset in enumerate((0.1, 0.5, 0.97)):
+        place = text.index("\n", int(offset * len(text))) + 1
         text = f"{text[:place]}the needle-{number} lies here\n{text[place:]}"
     return text
 

@@ -39,12 +39,12 @@ class Watcher:
     def _watch(self) -> None:
         while not self._stop.is_set():
             try:
-                found = self._look()
+                result = self._look()
             except Exception as error:  # raised where the test waits
                 self.error = error
                 return
-            if not self.seen or self.seen[-1] != found:
-                self.seen.append(found)
+            if not self.seen or self.seen[-1] != result:
+                self.seen.append(result)
             self.looks += 1
             time.sleep(0.02)
 
@@ -70,7 +70,7 @@ class Watcher:
         if self.error:
             raise self.error
         assert self.looks
-        assert self.seen == [each for each in allowed if each in self.seen]
+        assert self.seen == [item for item in allowed if item in self.seen]
         assert self._look() == allowed[-1]
 
 

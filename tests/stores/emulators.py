@@ -57,9 +57,9 @@ def _running(command: list[str], port: int) -> Iterator[None]:
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as item:
+        item.bind(("127.0.0.1", 0))
+        port: int = item.getsockname()[1]
         return port
 
 

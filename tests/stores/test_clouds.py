@@ -31,8 +31,8 @@ pytest.importorskip("obstore", reason="no obstore here: pip install -e '.[obstor
 _OF_OTHER_STORES = ("test_list_of_more_than_a_page", "test_backslash_is_a_letter")
 globals().update(
     {
-        name: each
-        for name, each in vars(test_conformance).items()
+        name: item
+        for name, item in vars(test_conformance).items()
         if name.startswith("test_") and name not in _OF_OTHER_STORES
     }
 )

@@ -156,9 +156,9 @@ def test_a_file_that_was_moved_is_that_of_nothing_else(tmp_path: Path) -> None:
     content = path.read_bytes()
     disk.keep("another", 0, Blob(b"abcdefghij", "etag", 10**6))
     (other,) = set(files(tmp_path)) - {path}
-    for place, found in ((other, ("another", 0, 10)), (path.with_name("10-20"), ("one", 10, 10))):
+    for place, result in ((other, ("another", 0, 10)), (path.with_name("10-20"), ("one", 10, 10))):
         place.write_bytes(content)
-        assert disk.find(*found) is None
+        assert disk.find(*result) is None
         assert not place.exists()
     assert disk.find("one", 0, 10) == Blob(b"0123456789", "etag", 10**6, local=True)
 
@@ -175,12 +175,12 @@ def test_an_answer_that_was_damaged_on_its_way_is_not_kept(place: CountingStore,
 
 
 def test_the_same_url_at_two_servers_is_two_places(tmp_path: Path) -> None:
-    one, two = open_store("memory://one"), open_store("memory://two")
-    one.put("segments/x", b"one")
+    item, two = open_store("memory://one"), open_store("memory://two")
+    item.put("segments/x", b"one")
     two.put("segments/x", b"two")
     disk = DiskCache(tmp_path)
     for _ in range(2):
-        assert DiskCachedReader(one, disk, "http://a s3://b", is_own=True).get_range("segments/x", 0, 3).data == b"one"
+        assert DiskCachedReader(item, disk, "http://a s3://b", is_own=True).get_range("segments/x", 0, 3).data == b"one"
         assert DiskCachedReader(two, disk, "http://c s3://b", is_own=True).get_range("segments/x", 0, 3).data == b"two"
 
 

@@ -19,7 +19,7 @@ from tests.stores import test_conformance
 
 fsspec = pytest.importorskip("fsspec", reason="no fsspec here: pip install -e '.[fsspec]'")
 
-globals().update({name: each for name, each in vars(test_conformance).items() if name.startswith("test_")})
+globals().update({name: item for name, item in vars(test_conformance).items() if name.startswith("test_")})
 
 
 @pytest.fixture(params=["memory", "file"])

@@ -18,7 +18,6 @@ import pytest
 from monocontext import Monocontext, append, publish
 from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, InvalidUrl, NotFound, StoreFailure
 from monocontext.format.generations import ROOT_KEY, generation_key
-from monocontext.stores import open_store
 from monocontext.stores.local import LocalStore
 from monocontext.stores.regular_file import open_regular
 from monocontext.writing.upkeep.compact import compact
@@ -290,13 +289,6 @@ def test_pickle(store: LocalStore) -> None:
     store.put("a", b"x")
     copy = pickle.loads(pickle.dumps(store))
     assert (copy.url, copy.get("a").data) == (store.url, b"x")
-
-
-def test_url_opens_the_same_place(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "späce %20 #?")
-    store.put("a", b"x")
-    assert " " not in store.url
-    assert open_store(store.url).get("a").data == b"x"
 
 
 def test_an_interrupt_while_a_descriptor_closes_leaves_no_file_open(tmp_path: Path) -> None:

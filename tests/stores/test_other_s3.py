@@ -22,7 +22,7 @@ SERVER, _, BUCKET = os.environ.get("MONOCONTEXT_S3", "").rpartition("/")
 pytestmark = pytest.mark.skipif(not SERVER, reason="no other S3 server: MONOCONTEXT_S3 names one")
 WAYS = ["path", "virtual"]
 
-globals().update({name: each for name, each in vars(test_conformance).items() if name.startswith("test_")})
+globals().update({name: item for name, item in vars(test_conformance).items() if name.startswith("test_")})
 
 
 @pytest.fixture(params=WAYS)

@@ -234,13 +234,6 @@ def test_wrong_secret_and_unknown_key(seaweed: SeaweedServer, monkeypatch: pytes
         open_store(url, endpoint=seaweed.endpoint).get("a")
 
 
-def test_a_mistyped_bucket(seaweed: SeaweedServer) -> None:
-    store = open_store("s3://mistyped-bucket/x", endpoint=seaweed.endpoint)
-    for ask in (store.get, lambda key: store.put(key, b"x"), lambda _: list(store.list())):
-        with pytest.raises(NotFound, match="no bucket 'mistyped-bucket': s3://mistyped-bucket/x"):
-            ask("a")
-
-
 def test_content_type_is_ours(seaweed: SeaweedServer) -> None:
     """Else the server compresses text, and inflates it for every range."""
     store = open_store(seaweed.url("typed"), endpoint=seaweed.endpoint)

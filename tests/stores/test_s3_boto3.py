@@ -24,8 +24,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3StandIn]:
         "AWS_EC2_METADATA_DISABLED": "1",
     }.items():
         monkeypatch.setenv(name, value)
-    with S3StandIn({"a": b"0123456789" * 1000}) as found:
-        yield found
+    with S3StandIn({"a": b"0123456789" * 1000}) as result:
+        yield result
 
 
 def by_boto3(server: S3StandIn) -> Store:

@@ -62,10 +62,10 @@ def test_boto3_finds_a_bucket() -> None:
         with pytest.raises(ClientError, match="NoSuchBucket"):
             client.get_object(Bucket="another", Key="b")
         listed = client.list_objects_v2(Bucket="bucket", Delimiter="/", Prefix="a/")
-        assert [each["Key"] for each in listed["Contents"]] == ["a/x"]
-        assert [each["Prefix"] for each in listed["CommonPrefixes"]] == ["a/y/"]
+        assert [item["Key"] for item in listed["Contents"]] == ["a/x"]
+        assert [item["Prefix"] for item in listed["CommonPrefixes"]] == ["a/y/"]
         pages = client.get_paginator("list_objects_v2").paginate(Bucket="bucket", PaginationConfig={"PageSize": 1})
-        assert [[each["Key"] for each in page["Contents"]] for page in pages] == [["a/x"], ["a/y/1"], ["b"]]
+        assert [[item["Key"] for item in page["Contents"]] for page in pages] == [["a/x"], ["a/y/1"], ["b"]]
         assert server.counts == {"GET": 8, "HEAD": 1, "LIST": 4}
         assert server.bytes_sent > len(DATA)
         while server.in_flight:  # the last answer is out before it is counted
@@ -81,7 +81,7 @@ def test_boto3_writes_to_a_bucket() -> None:
             with pytest.raises(ClientError, match="PreconditionFailed"):
                 client.put_object(Bucket="bucket", Key="é b&<c>+", Body=b"", **condition)
         assert client.put_object(Bucket="bucket", Key="é b&<c>+", Body=b"new", IfMatch=etag)["ETag"] != etag
-        assert [each["Key"] for each in client.list_objects_v2(Bucket="bucket")["Contents"]] == ["é b&<c>+"]
+        assert [item["Key"] for item in client.list_objects_v2(Bucket="bucket")["Contents"]] == ["é b&<c>+"]
         client.delete_object(Bucket="bucket", Key="é b&<c>+")
         assert "Contents" not in client.list_objects_v2(Bucket="bucket")
 
@@ -111,7 +111,7 @@ FAULTS: list[tuple[HttpFault, int | None, bytes]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fault", "status", "body"), FAULTS, ids=lambda each: getattr(each, "name", ""))
+@pytest.mark.parametrize(("fault", "status", "body"), FAULTS, ids=lambda item: getattr(item, "name", ""))
 def test_each_fault_is_what_it_says(fault: HttpFault, status: int | None, body: bytes) -> None:
     with S3StandIn({"a": b"0123456789"}) as server:
         rule = server.faults.add(fault, key="a")

@@ -81,9 +81,9 @@ def test_every_other_function(call: str) -> None:
 
 
 def keywords(function: Callable[..., Any]) -> set[str]:
-    found = signature(function).parameters.values()
-    assert not [each for each in found if each.kind is Parameter.VAR_KEYWORD]
-    return {each.name for each in found}
+    result = signature(function).parameters.values()
+    assert not [item for item in result if item.kind is Parameter.VAR_KEYWORD]
+    return {item.name for item in result}
 
 
 @pytest.mark.parametrize("name", ["cache_bytes", "materialize_limit"])
@@ -149,5 +149,5 @@ def test_signatures_show_every_option() -> None:
 
 
 def test_typed_options_are_the_fields_that_they_set() -> None:
-    assert {each.name for each in fields(InputOptions)} == ReadingOptions.__annotations__.keys()
-    assert {each.name for each in fields(S3Options)} == StoreOptions.__annotations__.keys() - {"client"}
+    assert {item.name for item in fields(InputOptions)} == ReadingOptions.__annotations__.keys()
+    assert {item.name for item in fields(S3Options)} == StoreOptions.__annotations__.keys() - {"client"}

@@ -152,9 +152,9 @@ def test_grep_finds_what_the_context_finds(
 ) -> None:
     flags = dict.fromkeys(options, True)
     expected = [(hit.document, hit.document_line, hit.offset, hit.line) for hit in context.grep(pattern, **flags)]
-    found = ask(feed, "grep", pattern=pattern, **options)
-    assert [tuple(hit.values()) for hit in found["hits"]] == expected
-    assert found["next"] is None
+    result = ask(feed, "grep", pattern=pattern, **options)
+    assert [tuple(hit.values()) for hit in result["hits"]] == expected
+    assert result["next"] is None
 
 
 def test_grep_goes_on_where_it_ended(feed: ContextFeed, context: Monocontext) -> None:
@@ -168,12 +168,12 @@ def test_grep_goes_on_where_it_ended(feed: ContextFeed, context: Monocontext) ->
 
 
 def test_search_finds_what_the_context_finds(feed: ContextFeed, context: Monocontext) -> None:
-    found = ask(feed, "search", words="words of the new")
+    result = ask(feed, "search", words="words of the new")
     expected = context.search("words of the new", k=20)
-    assert [(hit["at"], hit["document"], hit["text"]) for hit in found["hits"]] == [
-        (one.start, one.document, one.text) for one in expected
+    assert [(hit["at"], hit["document"], hit["text"]) for hit in result["hits"]] == [
+        (item.start, item.document, item.text) for item in expected
     ]
-    assert found["next"] is None
+    assert result["next"] is None
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,10 @@ def test_a_change_of_the_same_size_is_seen(tmp_path: Path) -> None:
     publish(texts, tmp_path / "c", frame_bytes=2000)
     publish(texts | {"7": texts["7"].replace("x", "X")}, tmp_path / "c", frame_bytes=2000, replace=True)
     delete(tmp_path / "c", ["3"])
-    one, two, three = (Monocontext.open(tmp_path / "c", generation=n) for n in (1, 2, 3))
-    found = document_changes(one, two)
-    assert found["replaced"] == {"count": 1, "names": ["7"]}
-    assert found["added"]["count"] == found["removed"]["count"] == found["unknown"] == 0
+    item, two, three = (Monocontext.open(tmp_path / "c", generation=n) for n in (1, 2, 3))
+    result = document_changes(item, two)
+    assert result["replaced"] == {"count": 1, "names": ["7"]}
+    assert result["added"]["count"] == result["removed"]["count"] == result["unknown"] == 0
     assert document_changes(two, three)["removed"]["names"] == ["3"]
     back = document_changes(three, two)
     assert (back["added"]["names"], back["removed"]["names"]) == (["3"], [])
@@ -213,10 +213,10 @@ def test_the_budget_goes_to_the_first_documents(tmp_path: Path, monkeypatch: pyt
     texts = {f"{n}": f"text {n}\n" * 50 for n in range(20)}
     publish(texts, tmp_path / "c", frame_bytes=2000)
     publish({name: text.upper() for name, text in texts.items()}, tmp_path / "c", frame_bytes=2000, replace=True)
-    one, two = (Monocontext.open(tmp_path / "c", generation=n) for n in (1, 2))
+    item, two = (Monocontext.open(tmp_path / "c", generation=n) for n in (1, 2))
     monkeypatch.setattr(changes, "MOST_CHARACTERS", sum(len(texts[name]) for name in "012"))
-    found = document_changes(one, two)
-    assert (found["replaced"]["names"], found["unknown"]) == (["0", "1", "2"], 17)
+    result = document_changes(item, two)
+    assert (result["replaced"]["names"], result["unknown"]) == (["0", "1", "2"], 17)
 
 
 def test_a_plain_file_opens_too(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def shown(page: Any, text: str) -> None:
 
 def forget_refusals(window: Any) -> None:
     """A console names each answer that refuses, also where the page shows why."""
-    window.complaints[:] = [each for each in window.complaints if "400 (Bad Request)" not in each]
+    window.complaints[:] = [item for item in window.complaints if "400 (Bad Request)" not in item]
 
 
 def test_find_a_word_and_read_it_in_place(page: Any) -> None:
@@ -194,7 +194,7 @@ def test_what_has_no_label_and_what_shows_no_focus(page: Any) -> None:
                 || node.getAttribute('aria-labelledby') || (node.labels && node.labels.length)))
             .map((node) => node.outerHTML)"""
     )
-    assert [each for each in unnamed if 'id="go-error"' not in each] == []
+    assert [item for item in unnamed if 'id="go-error"' not in item] == []
     assert page.locator("header, main, [role=search]").count() == 3
     seen = []
     for _ in range(14):

@@ -25,9 +25,9 @@ def test_serves_until_interrupted(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "monocontext", "view", str(tmp_path / "c"), "--generation", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=CHECKOUT) as child:
         assert child.stdout is not None
-        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", child.stdout.readline())
-        assert found is not None
-        link = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=30)
+        result = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", child.stdout.readline())
+        assert result is not None
+        link = http.client.HTTPConnection("127.0.0.1", int(result[1]), timeout=30)
         link.request("GET", "/state")
         state = json.loads(link.getresponse().read())
         link.close()

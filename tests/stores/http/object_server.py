@@ -112,9 +112,9 @@ class ObjectServer:
 
     def hang_up(self) -> None:
         """Close all connections, as a server does with those that were idle for long."""
-        for each in list(self._open):
+        for item in list(self._open):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                item.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         while not self._stopping.is_set():
@@ -177,7 +177,7 @@ class ObjectServer:
         if turn.chunk_bytes:
             pieces = [body[i : i + turn.chunk_bytes] for i in range(0, len(body), turn.chunk_bytes)]
             body = b"".join(b"%x;x=y\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\nA: b\r\n\r\n"
-        stop = min(at for at in (turn.cut_at, turn.stall_at, len(body)) if at is not None)
+        stop = min(offset for offset in (turn.cut_at, turn.stall_at, len(body)) if offset is not None)
         if turn.drip_seconds:
             for i in range(stop):
                 self._stopping.wait(turn.drip_seconds)

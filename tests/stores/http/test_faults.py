@@ -29,7 +29,7 @@ def store_at(server: ObjectServer, **options: object) -> S3Store:
 
 
 def ranges(server: ObjectServer) -> list[str]:
-    return [each.headers.get("range", "") for each in server.asked]
+    return [item.headers.get("range", "") for item in server.asked]
 
 
 def read(store: S3Store, etag: str | None = None) -> bytes:
@@ -45,7 +45,7 @@ def test_connections_are_kept() -> None:
             assert read(store, "e1") == WANTED
         assert store.get("a").data == DATA
         assert (server.connections, len(server.asked)) == (1, 6)
-        assert {each.headers["accept-encoding"] for each in server.asked} == {"identity"}
+        assert {item.headers["accept-encoding"] for item in server.asked} == {"identity"}
         transport = store._connection.transport("bucket")
         assert transport is not None
         assert repr(transport.pool) == "<Pool 1 idle, 0 lent | 1 opened, 5 reused>"
@@ -82,7 +82,7 @@ def test_a_connection_that_the_server_says_will_close() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stall_at", [-1, 0, 1, 100_000, LENGTH - 1], ids=lambda at: f"at {at}")
+@pytest.mark.parametrize("stall_at", [-1, 0, 1, 100_000, LENGTH - 1], ids=lambda offset: f"at {offset}")
 def test_a_stalled_body_is_recovered_long_before_silence_is_an_error(
     stall_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +134,7 @@ def test_a_cut_body_is_resumed() -> None:
         assert read(store_at(server)) == WANTED
         rest = "bytes=121000-200999"
         assert ranges(server) == ["bytes=1000-200999", "bytes=51000-200999", rest, rest]
-        assert [each.headers.get("if-match") for each in server.asked] == [None] + ['"e1"'] * 3
+        assert [item.headers.get("if-match") for item in server.asked] == [None] + ['"e1"'] * 3
 
 
 def test_a_cut_whole_is_resumed() -> None:
@@ -215,9 +215,9 @@ def test_a_chunked_body_that_is_cut() -> None:
 
 def test_chunks_that_bring_more_or_less_than_was_asked() -> None:
     said = {"Content-Range": f"bytes {START}-{START + LENGTH - 1}/{len(DATA)}"}
-    for body, found in ((WANTED + b"x", "found more"), (WANTED[:-1], "expected 200,000 bytes, found 199,999")):
+    for body, result in ((WANTED + b"x", "found more"), (WANTED[:-1], "expected 200,000 bytes, found 199,999")):
         with ObjectServer(DATA, Turn(body=body, headers=said, chunk_bytes=5000)) as server:
-            with pytest.raises(DamagedData, match=found):
+            with pytest.raises(DamagedData, match=result):
                 read(store_at(server))
             assert len(server.asked) == 1
 
@@ -284,7 +284,7 @@ def test_expired_credentials_are_renewed_once(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "renewed")
         monkeypatch.setenv("AWS_SESSION_TOKEN", "fresh/token==")
         assert read(store) == WANTED
-        old, refused, new = [each.headers for each in server.asked]
+        old, refused, new = [item.headers for item in server.asked]
         assert "Credential=devaccess/" in old["authorization"]
         assert "Credential=devaccess/" in refused["authorization"]
         assert "Credential=renewed/" in new["authorization"]
@@ -302,7 +302,7 @@ def test_the_server_s_clock_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> No
     with ObjectServer(DATA, error(403, "RequestTimeTooSkewed", Date=ahead)) as server:
         store = store_at(server)
         assert [read(store), read(store)] == [WANTED, WANTED]
-        first, second, third = [time.strptime(each.headers["x-amz-date"], "%Y%m%dT%H%M%SZ") for each in server.asked]
+        first, second, third = [time.strptime(item.headers["x-amz-date"], "%Y%m%dT%H%M%SZ") for item in server.asked]
         assert 7190 < time.mktime(second) - time.mktime(first) < 7210
         assert time.mktime(third) - time.mktime(second) < 10
     with ObjectServer(DATA, *[error(403, "RequestTimeTooSkewed", Date=ahead)] * 9) as server:
@@ -327,7 +327,7 @@ def test_a_bucket_in_another_region(turn: Turn) -> None:
     with ObjectServer(DATA, turn) as server:
         store = store_at(server)
         assert [read(store), read(store)] == [WANTED, WANTED]
-        regions = [each.headers["authorization"].split("/")[2] for each in server.asked]
+        regions = [item.headers["authorization"].split("/")[2] for item in server.asked]
         assert regions == ["us-east-1", "eu-west-9", "eu-west-9"]
     with ObjectServer(DATA, turn, turn) as server:
         with pytest.raises(StoreFailure, match="is in the region eu-west-9: open it with region='eu-west-9': HTTP "):
@@ -339,8 +339,8 @@ def test_a_temporary_redirect_is_followed_for_this_once() -> None:
     with ObjectServer(DATA, error(307, "TemporaryRedirect", Location="/elsewhere/b%20c?x=y")) as server:
         store = store_at(server)
         assert [read(store), read(store)] == [WANTED, WANTED]
-        assert [each.target for each in server.asked] == ["/bucket/ctx/a", "/elsewhere/b%20c?x=y", "/bucket/ctx/a"]
-        assert {each.headers["host"] for each in server.asked} == {f"127.0.0.1:{server.port}"}
+        assert [item.target for item in server.asked] == ["/bucket/ctx/a", "/elsewhere/b%20c?x=y", "/bucket/ctx/a"]
+        assert {item.headers["host"] for item in server.asked} == {f"127.0.0.1:{server.port}"}
 
 
 def test_a_redirect_leads_to_no_other_scheme_and_not_in_circles() -> None:

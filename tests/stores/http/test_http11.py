@@ -19,17 +19,17 @@ HEAD = b'HTTP/1.1 206 Partial Content\r\nETag: "e1"\r\nContent-Length:  12 \r\nX
 
 
 def parse_head(data: bytes) -> ResponseHead:
-    found = split_head(data)
-    assert found is not None
-    assert found[1] == b""
-    return found[0]
+    result = split_head(data)
+    assert result is not None
+    assert result[1] == b""
+    return result[0]
 
 
 def test_a_head_byte_by_byte() -> None:
     data = HEAD + b"body"
-    found = [split_head(data[:count]) for count in range(len(data) + 1)]
+    result = [split_head(data[:count]) for count in range(len(data) + 1)]
     head = parse_head(HEAD)
-    assert found == [None] * len(HEAD) + [(head, b"body"[:count]) for count in range(5)]
+    assert result == [None] * len(HEAD) + [(head, b"body"[:count]) for count in range(5)]
     assert (head.status, head.body_bytes, head.keeps_alive, head.is_chunked) == (206, 12, True, False)
     assert dict(head.headers) == {"etag": '"e1"', "content-length": "12", "x-a": "1, 2", "x-empty": ""}
 
@@ -112,21 +112,21 @@ def encode_chunks(pieces: list[bytes], extension: bytes = b"", trailers: bytes =
 def test_chunks_however_they_are_cut(
     pieces: list[bytes], steps: list[int], extension: bytes, trailers: bytes, surplus: bytes
 ) -> None:
-    data, chunks, found, at, i = encode_chunks(pieces, extension, trailers) + surplus, ChunkDecoder(), b"", 0, 0
-    while at < len(data):
+    data, chunks, result, offset, i = encode_chunks(pieces, extension, trailers) + surplus, ChunkDecoder(), b"", 0, 0
+    while offset < len(data):
         step = steps[i % len(steps)]
-        found += chunks.feed(data[at : at + step])
-        at, i = at + step, i + 1
-    assert (found, chunks.ended, chunks.surplus) == (b"".join(pieces), True, surplus)
+        result += chunks.feed(data[offset : offset + step])
+        offset, i = offset + step, i + 1
+    assert (result, chunks.ended, chunks.surplus) == (b"".join(pieces), True, surplus)
 
 
 @given(st.lists(st.binary(min_size=1, max_size=40), min_size=1), st.data())
 def test_chunks_that_stop_early_have_not_ended(pieces: list[bytes], data: st.DataObject) -> None:
     whole = encode_chunks(pieces)
     chunks = ChunkDecoder()
-    found = chunks.feed(whole[: data.draw(st.integers(0, len(whole) - 1))])
+    result = chunks.feed(whole[: data.draw(st.integers(0, len(whole) - 1))])
     assert not chunks.ended
-    assert b"".join(pieces).startswith(found)
+    assert b"".join(pieces).startswith(result)
 
 
 @pytest.mark.parametrize("data", [b"x\r\n", b"-1\r\n", b"+1\r\n", b"1_0\r\n", b"\r\n", b"1\r\nabc\r\n", b"1" * 5000])

@@ -43,7 +43,7 @@ def test_a_mock_entered_after_the_store_was_used() -> None:
             assert "Boto3" in server.asked[-1].headers["user-agent"]
         assert store._connection.transport("bucket") is transport
         assert store.get("a").data == b"from the server"
-        assert [each.headers["user-agent"] for each in server.asked[::2]] == ["monocontext"] * 2
+        assert [item.headers["user-agent"] for item in server.asked[::2]] == ["monocontext"] * 2
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_boto3_where_it_is_asked_for() -> None:
     with ObjectServer(b"abcdef") as server:
         store = open_bucket(endpoint=server.endpoint, transport="boto3")
         assert (store.get_range("a", 1, 2).data, store.get("a").data) == (b"bc", b"abcdef")
-        assert all("Boto3" in each.headers["user-agent"] for each in server.asked)
+        assert all("Boto3" in item.headers["user-agent"] for item in server.asked)
     with pytest.raises(ValueError, match="transport must be one of own, boto3, not 'curl'"):
         open_store(URL, transport="curl")
     assert S3Options().transport == "own"

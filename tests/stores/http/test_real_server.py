@@ -43,13 +43,13 @@ def filled(seaweed: SeaweedServer) -> SeaweedServer:
 
 
 def sockets() -> int:
-    found = 0
+    result = 0
     for name in os.listdir("/proc/self/fd"):
         try:
-            found += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+            result += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
         except OSError:
             pass
-    return found
+    return result
 
 
 def in_child(say: Callable[[], str]) -> str:

@@ -50,7 +50,7 @@ def body_of(pieces: list[bytes | OSError], size: int, clock: Clock, can_retry: b
 
 def test_full_records_are_counted_four_at_a_time() -> None:
     data, clock = bytes(range(256)) * 1024, Clock()
-    body = body_of([data[at : at + RECORD] for at in range(0, len(data), RECORD)], len(data), clock)
+    body = body_of([data[offset : offset + RECORD] for offset in range(0, len(data), RECORD)], len(data), clock)
     view = memoryview(bytearray(len(data)))
     assert (body.read_into(view), bytes(view), body.leaves_connection_usable) == (len(data), data, True)
     assert clock.looks == len(data) // (64 << 10)

@@ -60,8 +60,8 @@ def test_where_boto3_would_go(url: str, options: dict[str, Any], endpoint: str, 
     assert route is not None
     assert route.region == options.get("region", "us-east-1")
     assert route.signed
-    found = str(route.endpoint).replace("bucket.s3.amazonaws.com", "bucket.s3.us-east-1.amazonaws.com")
-    assert (found, route.path, route.service) == (endpoint, path, "s3")
+    result = str(route.endpoint).replace("bucket.s3.amazonaws.com", "bucket.s3.us-east-1.amazonaws.com")
+    assert (result, route.path, route.service) == (endpoint, path, "s3")
 
 
 def test_what_our_transport_does_not_do_goes_through_boto3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_tls_with_an_authority_of_ones_own(
         store = open_store(URL, endpoint=server.endpoint)
         assert store.get_range("a", 5, 200_000).data == DATA[5:200_005]
         assert store.get_range("a", 5, 200_000).data == DATA[5:200_005]
-        assert [each.headers.get("range") for each in server.asked] == [
+        assert [item.headers.get("range") for item in server.asked] == [
             "bytes=5-200004",
             "bytes=5-200004",
             "bytes=100005-200004",
@@ -160,17 +160,17 @@ def test_a_proxy_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_addresses_of_a_name_are_used() -> None:
     four, six = socket.AF_INET, socket.AF_INET6
-    found: list[Any] = [
+    result: list[Any] = [
         (six, ("::1", 80, 0, 0)),
         (four, ("1.1.1.1", 80)),
         (four, ("2.2.2.2", 80)),
         (six, ("::2", 80, 0, 0)),
     ]
-    assert order_addresses(found, None, lambda alike: alike.reverse()) == [found[3], found[0], found[2], found[1]]
-    assert order_addresses(found, ("::2", 80), lambda alike: alike.reverse()) == [
-        found[0],
-        found[2],
-        found[1],
-        found[3],
+    assert order_addresses(result, None, lambda alike: alike.reverse()) == [result[3], result[0], result[2], result[1]]
+    assert order_addresses(result, ("::2", 80), lambda alike: alike.reverse()) == [
+        result[0],
+        result[2],
+        result[1],
+        result[3],
     ]
     assert order_addresses([], None, random.shuffle) == []

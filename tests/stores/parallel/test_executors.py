@@ -57,8 +57,8 @@ def test_grep_and_verify(executor: Executor, tmp_path: Path, filters: bool, monk
         for pattern, options in [("needle-99[0-6]$", {}), ("NEEDLE-1\\b", {"ignore_case": True}), ("absent-id", {})]:
             expected = list(context.grep(pattern, **options))
             assert list(context.grep(pattern, executor=executor, **options)) == expected
-            found = context.grep(pattern, executor=executor, max_hits=5, start=100, stop=600_000, **options)
-            assert list(found) == list(context.grep(pattern, max_hits=5, start=100, stop=600_000, **options))
+            result = context.grep(pattern, executor=executor, max_hits=5, start=100, stop=600_000, **options)
+            assert list(result) == list(context.grep(pattern, max_hits=5, start=100, stop=600_000, **options))
     here, spread = verify(tmp_path), verify(tmp_path, executor=executor)
     assert here.ok
     assert (spread.ok, spread.frames, spread.text_bytes, spread.stored_bytes, spread.final_newline) == (

@@ -76,7 +76,7 @@ def contexts(draw: st.DrawFn) -> tuple[list[Row], dict[str, str]]:
     """Manifests as DeepRecurse wrote them, and as it might have: out of order, overlapping, miscounted."""
     rows: list[Row] = []
     texts: dict[str, str] = {}
-    at = 0
+    offset = 0
     for number in range(draw(st.integers(0, 6))):
         text = "".join(draw(st.lists(st.sampled_from(LINES), max_size=6)))
         if draw(st.booleans()):
@@ -84,9 +84,9 @@ def contexts(draw: st.DrawFn) -> tuple[list[Row], dict[str, str]]:
         name = f"segment_{number:06d}.log"
         counted = draw(st.sampled_from([len(text.splitlines()), len(text.splitlines()), text.count("\n"), 3, 0, 9]))
         texts[name] = text
-        start = draw(st.sampled_from([at, at, at, at + 2, max(at - 3, 0), 0]))
+        start = draw(st.sampled_from([offset, offset, offset, offset + 2, max(offset - 3, 0), 0]))
         rows.append({"segment": name, "start_line": start, "line_count": counted, "sha": "of no interest"})
-        at = start + counted
+        offset = start + counted
     return draw(st.permutations(rows)), texts
 
 

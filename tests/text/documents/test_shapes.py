@@ -36,8 +36,8 @@ def opened(store: MemoryStore) -> Iterator[Callable[..., Any]]:
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for item in made:
+        item.close()
 
 
 ON_A_LIST = (
@@ -68,9 +68,9 @@ def outcome(code: str, subject: Any, real: Any) -> Any:
 )
 def test_it_is_what_the_real_one_gives(opened: Callable[..., Any], shape: str, code: str) -> None:
     real: Any = TEXTS if shape == "list" else NAMED
-    found, expected = outcome(code, opened(shape), real), outcome(code, real, real)
-    assert found == expected
-    assert type(found) is type(expected)
+    result, expected = outcome(code, opened(shape), real), outcome(code, real, real)
+    assert result == expected
+    assert type(result) is type(expected)
 
 
 def test_above_the_limit_items_are_views_and_slices_lazy(opened: Callable[..., Any]) -> None:

@@ -72,7 +72,7 @@ def fill(idiom: str, text: str, random: Random) -> str:
         "N": str(random.randrange(-len(text) - 2, len(text) + 3)),
         "M": str(random.randrange(-len(text) - 2, len(text) + 3)),
     }
-    return re.sub(r"\b(NEEDLE|LETTER|SEP|PATTERN|STEP|N|M)\b", lambda found: slots[found[0]], idiom)
+    return re.sub(r"\b(NEEDLE|LETTER|SEP|PATTERN|STEP|N|M)\b", lambda slot: slots[slot[0]], idiom)
 
 
 _PATTERNS = (
@@ -122,14 +122,18 @@ def difference(code: str, text: str, context: Any) -> str:
 
     Where the context has a small limit, `ContextTooLarge` is no difference.
     """
-    expected, found = outcome(code, text), outcome(code, context)
+    expected, result = outcome(code, text), outcome(code, context)
     note = code.partition("\n")[0].partition("# ")[2]
     if context._limit < MATERIALIZE_LIMIT and (
-        found.error in ("ContextTooLarge", "Unhashable") or note == "above the limit"
+        result.error in ("ContextTooLarge", "Unhashable") or note == "above the limit"
     ):
         return ""
-    if note == "TypeError" and found.error == "TypeError":
+    if note == "TypeError" and result.error == "TypeError":
         return ""
-    same_words = note == "other words" or found.message.replace("Monocontext", "str") == expected.message
-    same = (found.stdout[:SHOWN], found.value, found.error) == (expected.stdout[:SHOWN], expected.value, expected.error)
-    return "" if same and same_words else f"{code}\n  expected {expected}\n  found    {found}"
+    same_words = note == "other words" or result.message.replace("Monocontext", "str") == expected.message
+    same = (result.stdout[:SHOWN], result.value, result.error) == (
+        expected.stdout[:SHOWN],
+        expected.value,
+        expected.error,
+    )
+    return "" if same and same_words else f"{code}\n  expected {expected}\n  found    {result}"

@@ -46,9 +46,9 @@ def test_every_idiom_in_the_loops_own_runner() -> None:
     runners = [LocalRunner(context, subcalls, output_limit=1_000_000) for context in (text, stored(text, 700))]
     try:
         for code in (fill(idiom, text, random) for idiom in IDIOMS if "# TypeError" not in idiom):
-            expected, found = (runner.run(f"{code}\nNone") for runner in runners)  # shows no last expression
-            assert found.stdout == expected.stdout, code
-            assert found.stderr.count("Error") == expected.stderr.count("Error"), code
+            expected, result = (runner.run(f"{code}\nNone") for runner in runners)  # shows no last expression
+            assert result.stdout == expected.stdout, code
+            assert result.stderr.count("Error") == expected.stderr.count("Error"), code
     finally:
         for runner in runners:
             runner.close()

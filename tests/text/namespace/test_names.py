@@ -89,15 +89,15 @@ def test_the_names_are_picklable_and_refused_as_classes() -> None:
 
 
 def test_modules_are_ours_in_the_namespace_alone() -> None:
-    one, other = NamespacePatch().names["__import__"], NamespacePatch().names["__import__"]
+    item, other = NamespacePatch().names["__import__"], NamespacePatch().names["__import__"]
     for name in ("re", "json", "io", "csv"):
-        ours = one(name)
-        assert ours is one(name) is not other(name)
+        ours = item(name)
+        assert ours is item(name) is not other(name)
         assert ours is not sys.modules[name]
         assert {"__name__", *dir(sys.modules[name])} <= {*dir(ours), *vars(ours)}
-    assert one("os") is sys.modules["os"]
-    assert one("json.decoder").decoder is json.decoder
-    assert one("json.decoder", fromlist=("JSONDecoder",)) is sys.modules["json.decoder"]
+    assert item("os") is sys.modules["os"]
+    assert item("json.decoder").decoder is json.decoder
+    assert item("json.decoder", fromlist=("JSONDecoder",)) is sys.modules["json.decoder"]
     assert run("import re\nre.findall = 3\nimport re as again\nprint(again.findall)").stdout == "3\n"
     assert callable(re.findall)
     assert run("import json\njson.nothing").message == "module 'json' has no attribute 'nothing'"

@@ -116,11 +116,11 @@ def differences(
     for name, call in calls(pos, endpos, maximum).items():
         if not name.startswith(only):
             continue
-        expected, found = outcome(call, real, text), outcome(call, ours, context)
+        expected, result = outcome(call, real, text), outcome(call, ours, context)
         compared += 1
-        refused += found is ContextTooLarge
-        if found != expected and found is not ContextTooLarge:
+        refused += result is ContextTooLarge
+        if result != expected and result is not ContextTooLarge:
             wrong.append(
-                f"{name} {pattern!r} flags={flags} pos={pos}:{endpos} max={maximum}\n{text!r}\n{expected}\n{found}"
+                f"{name} {pattern!r} flags={flags} pos={pos}:{endpos} max={maximum}\n{text!r}\n{expected}\n{result}"
             )
     return compared, refused, wrong

@@ -46,12 +46,12 @@ class _Maker:
             group = rng.randint(1, self._groups)
             return rng.choice([f"(?:\\{group})", f"(?({group}){self.sequence(0)}|{self.sequence(0)})"])
         if kind < 0.5 and depth:
-            one = self.group(depth - 1)
+            entry = self.group(depth - 1)
         else:
-            one = rng.choice(_CHARACTERS if rng.random() < 0.5 else _CLASSES)
+            entry = rng.choice(_CHARACTERS if rng.random() < 0.5 else _CLASSES)
         if rng.random() < 0.45:
-            one += rng.choice(_REPEATS) + rng.choice(["", "", "?", "+"])
-        return one
+            entry += rng.choice(_REPEATS) + rng.choice(["", "", "?", "+"])
+        return entry
 
     def group(self, depth: int) -> str:
         kind = self._rng.choice(["(", "(", "(?:", "(?:", "(?>", "(?i:", "(?s:", "(?-s:"])

@@ -100,12 +100,12 @@ LINE = "2024-05-01 host-7 INFO 12 ms (ok) label: x\n"
 def test_above_the_limit_a_pattern_streams_or_says_what_to_write(pattern: str, flags: int, streams: bool) -> None:
     text = LINE * 3000
     with windows(1000), context_of(text, 700, limit=5000) as context:
-        found = regex.finditer(pattern, context, flags)
+        result = regex.finditer(pattern, context, flags)
         if streams:
-            assert [match.span() for match in found] == [match.span() for match in re.finditer(pattern, text, flags)]
+            assert [match.span() for match in result] == [match.span() for match in re.finditer(pattern, text, flags)]
         else:
             with pytest.raises(ContextTooLarge, match=r"bound its repeats, .* or search a part, such as context\["):
-                next(found)
+                next(result)
             part = list(regex.finditer(pattern, context.view(0, 4000), flags))
             assert [match.span() for match in part] == [m.span() for m in re.finditer(pattern, text[:4000], flags)]
         for call in (lambda: regex.sub(pattern, "", context), lambda: regex.split(pattern, context)):
@@ -140,7 +140,7 @@ def test_a_search_reads_as_far_as_it_takes() -> None:
 def test_required_literals(pattern: str, flags: int, literals: list[str]) -> None:
     query = regex.required_literals(pattern, flags)
     parts = query.queries if isinstance(query, All) else (query,)
-    assert sorted(one.text for one in parts if isinstance(one, Literal)) == sorted(literals)
+    assert sorted(item.text for item in parts if isinstance(item, Literal)) == sorted(literals)
 
 
 def may_match(query: Query | None, text: str) -> bool:
@@ -150,7 +150,7 @@ def may_match(query: Query | None, text: str) -> bool:
     if isinstance(query, Literal):
         return bool(re.search(re.escape(query.text), text, query.flags))
     assert isinstance(query, All | AnyOf)
-    return (all if isinstance(query, All) else any)(may_match(one, text) for one in query.queries)
+    return (all if isinstance(query, All) else any)(may_match(item, text) for item in query.queries)
 
 
 @pytest.mark.slow
@@ -163,10 +163,10 @@ def test_literals_are_never_false_negative() -> None:
         text = regex_cases.text(number, 12)
         try:
             with alarm(0.3):
-                found = re.search(pattern, text, flags)
+                result = re.search(pattern, text, flags)
         except (re.error, OverflowError, RuntimeError, Slow):
             continue
-        if found:
+        if result:
             tried += 1
             assert may_match(regex.required_literals(pattern, flags), text), (pattern, flags, text)
     assert tried > 500

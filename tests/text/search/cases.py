@@ -97,9 +97,9 @@ def make_context(random: Random, text: str, name: str) -> Monocontext:
 
 def make_needle(random: Random, text: str) -> str:
     """Mostly something that is there, sometimes in another case, sometimes not quite."""
-    at = random.randrange(len(text))
+    offset = random.randrange(len(text))
     size = random.choice([1, 3, 5, 6, 8, 12, 20, 40, 200, 900])
-    needle = text[at : at + size] if random.random() < 0.8 else random.choice(WORDS)
+    needle = text[offset : offset + size] if random.random() < 0.8 else random.choice(WORDS)
     if random.random() < 0.2:
         needle = random.choice([str.lower, str.upper, str.casefold, str.swapcase, str.title])(needle)
     if random.random() < 0.15:
@@ -194,10 +194,10 @@ def _part(text: Any, low: int, high: int) -> Any:
 
 
 def _loop(text: Any, needle: str) -> list[int]:
-    found, at = [], -1
-    while len(found) < 50 and (at := text.find(needle, at + 1)) >= 0:
-        found.append(at)
-    return found
+    result, offset = [], -1
+    while len(result) < 50 and (offset := text.find(needle, offset + 1)) >= 0:
+        result.append(offset)
+    return result
 
 
 def _spans(matches: Any) -> list[object]:
@@ -216,11 +216,13 @@ def run(seed: int, searches: int, counts: Counter[str]) -> None:
                 warnings.simplefilter("ignore")
                 expected = search(re, text)
                 try:
-                    found = search(regex, context)
+                    result = search(regex, context)
                 except ContextTooLarge:  # what `findall` makes is above the small limit
                     counts["too large"] += 1
                     continue
-            assert found == expected, f"seed {seed}: {story}: expected {str(expected)[:300]}, found {str(found)[:300]}"
+            assert result == expected, (
+                f"seed {seed}: {story}: expected {str(expected)[:300]}, found {str(result)[:300]}"
+            )
         stats = context.stats.search
         counts["cases"] += searches
         counts["narrowed"] += stats.searches

@@ -26,16 +26,16 @@ PATTERNS = [
 
 def hits(text: str, patterns: list[re.Pattern[str]], first: int = 0, stop: int | None = None) -> list[Hit]:
     """What `grep` gives, by the book."""
-    found, start = [], 0
+    result, start = [], 0
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
     for number, line in enumerate(lines, 1):
         matches = [match for pattern in patterns if (match := pattern.search(line))]
         if matches and first <= start and (stop is None or start < stop):
-            found.append(Hit(start + min(match.start() for match in matches), number, line))
+            result.append(Hit(start + min(match.start() for match in matches), number, line))
         start += len(line) + 1
-    return found
+    return result
 
 
 def a_pattern(random: Random, text: str) -> tuple[str, int, bool]:
@@ -98,21 +98,21 @@ def _one(random: Random, text: str, context: Monocontext, story: str, counts: Co
         most = random.randrange(4)
     expected = hits(text, patterns, first, stop)[:most]
     story = f"{story}: {kind} {[p.pattern for p in patterns]} {[p.flags for p in patterns]} {low}:{high} {first}:{stop}"
-    found = []
+    result = []
     try:
         for hit in context.grep(patterns, start=first, stop=stop, max_hits=most):
-            found.append(hit)
+            result.append(hit)
     except ContextTooLarge:
-        assert found == expected[: len(found)], story
+        assert result == expected[: len(result)], story
         limit = context._limit
-        assert len(found) < len(expected), story
-        assert len(expected[len(found)].line) > limit, story
+        assert len(result) < len(expected), story
+        assert len(expected[len(result)].line) > limit, story
         counts["too large"] += 1
     else:
-        for mine, true in zip(found, expected, strict=False):
+        for mine, true in zip(result, expected, strict=False):
             assert mine == true, f"{story}: expected {str(true)[:200]}, found {str(mine)[:200]}"
-        assert len(found) == len(expected), f"{story}: expected {len(expected)} hits, found {len(found)}"
-    counts["hits"] += len(found)
+        assert len(result) == len(expected), f"{story}: expected {len(expected)} hits, found {len(result)}"
+    counts["hits"] += len(result)
 
 
 def _is_refused(context: Monocontext, pattern: re.Pattern[str]) -> bool:

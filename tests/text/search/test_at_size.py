@@ -25,12 +25,12 @@ def planted(number: int) -> str:
 def test_a_request_id_in_three_places_cold(gigabytes: int, most_gets: int) -> None:
     frames = gigabytes * 10**9 // len(FRAME)
     places = [frames // 5, frames // 2, frames - 7]
-    store = CountingStore(virtual_context(frames, FRAME, {at: planted(at) for at in places}, filters=True))
+    store = CountingStore(virtual_context(frames, FRAME, {offset: planted(offset) for offset in places}, filters=True))
     workers = SimulatedWorkers(lambda request: ROUND_TRIP_SECONDS + request.stored_bytes / LEAST_BYTES_PER_SECOND)
     context = Monocontext.open(store, workers=workers)  # a round trip that the clock does not see
-    found = [match.start() for match in regex.finditer(REQUEST, context)]
-    assert [context[at : at + len(REQUEST)] for at in found] == [REQUEST] * 3
-    assert [at // len(FRAME) for at in found] == places
+    result = [match.start() for match in regex.finditer(REQUEST, context)]
+    assert [context[offset : offset + len(REQUEST)] for offset in result] == [REQUEST] * 3
+    assert [offset // len(FRAME) for offset in result] == places
     stored = context._reader.manifest.stored_bytes  # type: ignore[union-attr]
     assert store.bytes_read < stored / 100
     assert store.gets <= most_gets
@@ -46,9 +46,9 @@ def test_a_keyword_loop_over_lower() -> None:
     context = Monocontext.open(store, workers=SimulatedWorkers(lambda request: 0.0))
     lowered = context.lower()
     store.reset()
-    found = {word: lowered.find(word) for word in ("exception", "traceback", REQUEST.upper().lower(), "outofmemory")}
-    assert found[REQUEST] == 31_000 * len(FRAME) + planted(0).index(REQUEST) + 31_000 % 7 * len(LINE)
-    assert sorted(found.values())[:3] == [-1, -1, -1]
+    result = {word: lowered.find(word) for word in ("exception", "traceback", REQUEST.upper().lower(), "outofmemory")}
+    assert result[REQUEST] == 31_000 * len(FRAME) + planted(0).index(REQUEST) + 31_000 % 7 * len(LINE)
+    assert sorted(result.values())[:3] == [-1, -1, -1]
     segments = [request for request in store.log if request.key.startswith("segments/")]
     assert len(segments) == 1
     assert store.bytes_read < 1 << 20

@@ -23,28 +23,28 @@ def explain_counted(text: str = TEXT, **options: object) -> Counted:
 
 def test_what_a_search_would_read() -> None:
     sought = explain_counted()
-    found = sought.context.explain(r"user-\d+ (disk|memory) failure")
+    result = sought.context.explain(r"user-\d+ (disk|memory) failure")
     asked = sought.asked()
     assert set(asked) == {"filter"}
-    assert found.needs == "'user-' AND ' ' AND ('disk' OR 'memory') AND ' failure'"
-    assert found.frames == sought.context._reader.manifest.frames  # type: ignore[union-attr]
-    assert found.pruned == found.frames - found.candidates > found.frames - 4
-    assert (found.filter_gets, found.scans) == (len(asked), "")
-    assert 0 < found.candidate_bytes < found.stored_bytes / 50
-    assert found.share == found.candidate_bytes / found.stored_bytes
+    assert result.needs == "'user-' AND ' ' AND ('disk' OR 'memory') AND ' failure'"
+    assert result.frames == sought.context._reader.manifest.frames  # type: ignore[union-attr]
+    assert result.pruned == result.frames - result.candidates > result.frames - 4
+    assert (result.filter_gets, result.scans) == (len(asked), "")
+    assert 0 < result.candidate_bytes < result.stored_bytes / 50
+    assert result.share == result.candidate_bytes / result.stored_bytes
     assert len(list(sought.context.grep(r"user-\d+ (disk|memory) failure"))) == 1
-    assert Counter(sought.asked()) == {"segment": found.gets}, "what filters said is remembered"
+    assert Counter(sought.asked()) == {"segment": result.gets}, "what filters said is remembered"
     search = sought.context.stats.search
-    assert (search.searches, search.pruned, search.looked_at) == (1, found.pruned, found.candidates)
+    assert (search.searches, search.pruned, search.looked_at) == (1, result.pruned, result.candidates)
 
 
 def test_it_prints_in_a_few_lines() -> None:
-    found = explain_counted().context.explain("user-4711")
-    first, second, third = str(found).split("\n")
+    result = explain_counted().context.explain("user-4711")
+    first, second, third = str(result).split("\n")
     assert first == "needs 'user-4711'"
-    assert second == f"{found.candidates} of {found.frames} frames may have a match, {found.pruned} are left out"
-    assert third.startswith(f"would read {found.candidate_bytes:,} of {found.stored_bytes:,} stored bytes, ")
-    assert f"(GETs: {found.gets}); to say so took {found.filter_bytes:,} bytes of filters (GETs: " in third
+    assert second == f"{result.candidates} of {result.frames} frames may have a match, {result.pruned} are left out"
+    assert third.startswith(f"would read {result.candidate_bytes:,} of {result.stored_bytes:,} stored bytes, ")
+    assert f"(GETs: {result.gets}); to say so took {result.filter_bytes:,} bytes of filters (GETs: " in third
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_it_prints_in_a_few_lines() -> None:
 )
 def test_why_it_scans(query: str, needs: str, why: str) -> None:
     sought = explain_counted()
-    found = sought.context.explain(query)
-    assert found.scans.endswith(why)
-    assert (found.needs, found.candidates, found.pruned, found.share) == (needs, found.frames, 0, 1.0)
-    assert found.gets == 1
-    assert str(found).split("\n")[1] == f"scans all {found.frames} frames: {found.scans}"
+    result = sought.context.explain(query)
+    assert result.scans.endswith(why)
+    assert (result.needs, result.candidates, result.pruned, result.share) == (needs, result.frames, 0, 1.0)
+    assert result.gets == 1
+    assert str(result).split("\n")[1] == f"scans all {result.frames} frames: {result.scans}"
     assert "segment" not in sought.asked()
 
 
@@ -82,8 +82,8 @@ def test_why_the_text_is_at_fault() -> None:
 
 def test_parts_and_other_cases() -> None:
     sought = explain_counted()
-    at = TEXT.index("user-4711")
-    part = sought.context.view(100, at - 2 * FRAME_BYTES).explain("user-4711")
+    offset = TEXT.index("user-4711")
+    part = sought.context.view(100, offset - 2 * FRAME_BYTES).explain("user-4711")
     whole = sought.context.explain("user-4711")
     assert part.candidates == 0 < whole.candidates
     assert part.frames < whole.frames / 2 + 2

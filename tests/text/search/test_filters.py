@@ -62,14 +62,14 @@ def root(store: Store) -> Manifest:
 @pytest.mark.parametrize("offset", range(-12, 13, 3))
 def test_a_needle_across_the_border_of_two_frames(store: Store, offset: int) -> None:
     text = "x" * (20 * FRAME_BYTES)
-    at = 10 * FRAME_BYTES + offset
-    text = text[:at] + "needle-4711" + text[at + 11 :]
+    position = 10 * FRAME_BYTES + offset
+    text = text[:position] + "needle-4711" + text[position + 11 :]
     publish(text, store, frame_bytes=FRAME_BYTES, codec="raw")
     context = Monocontext.open(store)
-    assert context.find("needle-4711") == context.rfind("NEEDLE-4711".lower()) == at
-    assert context.lower().find("needle-4711") == at
-    assert regex.search(r"needle-\d+", context).span() == (at, at + 11)
-    assert regex.search(r"(?i)NEEDLE-\d+", context).span() == (at, at + 11)
+    assert context.find("needle-4711") == context.rfind("NEEDLE-4711".lower()) == position
+    assert context.lower().find("needle-4711") == position
+    assert regex.search(r"needle-\d+", context).span() == (position, position + 11)
+    assert regex.search(r"(?i)NEEDLE-\d+", context).span() == (position, position + 11)
     assert context.stats.search.pruned > 0
 
 
@@ -101,7 +101,7 @@ def test_the_temporary_file_of_filters_in_the_making_is_closed(store: Store) -> 
         warnings.simplefilter("always")
         assert publish(lines(2000), store, frame_bytes=FRAME_BYTES).filters
         gc.collect()
-    assert [str(each.message) for each in warned if each.category is ResourceWarning] == []
+    assert [str(item.message) for item in warned if item.category is ResourceWarning] == []
 
 
 def test_what_gets_no_filter(store: Store) -> None:
@@ -141,8 +141,8 @@ class _Mixing(WrappedStore):
         if self._keys:
             key = self._keys[(self._keys.index(key) + 1) % len(self._keys)]
         whole = self.get(key)
-        at = (start + self._blocks_on * BLOCK_BYTES) % whole.total_bytes
-        return dataclasses.replace(whole, data=(whole.data * 2)[at : at + length])
+        position = (start + self._blocks_on * BLOCK_BYTES) % whole.total_bytes
+        return dataclasses.replace(whole, data=(whole.data * 2)[position : position + length])
 
 
 @pytest.mark.parametrize(("blocks_on", "other_filter"), [(1, False), (20, False), (0, True)])
@@ -269,6 +269,6 @@ def test_filters_that_tell_of_a_long_literal_in_different_ways(store: Store) -> 
     append(second, store, frame_bytes=FRAME_BYTES)
     text = first + second
     context = Monocontext.open(store, cache_bytes=0)
-    for at in (100_000, len(first) - 90, len(first) + 5000):
-        pattern = "[0-9a-f ]{0,20}" + re.escape(text[at : at + 200])
+    for position in (100_000, len(first) - 90, len(first) + 5000):
+        pattern = "[0-9a-f ]{0,20}" + re.escape(text[position : position + 200])
         assert regex.search(pattern, context).span() == re.search(pattern, text).span()  # type: ignore[union-attr]

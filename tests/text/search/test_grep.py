@@ -114,9 +114,9 @@ def test_ranges_that_join_give_each_hit_once() -> None:
 
 
 def _line_start(hit: Hit) -> int:
-    found = re.search("the|INFO", hit.line)
-    assert found
-    return hit.offset - found.start()
+    result = re.search("the|INFO", hit.line)
+    assert result
+    return hit.offset - result.start()
 
 
 def test_a_view_counts_from_its_own_beginning() -> None:
@@ -144,8 +144,8 @@ def test_a_hit_in_a_line_above_the_limit_says_what_to_write() -> None:
         next(hits)
     message = str(raised.value)
     assert message.startswith("grep: line 2 has 406 characters, more than the limit of 100 (materialize_limit): ")
-    at, start = (int(number) for number in re.findall(r"(?:context\[|start=)(\d+)", message))
-    assert context[at : at + 6] == "needle"
+    position, start = (int(number) for number in re.findall(r"(?:context\[|start=)(\d+)", message))
+    assert context[position : position + 6] == "needle"
     assert [hit.line for hit in context.grep("needle", start=start)] == ["short needle"]
 
 
@@ -264,6 +264,6 @@ def test_a_line_between_documents_is_in_none(tmp_path: Path) -> None:
         (tmp_path / name).write_text(data)
     with Monocontext.open(tmp_path) as text:
         for pattern in ("^", "$", ""):
-            found = [(hit.line, hit.document, hit.document_line) for hit in text.grep(pattern) if "=" not in hit.line]
-            assert found == [("x", "a.txt", 1), ("y", "c.txt", 1), ("", "c.txt", 2), ("z", "c.txt", 3)]
+            result = [(hit.line, hit.document, hit.document_line) for hit in text.grep(pattern) if "=" not in hit.line]
+            assert result == [("x", "a.txt", 1), ("y", "c.txt", 1), ("", "c.txt", 2), ("z", "c.txt", 3)]
             assert [hit.document for hit in text.grep(pattern) if "=" in hit.line] == [None] * 3

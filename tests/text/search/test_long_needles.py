@@ -41,8 +41,8 @@ def test_as_str(text: str, needle: str, size: int, as_bytes: bool, cuts: list[in
     assert next(search.occurrences(given(), needle), -1) == text.find(needle)
     assert next(search.occurrences_from_right(given(True), needle), -1) == text.rfind(needle)
     assert search.count(given(), needle) == text.count(needle)
-    assert list(search.occurrences(given(), needle)) == [at.start() for at in re.finditer(needle, text)]
-    ends = [len(text) - at.end() for at in re.finditer(needle[::-1], text[::-1])]
+    assert list(search.occurrences(given(), needle)) == [offset.start() for offset in re.finditer(needle, text)]
+    ends = [len(text) - offset.end() for offset in re.finditer(needle[::-1], text[::-1])]
     assert list(search.occurrences_from_right(given(True), needle)) == ends
 
 

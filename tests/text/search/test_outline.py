@@ -42,40 +42,44 @@ def test_gets_whatever_the_size(frames: int) -> None:
     store = CountingStore(virtual_context(frames, frame))
     with Monocontext.open(store) as context:
         store.reset()
-        found = context.outline()
+        result = context.outline()
         assert store.gets <= MOST_GETS
-        assert (found.places, found.characters, found.lines) == (min(frames, PLACES), len(context), len(context.lines))
-        assert found.headings[-1].start == len(context) - len(line)
-        assert found.headings[-1].line == len(context.lines)
-        for one in found.headings:
-            assert context[one.start : one.start + len(one.text)] == one.text == line.rstrip()
-        assert len(str(found).split("\n")) <= 2 + PLACES * HEADINGS
+        assert (result.places, result.characters, result.lines) == (
+            min(frames, PLACES),
+            len(context),
+            len(context.lines),
+        )
+        assert result.headings[-1].start == len(context) - len(line)
+        assert result.headings[-1].line == len(context.lines)
+        for item in result.headings:
+            assert context[item.start : item.start + len(item.text)] == item.text == line.rstrip()
+        assert len(str(result).split("\n")) <= 2 + PLACES * HEADINGS
 
 
 def test_an_empty_text() -> None:
     store, context = opened("")
     store.reset()
-    found = context.outline()
-    assert (store.gets, found.places, found.characters, found.lines, found.headings) == (0, 0, 0, 0, ())
-    assert str(found) == "0 characters in 0 lines"
+    result = context.outline()
+    assert (store.gets, result.places, result.characters, result.lines, result.headings) == (0, 0, 0, 0, ())
+    assert str(result) == "0 characters in 0 lines"
 
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_kinds(kind: str) -> None:
     _, context = opened(TEXTS[kind])
-    found = context.outline()
-    assert found.kinds == (kind,)
-    assert found.headings
-    assert found.lines == TEXTS[kind].count("\n")
+    result = context.outline()
+    assert result.kinds == (kind,)
+    assert result.headings
+    assert result.lines == TEXTS[kind].count("\n")
     lines = TEXTS[kind].split("\n")
-    for one in found.headings:
-        assert one.line is not None
-        assert lines[one.line - 1].startswith(one.text)
-        assert TEXTS[kind].startswith(one.text, one.start)
+    for item in result.headings:
+        assert item.line is not None
+        assert lines[item.line - 1].startswith(item.text)
+        assert TEXTS[kind].startswith(item.text, item.start)
 
 
 def test_what_lines_are_named() -> None:
-    named = {kind: [one.text for one in opened(text)[1].outline().headings] for kind, text in TEXTS.items()}
+    named = {kind: [item.text for item in opened(text)[1].outline().headings] for kind, text in TEXTS.items()}
     assert named["Markdown"] == ["# Guide", "## Install", "## Use"]
     assert named["code"] == ["class Store:", "    def get(self):", "def main():"]
     assert named["log"] == [TEXTS["log"].split("\n")[0], TEXTS["log"].split("\n")[-2]]
@@ -85,39 +89,39 @@ def test_what_lines_are_named() -> None:
 
 def test_higher_levels_come_first() -> None:
     text = "".join(f"## Part {n}\n\nwords\n\n" + "### Detail\n\nwords\n\n" * 9 for n in range(5))
-    found = opened(text)[1].outline()
-    assert [one.text for one in found.headings if one.text.startswith("## ")] == [f"## Part {n}" for n in range(5)]
-    assert len(found.headings) == HEADINGS
+    result = opened(text)[1].outline()
+    assert [item.text for item in result.headings if item.text.startswith("## ")] == [f"## Part {n}" for n in range(5)]
+    assert len(result.headings) == HEADINGS
 
 
 def test_documents() -> None:
     store, context = opened(documents([(f"part-{n}.md", f"# Part {n}\n\n## Words\n") for n in range(50)]))
     store.reset()
-    found = context.outline()
+    result = context.outline()
     assert store.gets <= MOST_GETS
-    assert (found.documents, found.names[:2]) == (50, ("part-0.md", "part-1.md"))
-    assert "50 documents: part-0.md, part-1.md" in str(found)
+    assert (result.documents, result.names[:2]) == (50, ("part-0.md", "part-1.md"))
+    assert "50 documents: part-0.md, part-1.md" in str(result)
 
 
 def test_views_and_derived_texts() -> None:
     text = "preface\n" * 100 + TEXTS["Markdown"] * 50 + "É\n"
     _, context = opened(text, frame_bytes=512)
     view = context.view(800, len(text))
-    found = view.outline()
-    assert (found.headings[0].text, found.headings[0].start, found.headings[0].line) == ("# Guide", 0, 1)
-    assert found.lines == len(view.lines)
-    for one in found.headings:
-        assert one.line is not None
-        assert view.lines[one.line - 1].startswith(one.text)
+    result = view.outline()
+    assert (result.headings[0].text, result.headings[0].start, result.headings[0].line) == ("# Guide", 0, 1)
+    assert result.lines == len(view.lines)
+    for item in result.headings:
+        assert item.line is not None
+        assert view.lines[item.line - 1].startswith(item.text)
     small = Monocontext.open(context.url, materialize_limit=10)
     lowered = small.lower()
     assert isinstance(lowered, Monocontext)
-    assert "# guide" in [one.text for one in lowered.outline().headings]
+    assert "# guide" in [item.text for item in lowered.outline().headings]
 
 
 def test_a_long_line_is_cut() -> None:
-    found = opened("x" * 5000)[1].outline()
-    assert [len(one.text) for one in found.headings] == [LINE_CHARACTERS]
+    result = opened("x" * 5000)[1].outline()
+    assert [len(item.text) for item in result.headings] == [LINE_CHARACTERS]
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -127,6 +131,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert ran.exit_code == 0
     assert "looks like Markdown in 1 place" in ran.stdout
     assert "line 5, character 22: ## Install" in ran.stdout
-    found = json.loads(CliRunner().invoke(app, ["outline", place, "--json"]).stdout)
-    assert found["headings"][1] == {"start": 22, "line": 5, "kind": "heading", "text": "## Install"}
-    assert found["characters"] == len(TEXTS["Markdown"])
+    result = json.loads(CliRunner().invoke(app, ["outline", place, "--json"]).stdout)
+    assert result["headings"][1] == {"start": 22, "line": 5, "kind": "heading", "text": "## Install"}
+    assert result["characters"] == len(TEXTS["Markdown"])

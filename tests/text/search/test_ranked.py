@@ -39,8 +39,8 @@ def planted(characters: int, lines: dict[float, str]) -> str:
     """Noise with lines at shares of its length."""
     text = noise(characters)
     for share, line in sorted(lines.items(), reverse=True):
-        at = text.find("\n", int(share * characters)) + 1
-        text = text[:at] + line + "\n" + text[at:]
+        offset = text.find("\n", int(share * characters)) + 1
+        text = text[:offset] + line + "\n" + text[offset:]
     return text
 
 
@@ -82,20 +82,20 @@ def large() -> str:
 @pytest.mark.slow
 def test_the_best_passage_comes_first_and_little_is_read(large: str) -> None:
     store, context = opened(large)
-    found = context.search("rotate credentials of a breach", k=3)
-    assert "we rotated all credentials" in found[0].text
-    assert {line for line in LINES.values() for one in found if line in one.text} == set(LINES.values())
-    assert found.note == ""
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    ranking = context.search("rotate credentials of a breach", k=3)
+    assert "we rotated all credentials" in ranking[0].text
+    assert {line for line in LINES.values() for item in ranking if line in item.text} == set(LINES.values())
+    assert ranking.note == ""
+    assert [item.score for item in ranking] == sorted((item.score for item in ranking), reverse=True)
     store, context = opened(large)
-    assert [one.text for one in context.search("rotate credentials of a breach", k=2)] == [
-        one.text for one in found[:2]
+    assert [item.text for item in context.search("rotate credentials of a breach", k=2)] == [
+        item.text for item in ranking[:2]
     ]
     assert store.bytes_read < len(large) // 20
     assert store.gets <= 25
-    for one in found:
-        assert context[one.start : one.stop] == one.text
-        assert large.count("\n", 0, one.start) == one.line - 1
+    for item in ranking:
+        assert context[item.start : item.stop] == item.text
+        assert large.count("\n", 0, item.start) == item.line - 1
 
 
 @pytest.mark.slow
@@ -137,9 +137,9 @@ def test_a_word_across_the_end_of_a_frame_is_found() -> None:
     _, context = opened(text, frame_bytes=1 << 18)
     cut = text.find("ident23831")
     assert cut < 1 << 18 < cut + 10
-    [found] = context.search("ident23831")
-    assert "ident23831" in found.text
-    assert context[found.start : found.stop] == found.text
+    [ranking] = context.search("ident23831")
+    assert "ident23831" in ranking.text
+    assert context[ranking.start : ranking.stop] == ranking.text
     assert not context.search(text[1 << 18 : cut + 10])  # the end of the word is no word
 
 
@@ -147,7 +147,7 @@ def test_a_word_across_the_end_of_a_frame_is_found() -> None:
 def test_what_may_begin_inside_a_word_does_so_at_a_frame_too(before: str, text: str, query: str) -> None:
     size = 1 << 12
     _, context = opened("." * (size - len(before.encode())) + before + text + ".\n", frame_bytes=size)
-    assert [found.start for found in context.search(query)] == [context.find(text)]
+    assert [ranking.start for ranking in context.search(query)] == [context.find(text)]
 
 
 @pytest.mark.parametrize(("words", "most_calls"), [("common", 400), ("rare", 9_000), ("common rare", 80_000)])
@@ -158,8 +158,10 @@ def test_without_an_index_each_megabyte_costs_the_same(words: str, most_calls: i
         lines = [f"{'common rare rare' if n < 20 else ''} {words} ".ljust(511, "-") for n in range(megabytes << 11)]
         store, context = opened("\n".join([*lines, ""]), frame_bytes=1 << 18, filters=False)
         for _ in range(2):  # the first one imports modules and fetches the text
-            found, counted = count_calls(lambda context=context: context.search("rare common", k=5, max_bytes=1 << 40))
-        assert (len(found), found.note) == (5, "")
+            ranking, counted = count_calls(
+                lambda context=context: context.search("rare common", k=5, max_bytes=1 << 40)
+            )
+        assert (len(ranking), ranking.note) == (5, "")
         assert store.bytes_read < 1.01 * len(context)
         calls.append(counted)
     assert calls[2] - calls[1] == calls[1] - calls[0]
@@ -175,8 +177,8 @@ def test_what_lies_across_ends_of_frames_is_found_as_elsewhere(frame_bytes: int,
         if len(text[: text.index(f"Zebra{i:04}")].encode()) % frame_bytes < frame_bytes - 60:
             continue
         for query in (f'"zebra{i:04} quick fox{i:04}É"', f"zebra{i:04}", f"FOX{i:04}é", f"Über{i:04}"):
-            [found] = context.search(query, k=5)
-            assert f"fox{i:04}é" in text[found.start : found.stop + 20], query
+            [ranking] = context.search(query, k=5)
+            assert f"fox{i:04}é" in text[ranking.start : ranking.stop + 20], query
         assert not context.search(f"zebra{i:04} -quick")
         assert not context.search(f"{i:04} -nothing")
 
@@ -186,38 +188,41 @@ def test_a_common_word_ends_where_no_passage_can_score_more() -> None:
     """Filters leave too much to name; the rarer word's frames come first, then the text in its order."""
     rng = random.Random(5)
     lines = [f"common {rng.choice(['common ', ''])}{rng.choice(WORDS)} common {'-' * 260}\n" for _ in range(20_000)]
-    for at in (7_000, 14_000):
-        lines[at : at + 60] = ["extraordinary common common common extraordinary extraordinary\n"] * 60
+    for offset in (7_000, 14_000):
+        lines[offset : offset + 60] = ["extraordinary common common common extraordinary extraordinary\n"] * 60
     text = "".join(lines)
     for query, share in (("common", 0.2), ("common extraordinary", 0.2), ("falcon extraordinary common", 0.2)):
         store, context = opened(text)
-        found = context.search(query, k=5)
-        assert not found.note
+        ranking = context.search(query, k=5)
+        assert not ranking.note
         assert store.bytes_read < share * len(text)
-        assert found == every(context, query)[:5], query
+        assert ranking == every(context, query)[:5], query
 
 
 def test_without_filters_it_reads_from_the_beginning_and_says_so(large: str) -> None:
     _, context = opened(large, filters=False)
-    found = context.search("rotate credentials", max_bytes=len(large) // 4)
-    assert [one.text.count("credentials") for one in found] == [1]
-    assert "no search filters" in found.note
-    assert "the budget ended" in str(found)
+    ranking = context.search("rotate credentials", max_bytes=len(large) // 4)
+    assert [item.text.count("credentials") for item in ranking] == [1]
+    assert "no search filters" in ranking.note
+    assert "the budget ended" in str(ranking)
     assert len(context.search("rotate credentials", max_bytes=1 << 30)) == 2
 
 
 def test_a_budget_says_what_was_left() -> None:
     text = "".join(f"needle{n % 3} stands in line {n} with falcon{n}\n" for n in range(100_000))
     _, context = opened(text)
-    found = context.search("needle1 falcon777", max_bytes=10_000)
-    assert found.unread_frames >= 1
-    assert "max_bytes=" in found.note
+    ranking = context.search("needle1 falcon777", max_bytes=10_000)
+    assert ranking.unread_frames >= 1
+    assert "max_bytes=" in ranking.note
 
 
 def test_words_in_too_many_frames_are_not_said_to_have_no_filters() -> None:
     _, context = opened("".join(f"falcon {n} flies over the river\n" for n in range(100_000)))
-    found = context.search("falcon river", max_bytes=10_000)
-    assert found.note == f"the budget ended before {found.unread_frames} frames: max_bytes= and max_seconds= allow more"
+    ranking = context.search("falcon river", max_bytes=10_000)
+    assert (
+        ranking.note
+        == f"the budget ended before {ranking.unread_frames} frames: max_bytes= and max_seconds= allow more"
+    )
 
 
 def common(characters: int) -> str:
@@ -252,13 +257,13 @@ def test_of_two_words_in_every_frame_the_rarer_counts_more(filters: bool) -> Non
         for n in range(4000)
     ]
     store, context = opened("".join(lines), filters=filters)
-    found = context.search("alpha omega", k=20, max_bytes=1 << 40)
-    assert all("omega" in one.text for one in found)
-    assert found == every(context, "alpha omega")[:20]
+    ranking = context.search("alpha omega", k=20, max_bytes=1 << 40)
+    assert all("omega" in item.text for item in ranking)
+    assert ranking == every(context, "alpha omega")[:20]
     context.count("\n")  # all of it is in memory now
-    assert context.search("alpha omega", k=20, max_bytes=1 << 40) == found
+    assert context.search("alpha omega", k=20, max_bytes=1 << 40) == ranking
     with Monocontext.open(store) as cold:
-        assert cold.search("alpha omega", k=20, max_bytes=1 << 40) == found
+        assert cold.search("alpha omega", k=20, max_bytes=1 << 40) == ranking
 
 
 def test_weights_are_near_the_true_ones() -> None:
@@ -304,9 +309,9 @@ def test_a_form_of_a_word_is_counted_as_the_word() -> None:
 )
 def test_what_a_query_finds(query: str, has: str, lacks: str) -> None:
     text = plain(f"{noise(2000)}{lacks}\n{noise(2000, 2)}{has}\n{noise(2000, 3)}")
-    found = text.search(query)
-    assert len(found) == 1
-    assert has in found[0].text
+    ranking = text.search(query)
+    assert len(ranking) == 1
+    assert has in ranking[0].text
 
 
 def test_words_that_stand_together_score_more() -> None:
@@ -328,7 +333,7 @@ def test_queries_that_do_not_parse(query: str) -> None:
 
 @pytest.mark.parametrize("query", ['owl "text', 'owl" text', 'what did the "owl say?'])
 def test_one_quotation_mark_is_left_out(query: str) -> None:
-    assert [found.text for found in plain("an owl in a text").search(query)] == ["an owl in a text"]
+    assert [ranking.text for ranking in plain("an owl in a text").search(query)] == ["an owl in a text"]
 
 
 def test_terms() -> None:
@@ -345,7 +350,7 @@ def test_the_code_of_a_model_searches(tmp_path: Path, large: str, runner: str) -
     """In a confined worker it asks through a channel, and gets what a direct search gives."""
     publish(large, tmp_path / "ctx", frame_bytes=1 << 15)
     with Monocontext.open(tmp_path / "ctx") as context:
-        expected = [tuple(one[:3]) for one in context.search("rotated credentials", k=2)]
+        expected = [tuple(item[:3]) for item in context.search("rotated credentials", k=2)]
         assert len(expected) == 2
         cell = "```repl\nFINAL(str([tuple(one[:3]) for one in context.search('rotated credentials', k=2)]))\n```"
         assert RLM(lm=ScriptedLM([cell]), runner=runner).completion("q", context).answer == str(expected)
@@ -355,12 +360,12 @@ def test_documents_are_named_and_chosen() -> None:
     store = MemoryStore(f"ranked-{random.random()}")
     publish({"src/a.py": "one moon\n", "src/b.txt": "two moons, two\n", "empty": "", "c.py": "no star\n"}, store)
     context = Monocontext.open(store)
-    assert {(one.document, one.text) for one in context.search("moon")} == {
+    assert {(item.document, item.text) for item in context.search("moon")} == {
         ("src/a.py", "one moon\n"),
         ("src/b.txt", "two moons, two\n"),
     }
-    assert [one.document for one in context.search("star moon doc:c.*")] == ["c.py"]
-    assert [one.document for one in context.search("moon doc:src/*.txt")] == ["src/b.txt"]
+    assert [item.document for item in context.search("star moon doc:c.*")] == ["c.py"]
+    assert [item.document for item in context.search("moon doc:src/*.txt")] == ["src/b.txt"]
     assert not context.search("moon doc:c.*")
     with pytest.raises(ValueError, match="a text with documents"):
         plain("text").search("moon doc:*.py")
@@ -375,8 +380,8 @@ def test_of_each_document_the_best_passage() -> None:
     publish(texts, store)
     context = Monocontext.open(store)
     every = context.search("moon falcon", k=1000)
-    best = {one.document: one for one in reversed(every)}
-    expected = sorted(best.values(), key=lambda one: (-one.score, one.start))
+    best = {item.document: item for item in reversed(every)}
+    expected = sorted(best.values(), key=lambda item: (-item.score, item.start))
     assert list(context.search("moon falcon", k=4, per_document=True)) == expected[:4]
     assert list(context.search("moon falcon", k=20, per_document=True)) == expected
     with pytest.raises(ValueError, match="a text with documents"):
@@ -388,5 +393,5 @@ def test_documents_of_one_name_count_each() -> None:
     texts = [("a", "zebra one\n"), ("b", "zebra zebra\n"), ("a", "zebra zebra zebra\n"), ("c", "no\n")]
     publish(documents(texts), store)
     with Monocontext.open(store) as context:
-        found = context.search("zebra", k=5, per_document=True)
-        assert [(one.document, one.start) for one in found] == [("a", 22), ("b", 10), ("a", 0)]
+        ranking = context.search("zebra", k=5, per_document=True)
+        assert [(item.document, item.start) for item in ranking] == [("a", 22), ("b", 10), ("a", 0)]

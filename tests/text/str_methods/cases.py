@@ -74,11 +74,11 @@ def width(random: Random, text: str) -> int:
 
 
 def _affix(random: Random, text: str) -> Any:
-    one = random.choice((text[: random.randrange(4)], text[len(text) - random.randrange(4) :], needle(random, text)))
+    item = random.choice((text[: random.randrange(4)], text[len(text) - random.randrange(4) :], needle(random, text)))
     return (
-        one
+        item
         if random.randrange(3)
-        else random.choice(((one, needle(random, text)), (), (needle(random, text),), ("a", 3)))
+        else random.choice(((item, needle(random, text)), (), (needle(random, text),), ("a", 3)))
     )
 
 
@@ -94,8 +94,8 @@ TABLES: list[Any] = [
 
 def _changed(random: Random, text: str) -> str:
     """The text with another character somewhere, or with one more."""
-    at = random.randrange(len(text) + 1)
-    return text[:at] + random.choice("aé\n\ufb01😀\ud800") + text[at + 1 :]
+    offset = random.randrange(len(text) + 1)
+    return text[:offset] + random.choice("aé\n\ufb01😀\ud800") + text[offset + 1 :]
 
 
 def _chars(random: Random, text: str) -> str | None:

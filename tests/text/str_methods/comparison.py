@@ -44,15 +44,15 @@ class Counts:
 def compare(op: Operation, right: str, mine: Any, counts: Counts, story: str) -> tuple[Any, Any]:
     """Both results, where the chain can go on with them; else (None, None)."""
     expected, expected_value = _outcome(op, right)
-    found, found_value = _outcome(op, mine)
-    if found is ContextTooLarge and op.name in LOUD:
+    result, found_value = _outcome(op, mine)
+    if result is ContextTooLarge and op.name in LOUD:
         counts.loud[op.name] += 1
-    elif found == expected:
+    elif result == expected:
         counts.same += 1
         return expected_value, found_value
     else:
         counts.wrong_in[op.name] += 1
-        counts.wrong.append(f"{story}: {op}\n   expected {expected!r}\n   found    {found!r}")
+        counts.wrong.append(f"{story}: {op}\n   expected {expected!r}\n   found    {result!r}")
     return None, None
 
 
@@ -100,8 +100,8 @@ def run_chain(random: Random, right: Any, mine: Any, counts: Counts, story: str,
 def _text_in(random: Random, right: Any, mine: Any) -> tuple[Any, Any, str]:
     """The text to go on with: the result, or an item of the list that it is."""
     if isinstance(right, list | tuple) and right:
-        at = random.randrange(len(right))
-        right, mine, which = right[at], mine[at], f"[{at}]"
+        offset = random.randrange(len(right))
+        right, mine, which = right[offset], mine[offset], f"[{offset}]"
     else:
         which = ""
     return (right, mine, which) if isinstance(right, str) else (None, None, "")

@@ -11,6 +11,6 @@ from .big import Big
 
 @pytest.fixture(scope="session")
 def big() -> Iterator[Big]:
-    found = Big()
-    yield found
-    found.context.close()
+    result = Big()
+    yield result
+    result.context.close()

@@ -61,15 +61,15 @@ def kind_of(code: str) -> str:
     """How an expression ends above the limit, after its value was compared with that of the `str`."""
     names: dict[str, Any] = {"t": stored(TEXT, 50, LIMIT)}
     try:
-        found = eval(code, names)
+        result = eval(code, names)
     except ContextTooLarge as error:
-        found = error
-    if isinstance(found, ContextTooLarge):
-        assert str(found).partition(": ")[2], found  # it says what to write
+        result = error
+    if isinstance(result, ContextTooLarge):
+        assert str(result).partition(": ")[2], result  # it says what to write
         return "refused"
     if "t.lines" not in code and "t.chunks" not in code:
-        assert read(found) == read(eval(code, {"t": TEXT})), code
-    parts = found if isinstance(found, tuple | list) else [found]
+        assert read(result) == read(eval(code, {"t": TEXT})), code
+    parts = result if isinstance(result, tuple | list) else [result]
     return "lazy" if any(isinstance(part, Monocontext | LazyItems) for part in parts) else "real"
 
 
@@ -106,11 +106,11 @@ def otherwise() -> str:
         expected = eval(code, {**shared, "t": text, "large": "a b"})
         assert eval(instead, ours) == expected, instead
         try:
-            found = eval(code, ours)
+            result = eval(code, ours)
         except Exception as error:  # the table says which
-            found = type(error)
-        assert found != expected, code
-        shown = found.__name__ if isinstance(found, type) else repr(found).partition(" ")[0]
+            result = type(error)
+        assert result != expected, code
+        shown = result.__name__ if isinstance(result, type) else repr(result).partition(" ")[0]
         rows.append(f"| `{code}` | `{shown}` | `{instead}` |")
     return "\n".join(["| not as on a `str` | here | write |", "|---|---|---|", *rows])
 
@@ -130,7 +130,7 @@ def test_above_the_limit_it_is_equal_also_at_the_edges(code: str) -> None:
 
 def page_with_tables(page: str) -> str:
     tables = iter((table(), otherwise()))
-    return MADE.sub(lambda found: f"{found[1]}{next(tables)}{found[2]}", page)
+    return MADE.sub(lambda result: f"{result[1]}{next(tables)}{result[2]}", page)
 
 
 def test_the_page_has_the_tables() -> None:

@@ -97,8 +97,8 @@ MIXED = "x" * 20_000 + "aß İΣ" + "y" * 20_000 + "é\n" * 3
 
 @pytest.mark.parametrize(("method", "frames"), [("lower", 3), ("upper", 4), ("casefold", 4)])
 def test_a_view_of_changed_lengths_reads_the_frames_that_may_change(method: str, frames: int) -> None:
-    found = counted(MIXED, frame_bytes=400, options={"materialize_limit": 50})
-    text: Any = getattr(found.context, method)()
-    assert found.asked().count("segment") <= frames
+    answer = counted(MIXED, frame_bytes=400, options={"materialize_limit": 50})
+    text: Any = getattr(answer.context, method)()
+    assert answer.asked().count("segment") <= frames
     expected = getattr(MIXED, method)()
     assert (len(text), text[19_990:20_030], text[-9:]) == (len(expected), expected[19_990:20_030], expected[-9:])

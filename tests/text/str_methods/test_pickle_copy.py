@@ -93,8 +93,8 @@ def test_a_pickle_holds_no_secret(moto_s3: str, monkeypatch: pytest.MonkeyPatch)
         data = pickle.dumps([context, context[5:500], context.lower()])
         again = pickle.loads(data)
         assert again[1] == TEXT[5:500]
-        for one in again:
-            one.close()
+        for item in again:
+            item.close()
     for secret in (b"devaccess", b"devsecret123"):
         assert secret not in data
 
