@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -89,6 +89,7 @@ class Served:
         """Whether a name is that of a text here, or begins with one (no request)."""
         first = name.strip("/").partition("/")[0]
         kinds = {SESSIONS.rstrip("/"): self.sessions is not None and "/" in name, MEMORY: self.memory is not None}
+        kinds[KEPT.removeprefix("/")] = self.kept is not None
         return first in self.contexts or kinds.get(first, False)
 
     def only_name(self) -> str:
@@ -127,9 +128,12 @@ class Served:
         """The shell over the texts that there are at the first call (cost as of `names`)."""
         with self._shell_lock:
             if self._shell is None:
-                names = [name for name in self.names() if name != MEMORY]
-                folders = {KEPT if f"/{name}" == KEPT else folder_of(name): name for name in names}
-                self._shell = ShellTool({folder: partial(self.context, name) for folder, name in folders.items()})
+                texts: dict[str, Callable[[], Monocontext]] = {}
+                for name in self.names():
+                    if name != MEMORY:
+                        folder = KEPT if f"/{name}" == KEPT else folder_of(name, texts)
+                        texts[folder] = partial(self.context, name)
+                self._shell = ShellTool(texts)
             return self._shell
 
     def _open_text(self, name: str) -> Monocontext:

@@ -15,7 +15,8 @@ _WRITE_CHARACTERS = 64 << 10
 
 
 class Call:
-    """A call. `context` is bashkit's `CommandContext`; `texts` has the files of each text by the folder it is at."""
+    """A call. `context` is bashkit's `CommandContext`; `texts` has the files of each text by its folder, an inner
+    folder before the one around it."""
 
     def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
         self.name: str

@@ -61,12 +61,14 @@ class _Worker:
             username="user", hostname="monocontext", cwd=home, timeout_seconds=seconds, max_commands=_MOST_COMMANDS,
             max_loop_iterations=_MOST_LOOPS,
         )  # fmt: skip
-        for folder, system in zip(self._folders, self._systems, strict=True):
+        for folder in self._folders:
             if parent := folder.rpartition("/")[0]:
                 bash.mkdir(parent, recursive=True)
+        for folder, system in zip(self._folders, self._systems, strict=True):
             bash.mount(folder, system, read_only=True)
         bash.mount("/tmp", self._scratch)
-        texts: dict[str, Any] = dict(zip(self._folders, (capsule.files for capsule in self._capsules), strict=True))
+        capsules = dict(zip(self._folders, self._capsules, strict=True))
+        texts: dict[str, Any] = {folder: capsules[folder].files for folder in sorted(capsules, key=len, reverse=True)}
         for name, work in _COMMANDS.items():
             bash.add_command(name, partial(_run_command, work, texts))
         await bash.execute(PRELUDE)

@@ -211,9 +211,10 @@ def tools(
     results = [_as_function(kept.keep, f"{prefix}keep")] if kept else []
     if shell:
         named = context if isinstance(context, Mapping) else {"": context}
-        opened = [(name, _open(text, options)) for name, text in named.items()]
-        texts: dict[str, Callable[[], Monocontext]]
-        texts = {folder_of(name or text.url): partial(_same, text) for name, text in opened}
+        texts: dict[str, Callable[[], Monocontext]] = {}
+        for name, place in named.items():
+            text = _open(place, options)
+            texts[folder_of(name or text.url, texts)] = partial(_same, text)
         if kept:
             texts[KEPT] = kept.text
         return [_as_function(ShellTool(texts).bash, f"{prefix}bash"), *results]

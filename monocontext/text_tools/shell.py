@@ -4,7 +4,7 @@ Frameworks read annotations as objects, so this module does not import `annotati
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from monocontext.shell.shell import Shell
 from monocontext.text.monocontext import Monocontext
@@ -17,11 +17,14 @@ _TAKEN = frozenset(["bin", "dev", "etc", "home", "kept", "proc", "root", "tmp", 
 """Folders that the shell has itself."""
 
 
-def folder_of(name: str) -> str:
-    """The folder of a text, from its name or its URL: `/logs` for `s3://bucket/logs`."""
+def folder_of(name: str, used: Container[str] = ()) -> str:
+    """The folder of a text, from its name or its URL: `/logs` for `s3://bucket/logs`; none that is `used`."""
     path = re.sub(r"[^\w./-]", "-", name.rstrip("/") if "://" not in name else name.rstrip("/").rpartition("/")[2])
     first, slash, rest = path.strip("./").partition("/")
-    return f"/{first or 'text'}{'-text' if first in _TAKEN or not first else ''}{slash}{rest}"
+    folder = f"/{first or 'text'}{'-text' if first in _TAKEN else ''}{slash}{rest}"
+    while folder in used:
+        folder += "-2"
+    return folder
 
 
 class ShellTool:

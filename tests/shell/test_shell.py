@@ -57,6 +57,13 @@ def test_several_texts_are_folders(tmp_path: Path) -> None:
         monocontext.tools({"logs": tmp_path / "a"})
 
 
+def test_folders_of_names_that_are_alike_or_within_each_other(tmp_path: Path) -> None:
+    for name in "abc":
+        publish({"f": f"text {name}\n"}, tmp_path / name)
+    [bash] = monocontext.tools({"x y": tmp_path / "a", "x-y": tmp_path / "b", "x-y/in": tmp_path / "c"}, shell=True)
+    assert bash("cat /x-y/f /x-y-2/f /x-y/in/f; grep -r c /x-y/in") == "text a\ntext b\ntext c\n/x-y/in/f:text c"
+
+
 def test_scratch_lives_on_and_the_texts_are_read_only(bash: Bash) -> None:
     assert bash("echo one > /tmp/kept; cd /; x=1") == ""
     assert bash("cat /tmp/kept; pwd; echo $x") == "one\n/tree\n"
