@@ -55,6 +55,10 @@ class InvalidatableStore(RangeReader, Protocol):
         ...
 
 
+def _do_nothing() -> None:
+    pass
+
+
 def refuse_foreign(url: str) -> tuple[RangeReader, str]:
     raise ForeignObject(f"{url} is outside of the context: to read it, open the context with allow=[...]")
 
@@ -81,7 +85,7 @@ class Fetcher:
         self.workers = workers
         self.window_bytes = max(cache_bytes * 3 // 8, MIN_WINDOW_BYTES)
         self.is_closed = False
-        self.refill: Callable[[], None] = lambda: None
+        self.refill: Callable[[], None] = _do_nothing
         """Called under the lock when a request may start: the read-ahead queues what it wants next."""
         self._store = store
         self._places = places
@@ -198,7 +202,7 @@ class Fetcher:
             for request in set(self._fetching.values()):  # threads may wait for those that will never start
                 if not request.is_started and not request.is_done:
                     request.finish({}, self._closed_error())
-            self.refill = lambda: None  # it refers to this object, which is to go with its last reference
+            self.refill = _do_nothing  # it refers to this object, which is to go with its last reference
         if freed_bytes >= GIVEN_BACK_BYTES:
             give_back_memory()
 
@@ -219,7 +223,11 @@ class Fetcher:
     def next_request(self) -> Request | None:
         """Take the next request that may start now; None if none may."""
         with LOCK:
-            self.refill()
+            try:
+                self.refill()
+            except BaseException:
+                self.refill = _do_nothing  # what callers wait for is taken next time
+                raise
             while self._queue and len(self._running) < self._pressure.limit:
                 request = self._queue[0][2]()
                 if request is None or request.is_started or request.is_done:
@@ -254,7 +262,7 @@ class Fetcher:
         return not ahead or (len(ahead) < self._pressure.limit // 2 and sum(ahead) + size <= self.window_bytes // 2)
 
     def carry_out(self, request: Request) -> None:
-        """Send a request, and deliver its values or its error to all that wait. Never raises."""
+        """Send a request, and deliver its values or its error to all that wait."""
         values: dict[Hashable, Any] = {}
         error: BaseException | None = None
         try:
@@ -266,19 +274,25 @@ class Fetcher:
         except BaseException as raised:  # handed to the waiting callers
             error = raised
         with LOCK:
-            if isinstance(error, StoreFailure) and error.refusals:
-                self._apply_backpressure(error.refusals, request)
-            self._running.discard(request)
-            for item in request.items:
-                if self._fetching.get(item.key) is request:
-                    del self._fetching[item.key]
-            is_ahead = request.priority > Priority.DEMAND
-            for key, value in values.items():
-                if isinstance(value, FrameText):
-                    value.is_prefetched, value.was_awaited = request.was_ahead, not is_ahead
-                if not self.is_closed:
-                    self.cache.put(key, value, used=not is_ahead)
-            request.finish(values, error)
+            try:
+                self._put_away(request, values, error)
+            finally:  # whatever happens, no caller waits for ever
+                request.finish(values, error)
+
+    def _put_away(self, request: Request, values: dict[Hashable, Any], error: BaseException | None) -> None:
+        """Keep the values of a request that has ended."""
+        if isinstance(error, StoreFailure) and error.refusals:
+            self._apply_backpressure(error.refusals, request)
+        self._running.discard(request)
+        for item in request.items:
+            if self._fetching.get(item.key) is request:
+                del self._fetching[item.key]
+        is_ahead = request.priority > Priority.DEMAND
+        for key, value in values.items():
+            if isinstance(value, FrameText):
+                value.is_prefetched, value.was_awaited = request.was_ahead, not is_ahead
+            if not self.is_closed:
+                self.cache.put(key, value, used=not is_ahead)
 
     def _get(self, request: Request) -> dict[Hashable, Any]:
         """The verified values of a request (1 GET)."""

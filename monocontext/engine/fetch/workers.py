@@ -60,7 +60,7 @@ class Source(Protocol):
         ...
 
     def carry_out(self, request: Request) -> None:
-        """Send a request that was taken, and deliver its values. Never raises."""
+        """Send a request that was taken, and deliver its values or its error."""
         ...
 
 

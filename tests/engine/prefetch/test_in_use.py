@@ -98,6 +98,25 @@ def test_what_was_prefetched_is_held_by_the_cache_alone() -> None:
     assert within_seconds(lambda: not ahead._requests)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("what", ["the read-ahead", "the cache"])
+def test_a_failure_of_our_own_hangs_nobody(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    context, _ = opened()
+    fetcher = context._reader.fetcher  # type: ignore[union-attr]
+    monkeypatch.setattr(fetcher, "refill", fail) if what == "the read-ahead" else monkeypatch.setattr(
+        fetcher.cache, "put", fail
+    )
+    read: list[str] = []
+    thread = threading.Thread(target=lambda: read.append(context[500:510]), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert read == [TEXT[500:510]]
+
+
 def test_a_long_run_over_a_large_text_is_remembered_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_ahead, "MOST_USED", 4)
     for mode in ("all", "off"):
