@@ -322,7 +322,8 @@ class Loop:
         if final.is_name and faults.may_name_variable(final.text):
             if final.beside_code:
                 return None, f"Answer refused: {faults.NOT_RUN}"
-            looked_up = self._runner.run(f"FINAL_VAR({final.text!r})")  # no cell: it is no code of the model
+            name = final.text  # no cell: it is no code of the model
+            looked_up = self._runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
             return looked_up.final_answer, None if looked_up.final_answer else looked_up.stderr.strip()
         if faults.may_be_code(final):
             said = (message["content"] for message in messages if message["role"] == "assistant")

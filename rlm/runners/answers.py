@@ -143,12 +143,20 @@ class Answers:
         return text
 
     def _value_of(self, name_or_value: object, namespace: Mapping[str, Any]) -> object:
-        """The value for FINAL_VAR. Raises AnswerRefused for a str that can only be the name of a missing variable."""
+        """The value for FINAL_VAR. Raises AnswerRefused for a str that can only be the name of a missing variable, and
+        for one that may be a value as well as a name."""
         if not isinstance(name_or_value, str):
             return name_or_value
-        if name_or_value in namespace:
-            return namespace[name_or_value]
         is_value = any(value is name_or_value for value in namespace.values())
+        if name_or_value in namespace:
+            if (
+                is_value and namespace[name_or_value] is not name_or_value
+            ):  # `name = "result"; FINAL_VAR(name)` may mean either
+                raise AnswerRefused(
+                    f"a variable holds {name_or_value!r}, which is the name of another one: write FINAL(...) with the "
+                    f"one you mean, as FINAL({name_or_value}) or FINAL({name_or_value!r})"
+                )
+            return namespace[name_or_value]
         if name_or_value.isidentifier() and not is_value:
             raise AnswerRefused(f"there is no variable {name_or_value!r}; a literal answer is FINAL({name_or_value!r})")
         return name_or_value

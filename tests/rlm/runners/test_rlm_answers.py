@@ -63,6 +63,7 @@ Make = Callable[..., LocalRunner]
         pytest.param("result = 'r'; FINAL_VAR('result')", "r", id="FINAL_VAR by name"),
         pytest.param("result = 'Paris'; FINAL_VAR(result)", "Paris", id="FINAL_VAR by value, a word"),
         pytest.param("FINAL_VAR([1, 2])", "[1, 2]", id="FINAL_VAR by value, no str"),
+        pytest.param("x = 'y'; y = 5; FINAL_VAR(x)", None, id="FINAL_VAR of a name or a value"),
         pytest.param("FINAL_VAR('two words')", "two words", id="FINAL_VAR of a text"),
         pytest.param("SUBMIT('s')", "s", id="SUBMIT by position"),
         pytest.param("SUBMIT(answer='s')", "s", id="SUBMIT by keyword"),
