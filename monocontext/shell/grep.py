@@ -50,6 +50,9 @@ _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": 
 
 _ONE_IS_ENOUGH = ("quiet", "silent", "files-with-matches", "files-without-match")
 """Options with which nothing of a file matters after its first selected line."""
+_LISTING = ("files", "files-without-match", "invert-match", "include", "exclude", "exclude-dir", "glob", "type",
+            "type-not")  # fmt: skip
+"""Options for which all files must be named, or many are left out."""
 LinesOf = Callable[[int, int], Sequence[str]]
 """Returns lines [start, stop) of a file, from 0."""
 Found = Iterator[tuple[str, Iterator[tuple[int, str]], LinesOf]]
@@ -104,6 +107,8 @@ class _Stored:
     shown: dict[int, tuple[str, Document]] | None
     """How each document is shown, by its number; None for the whole text, whose paths are shown below `root`."""
     root: str = ""
+    select: Callable[[str], bool] = bool
+    """Of the whole text: whether a file, given its path, is to be searched."""
 
     def names(self) -> list[str]:
         return [shown for shown, _ in (self.shown or {}).values()]
@@ -130,7 +135,10 @@ class _Stored:
                     if location is None:
                         continue  # a line between documents
                     path, record = location
-                    current = (self.root + path[1:], record) if self.shown is None else self.shown.get(record.number)
+                    if self.shown is not None:
+                        current = self.shown.get(record.number)
+                    else:
+                        current = (self.root + path[1:], record) if self.select(path[1:]) else None
                     if current is None:
                         continue
                     count = 0
@@ -294,9 +302,7 @@ async def _targets(
         if not is_folder:
             results.append(_Lines(operand, _lines_of(call, path)))
         elif is_recursive:
-            lists = call.name == "rg" or query.has(
-                "count", "files-without-match", "invert-match", "include", "exclude", "exclude-dir"
-            )
+            lists = query.has(*_LISTING) or (query.has("count") and call.name != "rg")
             results += _below(call, path, operand.rstrip("/") + "/" if operand else "", select, lists)
         else:
             await call.complain(f"{operand}: Is a directory")
@@ -314,7 +320,7 @@ def _below(
     if location is not None:
         files, inner = location
         if inner == "/" and not lists:
-            yield _Stored(files, None, prefix)
+            yield _Stored(files, None, prefix, select)
             return
         start = len(inner.rstrip("/")) + 1
         below = [(item[start:], record) for item, record in files.below(inner)]

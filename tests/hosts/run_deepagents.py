@@ -5,14 +5,16 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
+from deepagents import create_deep_agent
 from deepagents.backends.filesystem import FilesystemBackend
 from deepagents.backends.store import StoreBackend
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from tools_contract import lines_for
+from contract import SHELL_QUESTIONS, lines_for, shell_text
 
-from monocontext import publish
+import monocontext
+from monocontext import Monocontext, publish
 from monocontext.adapters.deepagents import DocumentsBackend
 from monocontext.memory import Memory
 from monocontext.memory.langgraph_store import LangGraphStore
@@ -23,6 +25,7 @@ FILES = {
     "notes.md": "".join(f"line {i}\n" for i in range(3000)),
     "empty.txt": "",
 }
+SHELL_CALLS = [("bash", {"command": command}) for command, _ in SHELL_QUESTIONS]
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("ls", {"path": "/src"}),
     ("grep", {"pattern": "needle", "path": "/"}),
@@ -32,12 +35,14 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 class Scripted(BaseChatModel):
+    calls: list[tuple[str, dict[str, Any]]] = CALLS
+
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
         results = [str(item.content) for item in messages if isinstance(item, ToolMessage)]
-        if len(results) == len(CALLS):
+        if len(results) == len(self.calls):
             reply = AIMessage("\n".join(results))
         else:
-            name, arguments = CALLS[len(results)]
+            name, arguments = self.calls[len(results)]
             reply = AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": str(len(results))}])
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
@@ -126,6 +131,11 @@ def main() -> None:
         assert notes.edit("/a/b.md", "hello", "bye").occurrences == 1
         again = StoreBackend(store=LangGraphStore(Memory.open(place)), namespace=lambda runtime: ("notes",))
         assert again.read("/a/b.md").file_data["content"] == "bye\nneedle\n"
+    with Monocontext.open(shell_text()) as text:
+        agent = create_deep_agent(Scripted(calls=SHELL_CALLS), tools=monocontext.tools(text, shell=True))
+        answer = agent.invoke({"messages": [("user", "?")]}, {"recursion_limit": 100})["messages"][-1].content
+        assert answer.splitlines() == [answer for _, answer in SHELL_QUESTIONS], answer
+        assert text.stats.bytes_fetched < len(text) // 100
     print("deepagents: equal")
 
 
