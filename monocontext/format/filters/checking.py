@@ -109,15 +109,14 @@ class _StoredFilter:
         if len(ref.parts) != layout.parts:
             self.problems.append(f"{self.name}: expected {layout.parts} objects, found {len(ref.parts)}")
             return
-        with tempfile.TemporaryFile() as file:  # the map keeps it
+        # Written to the file, not to a map of it: that would kill the process on a full disk.
+        with tempfile.TemporaryFile() as file:
             for part, key in enumerate(ref.keys):
                 try:
                     data = get(key)
                     if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
                         self.problems.append(f"{key}: content differs from the name: found what would be {name}")
-                    file.write(
-                        layout.decode(part, data).data
-                    )  # on a full disk an error; writing to a map kills the process
+                    file.write(layout.decode(part, data).data)
                 except MonocontextError as error:
                     self.problems.append(str(error))
             if not self.problems:
