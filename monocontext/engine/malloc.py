@@ -35,7 +35,7 @@ def keep_memory() -> bool:
 
 def give_back_memory() -> None:
     """Give freed memory back to the system, if the C library can (glibc). Takes a fraction of a millisecond."""
-    if sys.platform != "linux":
+    if sys.platform != "linux" or sys.is_finalizing():  # then nothing can be imported any longer
         return
     import ctypes
 

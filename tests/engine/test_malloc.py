@@ -65,3 +65,24 @@ def test_what_a_closed_text_took_is_given_back(tmp_path: Path) -> None:
         [sys.executable, "-c", _CLOSED, str(tmp_path / "text")], capture_output=True, text=True, check=True, timeout=60
     )
     assert int(done.stdout) > 60 << 20
+
+
+_AT_THE_END = """
+import sys
+from monocontext import Monocontext, publish
+from monocontext.engine.fetch import fetcher
+fetcher.GIVEN_BACK_BYTES = 0
+publish("some text", "memory://end")
+
+class Last:
+    context = Monocontext.open("memory://end")
+    def __del__(self):
+        self.context.close()
+
+last = Last()
+"""
+
+
+def test_a_text_is_closed_as_the_interpreter_ends() -> None:
+    done = subprocess.run([sys.executable, "-c", _AT_THE_END], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("", "")
