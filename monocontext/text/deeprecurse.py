@@ -132,14 +132,6 @@ class _Loading(Arrival):
         self.lines: list[str] = []
         self.error: BaseException | None = None
 
-    def result(self) -> list[str]:
-        """The lines of the segment, once they are here. Raises the error of loading it."""
-        while not self.wait(LOOK_SECONDS):
-            pass
-        if self.error is not None:
-            raise self.error
-        return self.lines
-
 
 class DeepRecurseContext:
     """The lines of the segments in a manifest, read by parallel GETs and cached up to a number of bytes."""
@@ -184,17 +176,18 @@ class DeepRecurseContext:
 
     def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
         numbers = self._segments_between(start, stop)
-        pending: deque[tuple[DeepRecurseSegment, _Loading]] = deque()
+        pending: deque[tuple[int, _Loading]] = deque()
         ahead = iter(reversed(numbers) if reverse else numbers)
         eager = _THREADS if stop - start <= 1_000_000 else _AHEAD
         while True:
             while len(pending) < eager and (number := next(ahead, None)) is not None:
-                pending.append((self._segments[number], self._load(number)))
+                pending.append((number, self._load(number)))
             if not pending:
                 return
-            segment, loading = pending.popleft()
+            number, loading = pending.popleft()
+            segment = self._segments[number]
             low, high = max(start - segment.start_line, 0), min(stop - segment.start_line, segment.line_count)
-            lines = loading.result()[low:high]
+            lines = self._loaded(number, loading)[low:high]
             yield from reversed(lines) if reverse else lines
 
     def _segments_between(self, start: int, stop: int) -> list[int]:
@@ -222,6 +215,15 @@ class DeepRecurseContext:
             if not loading.is_done:
                 self._loading[number] = loading
             return loading
+
+    def _loaded(self, number: int, loading: _Loading) -> list[str]:
+        """The lines of a segment, once they are here. Raises the error of loading it."""
+        while not loading.wait(LOOK_SECONDS):
+            if loading.pid != os.getpid():  # a thread of the parent loads it
+                loading = self._load(number)
+        if loading.error is not None:
+            raise loading.error
+        return loading.lines
 
     def _carry_out(self, number: int, loading: _Loading) -> None:
         try:

@@ -211,6 +211,32 @@ def test_what_is_loading_at_a_fork_is_loaded_anew_in_the_child() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_pass_that_was_under_way_at_a_fork_goes_on_in_the_child() -> None:
+    gate, rows_and_texts = threading.Event(), simple()
+    first_key = next(iter(rows_and_texts[1]))
+
+    class Gate(WrappedStore):
+        def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+            if key != ROOT_KEY and not key.endswith(first_key):
+                assert gate.wait(60)
+            return super().get(key, most_bytes=most_bytes)
+
+    lines = iter(open_lines(*rows_and_texts, wrap=Gate))
+    first = next(lines)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(10)
+        gate.set()
+        os._exit(0 if [first, *lines] == WHOLE else 1)
+    status = os.waitpid(child, 0)[1]
+    gate.set()
+    assert status == 0
+    assert [first, *lines] == WHOLE
+
+
 def test_where_no_thread_can_be_had_the_caller_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail_to_start(*_: Any) -> None:
         raise RuntimeError("can't start new thread")
