@@ -158,7 +158,7 @@ def test_a_body_that_is_always_cut() -> None:
 def test_a_line_that_breaks_again_and_again_is_used_as_long_as_it_brings_bytes(
     cut: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3_client, "_READ_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(s3_client, "_READ_TIMEOUT_SECONDS", 0.5 if "stall_at" in cut else 60.0)
     with ObjectServer(DATA, *[Turn(**cut)] * 9) as server:  # type: ignore[arg-type]
         store = store_at(server)
         assert read(store) == WANTED
