@@ -22,11 +22,14 @@ class Call:
         self.name: str
         self.arguments: list[str]
         self.name, *self.arguments = [context.name, *context.argv] if context.name[:2] != "__" else context.argv
+        self.is_in_function = context.name[:2] == "__"
         self.files = context.fs
         self._texts = texts
         self._context = context
         self._written: list[str] = []
         self._written_size = 0
+        self.written_bytes = 0
+        """What was handed to bashkit."""
 
     def path(self, operand: str) -> str:
         """The absolute path of an operand."""
@@ -45,6 +48,27 @@ class Call:
         record = location[0].find(location[1]) if location else None
         return (location[0], record) if location and record is not None else None
 
+    def why_unreadable(self, operand: str) -> str:
+        """What is wrong with an operand that names no document; empty if it is a file."""
+        path = self.path(operand)
+        if not self.files.exists(path):
+            return "No such file or directory"
+        return "Is a directory" if self.files.stat(path)["file_type"] == "directory" else ""
+
+    async def pieces(self, operand: str) -> AsyncIterator[str]:
+        """The text of a file, or of stdin for `-`, piece by piece."""
+        match = self.document(operand)
+        if operand == "-":
+            decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+            async for chunk in self._context.stdin:
+                yield decoder.decode(chunk)
+            yield decoder.decode(b"", True)
+        elif match is not None:
+            for piece in match[0].view(match[1]).chunks():
+                yield piece
+        else:
+            yield self.files.read_file(self.path(operand)).decode(errors="surrogateescape")
+
     async def write(self, text: str) -> None:
         self._written.append(text)
         self._written_size += len(text)
@@ -55,19 +79,19 @@ class Call:
         """Write what is buffered. Raises `BrokenPipeError` if nobody reads on."""
         text, self._written, self._written_size = "".join(self._written), [], 0
         if text:
-            await self._context.stdout.write(text.encode(errors="surrogateescape"))
+            data = text.encode(errors="surrogateescape")
+            await self._context.stdout.write(data)
+            self.written_bytes += len(data)
 
     async def complain(self, message: str) -> None:
         await self._context.stderr.write(f"{self.name}: {message}\n".encode(errors="surrogateescape"))
 
     async def input_lines(self) -> AsyncIterator[str]:
         """The lines of stdin, as they come, without their ends."""
-        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         rest = ""
-        async for chunk in self._context.stdin:
-            *lines, rest = (rest + decoder.decode(chunk)).split("\n")
+        async for piece in self.pieces("-"):
+            *lines, rest = (rest + piece).split("\n")
             for line in lines:
                 yield line
-        rest += decoder.decode(b"", True)
         if rest:
             yield rest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import re
 import signal
 import sys
 import threading
@@ -21,7 +22,7 @@ from monocontext.shell.capsule import Capsule
 from monocontext.shell.grep import grep
 from monocontext.shell.listing import ls
 from monocontext.shell.messages import read_message, write_message
-from monocontext.shell.parts import PRELUDE, document
+from monocontext.shell.parts import PRELUDE, cat, document
 from monocontext.shell.tree import TextFiles
 
 _MOST_COMMANDS = 50_000
@@ -32,7 +33,11 @@ _CACHE_BYTES = 16 << 20
 """The frames of each text that are kept here; the host has the main cache."""
 _OUTPUT = "output"
 """The file in `/tmp` that has the whole output of a command line, if it did not fit into the reply."""
-_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "__document": document}
+_KEPT_BYTES = 1 << 20
+"""What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
+_SUBSTITUTES = re.compile(r"\$\(|`|<\(")
+_GROUPS = re.compile(r"[({]|\b(?:do|then)\b")
+_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "cat": cat, "__document": document}
 
 
 class _Worker:
@@ -69,8 +74,9 @@ class _Worker:
         bash.mount("/tmp", self._scratch)
         capsules = dict(zip(self._folders, self._capsules, strict=True))
         texts: dict[str, Any] = {folder: capsules[folder].files for folder in sorted(capsules, key=len, reverse=True)}
+        calls: list[Call] = []
         for name, work in _COMMANDS.items():
-            bash.add_command(name, partial(_run_command, work, texts))
+            bash.add_command(name, partial(_run_command, work, texts, calls))
         await bash.execute(PRELUDE)
         written, complaints = bytearray(), bytearray()
         result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
@@ -81,6 +87,13 @@ class _Worker:
         errors = "".join(f"not all could be read: {failure}\n" for failure in failures) + errors
         for capsule in self._capsules:
             capsule.failure = ""
+        if large := [call.name for call in calls if call.written_bytes > _KEPT_BYTES and _may_be_cut(call, command)]:
+            failures += large
+            errors += (
+                f"{', '.join(dict.fromkeys(large))}: more than {_KEPT_BYTES:,} bytes of output, and $(...), <(...), a "
+                "group or sed, head, tail with a redirection keep no more: write less, or use a pipe, as in "
+                "`sed ... | cat > /tmp/part`\n"
+            )
         shown = _cut(written, most_bytes)
         note = "the shell keeps no more output than this; " if result.stdout_truncated else ""
         if len(shown) < len(written):
@@ -110,8 +123,19 @@ def _cut(data: bytes | bytearray, most_bytes: int) -> bytes:
     return bytes(data[: data.rfind(b"\n", most_bytes // 2, most_bytes) + 1 or most_bytes])
 
 
-async def _run_command(work: Callable[[Call], Awaitable[int]], texts: Mapping[str, TextFiles], context: Any) -> int:
+def _may_be_cut(call: Call, command: str) -> bool:
+    """Whether a command line may keep the output of a call, other than by a redirection of a command of ours."""
+    if _SUBSTITUTES.search(command) or (">" in command and _GROUPS.search(command)):
+        return True
+    parts = re.split(r"\|+|;|&&|\n", command)
+    return call.is_in_function and any(call.name in part and ">" in part for part in parts)
+
+
+async def _run_command(
+    work: Callable[[Call], Awaitable[int]], texts: Mapping[str, TextFiles], calls: list[Call], context: Any
+) -> int:
     call = Call(context, texts)
+    calls.append(call)
     try:
         return await work(call)
     except BrokenPipeError:

@@ -64,6 +64,29 @@ def test_folders_of_names_that_are_alike_or_within_each_other(tmp_path: Path) ->
     assert bash("cat /x-y/f /x-y-2/f /x-y/in/f; grep -r c /x-y/in") == "text a\ntext b\ntext c\n/x-y/in/f:text c"
 
 
+@pytest.mark.parametrize(
+    ("command", "lines"),
+    [
+        ("cat long | wc -l", "60000"),
+        ("cat long | cat > /tmp/x; wc -l < /tmp/x", "60000"),
+        ("grep e long > /tmp/x; wc -l < /tmp/x", "60000"),
+        ("sed -n 1,50000p long | cat > /tmp/x; wc -l < /tmp/x", "50000"),
+        ("sed -n 1,50000p long 2>/dev/null | wc -l", None),
+        ("{ cat long; } 2>&1 | wc -l", None),
+        ("x=$(cat long); echo ${#x}", None),
+        ("sed -n 1,50000p long > /tmp/x", None),
+        ("(cat long; echo) > /tmp/x", None),
+        ("sort <(cat long) | tail -1", None),
+    ],
+)
+def test_output_above_1_mib_is_whole_or_an_error(tmp_path: Path, command: str, lines: str | None) -> None:
+    """bashkit drops the rest of what it keeps of our commands, and says nothing."""
+    publish({"long": "thirty characters in each line\n" * 60_000}, tmp_path / "logs")
+    [bash] = monocontext.tools(tmp_path / "logs", shell=True)
+    told = bash(command)
+    assert told == lines if lines else "more than 1,048,576 bytes of output" in told and "[exit code 1]" in told
+
+
 def test_scratch_lives_on_and_the_texts_are_read_only(bash: Bash) -> None:
     assert bash("echo one > /tmp/kept; cd /; x=1") == ""
     assert bash("cat /tmp/kept; pwd; echo $x") == "one\n/tree\n"
