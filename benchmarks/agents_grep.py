@@ -35,6 +35,7 @@ from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, Profile, Pr
 
 _MOST_BYTES = 64 << 10
 """The largest file of the tree."""
+_SHOWN_BYTES = 8_000
 _SEED = 5
 _STORE = "agents-grep"
 OURS = "monocontext"
@@ -107,12 +108,17 @@ def greps(files: Mapping[str, bytes]) -> list[Grep]:
     """Ten command lines for these files."""
     drawn = {needle.kind: needle.query for needle in choose(b"\n".join(files.values()), 1, 1, _SEED)}
     rare, word, common = (drawn[kind] for kind in ("rare identifier", "word", "common word"))
+    regex = f"{rare[: 2 * len(rare) // 3]}\\w+{rare[-1]}"
     names = Counter(path.rpartition("/")[2] for path in files)
-    some = next(path for path in sorted(files)[len(files) // 2 :] if names[path.rpartition("/")[2]] == 1)
+    some = next(  # small enough for one reply of the tool
+        path
+        for path in sorted(files)[len(files) // 2 :]
+        if names[path.rpartition("/")[2]] == 1 and len(files[path]) < _SHOWN_BYTES
+    )
     return [
         Grep(f"grep -rn {rare} .", "lines", rare),
         Grep(f"grep -rn {drawn['absent identifier']} .", "lines", drawn["absent identifier"]),
-        Grep(f"grep -rnE '{rare[:5]}\\w+{rare[-2:]}' .", "lines", f"{rare[:5]}\\w+{rare[-2:]}"),
+        Grep(f"grep -rnE '{regex}' .", "lines", regex),
         Grep(f"grep -rni {rare.swapcase()} .", "lines", rare, ignore_case=True),
         Grep(f"grep -rl {word} . | wc -l", "files", word),
         Grep(f"grep -rc {word} . | grep -v ':0$' | tail -{client.TAIL_LINES}", "count", word),
