@@ -172,9 +172,9 @@ $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.all: $(BIN)/python $(PROJECT
 	@touch $@
 
 $(LOWEST)/.ready: RESOLUTION := lowest-direct
-$(LOWEST)/.ready: EXTRAS := anthropic,dask,demo,fsspec,langgraph,mcp,obstore
+$(LOWEST)/.ready: EXTRAS := dask,demo,fsspec,langgraph,mcp,obstore
 $(NEWEST)/.ready: RESOLUTION := highest
-$(NEWEST)/.ready: EXTRAS := anthropic,dask,demo,fsspec,langgraph,mcp,obstore
+$(NEWEST)/.ready: EXTRAS := dask,demo,fsspec,langgraph,mcp,obstore
 $(LOWEST)/.ready $(NEWEST)/.ready: $(BIN)/python $(PROJECTS)
 	@echo "== installing dependencies into $(@D), versions: $(RESOLUTION)"
 	$(PYTHON) -m venv --clear $(@D)

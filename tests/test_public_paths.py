@@ -23,7 +23,6 @@ PUBLIC: dict[str, list[str]] = {
     "monocontext.errors": ["ContextChanged", "ContextTooLarge", "MonocontextError", "NotAContext", "StoreFailure"],
     "monocontext.mcp": ["Served", "Tools"],
     "monocontext.memory": ["Entry", "Found", "Memory", "MemoryTool", "Sizes", "agent_prompt", "council_prompt"],
-    "monocontext.memory.anthropic_tool": ["AnthropicMemoryTool", "AsyncAnthropicMemoryTool"],
     "monocontext.memory.langgraph_store": ["LangGraphStore"],
     "monocontext.text.namespace": ["NamespacePatch"],
     "monocontext.notebook": ["progress_bar"],
@@ -59,7 +58,6 @@ PUBLIC: dict[str, list[str]] = {
 OPTIONAL = {
     "monocontext.dspy": "dspy.predict",
     "monocontext.memory.langgraph_store": "langgraph",
-    "monocontext.memory.anthropic_tool": "anthropic",
 }
 
 

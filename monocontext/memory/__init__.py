@@ -7,7 +7,7 @@
     memory.get("milestone")
     MemoryTool(memory).execute({"command": "G milestone META"})
 
-The bridges to other frameworks are modules of their own, which import them: `anthropic_tool`, `langgraph_store`.
+The bridge to LangGraph is a module of its own, which imports it: `langgraph_store`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ ELSEWHERE = {"rlm.interpreter": "rlm"}
 STARTED = {"monocontext.cli", "monocontext.sessions.hook", "monocontext.sessions.worker"}
 STARTED |= {"monocontext.text", "rlm.runners.launcher"}
 """Modules that are started as commands, or by other processes of ours, and are imported by nobody."""
-NEEDS = {"monocontext.memory.langgraph_store", "monocontext.memory.anthropic_tool", "monocontext.dspy"}
+NEEDS = {"monocontext.memory.langgraph_store", "monocontext.dspy"}
 """Modules, or their names, that import what may not be here."""
 
 
