@@ -76,6 +76,6 @@ def window(chromium: Any) -> Iterator[Window]:
     context = chromium.new_context(viewport={"width": 1360, "height": 900})
     window = Window(context.new_page())
     yield window
-    complaints = window.complaints
+    complaints = [*window.complaints]  # requests that the close cuts off are no fault of the page
     context.close()
-    assert complaints == []
+    assert not complaints, complaints

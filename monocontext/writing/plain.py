@@ -76,7 +76,11 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None)
     if path is not None:
         if path.is_file() and _is_root_name(path.as_posix()) and path.stat().st_size <= SMALL_BYTES:
             _refuse_root(str(url), path.read_bytes())
-        return _open_path(path)
+        store = _open_path(path)
+        if _find_path(url) is None:  # an upload to this folder has begun since, and its objects are no files to read
+            store.close()
+            return None
+        return store
     try:
         location, key = split_object(url)
         address = parse(url)
