@@ -112,7 +112,7 @@ class Tools:
             raise NotFound("nothing can be kept here: start the server with --keep URL")
         return self._served.kept.keep(text, name, ttl)
 
-    keep.__doc__ = KeepTool.keep.__doc__
+    keep.__doc__ = (KeepTool.keep.__doc__ or "").replace("ttl_seconds:", "ttl:")  # named as in `memory`
 
     def session_list(
         self, project: str = "", since: str = "", until: str = "", branch: str = "", tool: str = "", after: str = ""

@@ -71,7 +71,11 @@ class Shell:
                 return self._relay(process, command, most_bytes)
             except (BrokenPipeError, EOFError):
                 is_late = killer.finished.is_set()
-                why = f"was stopped after {self._seconds + _KILL_SECONDS:g} s" if is_late else "ran out of memory"
+                why = (
+                    f"was stopped after {self._seconds + _KILL_SECONDS:g} s"
+                    if is_late
+                    else "has died, perhaps for lack of memory"
+                )
                 raise ToolRefusal(f"the shell {why}; it begins anew, and /tmp is empty") from None
             except BaseException:
                 process.kill()  # it still waits for an answer

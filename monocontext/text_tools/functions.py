@@ -199,7 +199,7 @@ def tools(
       with `shell`, also several of these by name
     - `shell`: give one function instead, `bash(command)`: a sandboxed shell whose files are the documents, in a folder
       for each text. It needs the extra `shell`, and starts one process
-    - `keep`: the place of a memory (`Memory.open`). Adds `keep(text, name, ttl)`, which makes a document there of an
+    - `keep`: the place of a memory (`Memory.open`). Adds `keep(text, name, ttl_seconds)`, which makes a document of an
       output that is too large for a prompt, and `kept_read` and `kept_grep`; with `shell` it is the folder `/kept`
     - `prefix`: put before the names of the functions, for an agent with several texts: `"logs_"` gives `logs_grep`
     - `options`: of `Monocontext.open`

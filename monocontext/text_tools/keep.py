@@ -33,7 +33,7 @@ class KeepTool:
         self._text: Monocontext | None = None
         self._purged = float("-inf")
 
-    def keep(self, text: str, name: str, ttl: int = DAY_SECONDS) -> Reply[Kept]:
+    def keep(self, text: str, name: str, ttl_seconds: int = DAY_SECONDS) -> Reply[Kept]:
         """Keep a text that is too large for a prompt, such as the output of a tool, as a document that others read.
 
         The reply has its name, its size and its beginning. If the name is taken, the text gets another: nothing is
@@ -42,28 +42,30 @@ class KeepTool:
         Args:
             text: The text; it ends with a newline, or gets one.
             name: A name such as build.log.
-            ttl: Seconds after which it is gone; a day by default.
+            ttl_seconds: Seconds after which it is gone; a day by default.
         """
         if not name.strip("/. ") or len(name) > _MOST_NAME or not name.isprintable():
             raise ToolRefusal(f"name must be one line of 1 to {_MOST_NAME} characters, such as build.log")
         if not 0 < len(text) <= _MOST_CHARACTERS:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
-        if ttl < 1:
-            raise ToolRefusal(f"ttl must be at least 1 second, not {ttl}")
+        if ttl_seconds < 1:
+            raise ToolRefusal(f"the lifetime must be at least 1 second, not {ttl_seconds}")
         self._purge()
         value = text if text.endswith("\n") else text + "\n"
         stem, dot, ending = name.rpartition(".")
         for number in range(1, _MOST_NUMBER):
             key = name if number == 1 else f"{stem or ending}-{number}{dot + ending if stem else ''}"
             try:
-                if self._memory.put_new(key, value, ttl):
+                if self._memory.put_new(key, value, ttl_seconds):
                     break
             except InvalidEntry as error:
                 raise ToolRefusal(str(error)) from None
         else:
             raise ToolRefusal(f"{_MOST_NUMBER:,} texts are kept under the name {name}: give another")
         kept = Kept(key, len(value.encode()), value.count("\n"), value[:_HEAD_CHARACTERS])
-        return Reply(f"{kept.name}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl:,} s\n{kept.head}", kept)
+        return Reply(
+            f"{kept.name}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl_seconds:,} s\n{kept.head}", kept
+        )
 
     def text(self) -> Monocontext:
         """The kept texts of now as documents; the same object as before if they are the same (1 LIST)."""

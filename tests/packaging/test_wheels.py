@@ -75,7 +75,8 @@ def sources(folder: Path) -> set[str]:
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
-        if path.suffix in {".py", ".html", ".css", ".js", ".mjs"} or path.name == "py.typed"
+        if (path.suffix in {".py", ".html", ".css", ".js", ".mjs"} or path.name == "py.typed")
+        and folder / "build" not in path.parents  # what an installation has left
     }
 
 

@@ -51,7 +51,7 @@ def test_fifty_megabytes_and_what_is_expired(tmp_path: Path) -> None:
     large = "0123456789abcdef\n" * 3_000_000
     kept = tool.keep(large, "large")
     assert kept == "large: 51,000,000 bytes, 3,000,000 lines, for 86,400 s\n" + large[:500]
-    tool.keep("short-lived", "short", ttl=1)
+    tool.keep("short-lived", "short", ttl_seconds=1)
     before = tool.text()
     assert list(before.documents) == ["large", "short"]
     assert before is tool.text()
@@ -78,7 +78,7 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (("x", "../.."), "error: name must be"),
         (("x", "a\nb"), "error: name must be"),
         (("", "a"), "error: text must have"),
-        (("x", "a", 0), "error: ttl must be"),
+        (("x", "a", 0), "error: the lifetime must be"),
     ],
 )
 def test_what_a_model_can_mend(tmp_path: Path, arguments: tuple[str | int, ...], said: str) -> None:
