@@ -1,15 +1,15 @@
-"""`python -m benchmarks latency | virtual | peers | search | words | quality | ...`."""
+"""`python -m benchmarks latency | virtual | peers | words | quality | ...`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from benchmarks import agents_grep, first_second, growth, latency, quality, search, transport, words
+from benchmarks import agents_grep, file_changes, first_second, growth, latency, quality, search, transport, words
 from benchmarks.virtual import suite
 from benchmarks.wall import peers
 
-COMMANDS = (latency, suite, peers, search, agents_grep, words, quality, transport, first_second, growth)
+COMMANDS = (latency, suite, peers, search, agents_grep, words, quality, transport, first_second, growth, file_changes)
 
 
 def main() -> int:

@@ -48,7 +48,7 @@ def test_every_command_is_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     with pytest.raises(SystemExit):
         run(monkeypatch, "benchmarks --help")
     said = capsys.readouterr().out
-    assert "{latency,virtual,peers,search,agents_grep,words,quality,transport,first_second,growth}" in said
+    assert "{latency,virtual,peers,search,agents_grep,words,quality,transport,first_second,growth,file_changes}" in said
 
 
 def test_programs_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,3 +64,13 @@ def test_every_way_of_the_note_reads_the_slice() -> None:
     assert gets["one after another"] == gets["parallel"] == 50
     assert gets["one object with byte ranges"] <= gets["bigger segments"] <= 10
     assert gets["preload and warm"] == 0
+
+
+def test_the_way_of_each_call_is_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Promises of the issues: at most so many functions and files for a cold slice."""
+    assert run(monkeypatch, "benchmarks file_changes --rounds 1") == 0
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    functions, files = map(int, next(row[2:4] for row in rows if row[0] == "cold slice over S3"))
+    assert functions <= 70
+    assert files <= 13
+    assert len(rows) == 5
