@@ -17,15 +17,10 @@ KiB, for 4 bytes of memory in 1024. Denser ones gain little; with one every 4096
 long."""
 NEWLINES_EVERY = 4096
 """Bytes between two checkpoints of the count of newlines: about 50 lines."""
-LONG_SLICE = 64 << 10
-"""A slice of more characters decodes the whole frame."""
-SHORT_SLICES = 16
-"""After this many short slices, the whole frame is decoded: by then, finding their offsets took as long, 2 us each
-against 100 to 700. A smaller number would keep four bytes a character of a text with a few slices."""
 _CONTINUATION = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 that begin no character."""
 _SHORT_ASCII = 1024
-"""A slice of ASCII up to this length costs nothing to decode again."""
+"""A slice of ASCII up to this length is copied twice in less time than a `memoryview` takes."""
 _OBJECT_BYTES = 300
 """The memory of a `FrameText` besides its data."""
 
@@ -37,13 +32,10 @@ class FrameText:
         "_character_checkpoints",
         "_newline_checkpoints",
         "data",
-        "decoded",
-        "decoding_work",
         "frame",
         "is_ascii",
         "is_prefetched",
         "is_used",
-        "needles_found",
         "size_bytes",
         "was_awaited",
     )
@@ -55,56 +47,29 @@ class FrameText:
         self.is_ascii = bool(frame.flags & ASCII)
         self._character_checkpoints: array[int] | None = None
         self._newline_checkpoints: array[int] | None = None
-        self.decoded: str | None = None
-        """The decoded text, while a cache keeps and counts it."""
-        self.decoding_work = 0
-        """The bytes that slices have decoded so far, estimated. Once they reach the size of the frame, it is worth
-        keeping decoded: after 16 short slices, or after long slices of ASCII that read it four times over."""
         self.is_used = is_used
         """Whether a caller has looked at it since it was fetched."""
         self.is_prefetched = False
         """Whether it was prefetched."""
         self.was_awaited = True
         """Whether a caller waited for it."""
-        self.needles_found: tuple[tuple[bytes, ...], tuple[int, ...]] = (), ()
-        """The needles that were looked for when it was decoded, and the first byte of each or -1."""
-
-    @property
-    def is_worth_keeping(self) -> bool:
-        """Whether a cache should keep it decoded, if it has room."""
-        return self.decoding_work >= len(self.data) and self.decoded is None
 
     @property
     def text(self) -> str:
         """The whole frame as `str`. Raises `DamagedData` if it does not have the recorded number of characters."""
-        decoded = self.decoded  # the cache may drop it at any moment
-        if decoded is not None:
-            return decoded
         text = self._decode(0, len(self.data))
         if len(text) != self.frame.characters:
             raise self._damaged(f"expected {self.frame.characters} characters, found {len(text)}")
         return text
 
-    def read(self) -> str:
-        """The whole frame as `str`, for a caller: counts as `decoding_work`, unlike `text`."""
-        if self.decoded is None and not self.is_ascii:
-            self.decoding_work += len(self.data)
-        return self.text
-
     def slice(self, start: int, stop: int) -> str:
         """Characters [start, stop), both within the frame."""
-        decoded = self.decoded
-        if decoded is not None:
-            return decoded[start:stop]
         if self.is_ascii:
             if stop - start <= _SHORT_ASCII:
                 return str(self.data[start:stop], "ascii")
-            self.decoding_work += (stop - start) // 4  # a quarter of the time of a long slice of ASCII is decoding
             return str(memoryview(self.data)[start:stop], "ascii")  # copies once
-        if stop - start > LONG_SLICE:
-            self.decoding_work += len(self.data)
-            return self.text[start:stop]
-        self.decoding_work += max(-(-len(self.data) // SHORT_SLICES), stop - start)
+        if stop - start == self.frame.characters:
+            return self.text
         checkpoints = self._characters()
         first = bisect_right(checkpoints, start) - 1
         after = bisect_left(checkpoints, stop, first)

@@ -24,13 +24,12 @@ def read_frames(
     first_bytes: int,
     growth: int,
     eager: bool,
-    needles: tuple[bytes, ...],
 ) -> Iterator[FrameText]:
     """The texts of frames, in order.
 
     The window is the memory of the frames that are requested ahead. It begins with `first_bytes`, and then is at least
     `growth` times the frames that the caller has taken. `eager`: the caller takes all frames, in large slices.
-    `needles`: the literals to look for in each frame that is decoded. An abandoned iterator drops the requests that
+    An abandoned iterator drops the requests that
     have not started, since nothing else refers to them.
     """
     window_bytes, ahead_bytes, taken_bytes = min(first_bytes, fetcher.window_bytes), 0, 0
@@ -52,7 +51,7 @@ def read_frames(
                         break
                     batch.append(frame)
                     ahead_bytes += memory_bytes(frame)
-                items = [frame_item(frame, needles) for frame in batch]
+                items = [frame_item(frame) for frame in batch]
                 sizes = map(memory_bytes, batch)
                 ahead.extend(zip(sizes, items, fetcher.want(items) if items else (), strict=True))
                 continue

@@ -17,7 +17,6 @@ from monocontext.engine.fetch.requests import FetchItem, Missing
 from monocontext.engine.fetch.workers import LOCK
 from monocontext.engine.frame import FrameText
 from monocontext.engine.page_tree import Column, PageTree, Unopened
-from monocontext.engine.scan import find_apart
 from monocontext.engine.stats import SearchStats
 from monocontext.format import codec
 from monocontext.format.index import Frame, Page
@@ -311,23 +310,15 @@ class FrameTable:
         )
 
 
-def frame_item(frame: Frame, needles: tuple[bytes, ...] = ()) -> FetchItem:
-    """The item to fetch for a frame. The thread that decodes it then looks for the needles of the pass that wants
-    it."""
-
-    def decode(body: memoryview) -> FrameText:
-        text = FrameText(frame, codec.decode(body, frame))
-        if needles:
-            text.needles_found = needles, tuple([find_apart(text.data, needle) for needle in needles])
-        return text
-
+def frame_item(frame: Frame) -> FetchItem:
+    """The item to fetch for a frame."""
     return FetchItem(
         frame.number,
         frame.object,
         frame.offset,
         frame.stored_bytes,
         frame.bytes,
-        decode,
+        lambda body: FrameText(frame, codec.decode(body, frame)),
         frame.etag,
         is_raw=frame.codec == "raw",
     )

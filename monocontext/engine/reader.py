@@ -226,20 +226,7 @@ class Reader:
             self.stats.hits += len(texts)
         if self.log:
             self.log.add(start, stop)
-        for text in texts:
-            if text.decoding_work:
-                self._keep_decoded(text)
         return texts
-
-    def _keep_decoded(self, text: FrameText) -> None:
-        """Keep the decoded text of a frame that is sliced again and again, if the cache has room for it."""
-        if not text.is_worth_keeping:
-            return
-        text.decoding_work = 0
-        if self.cache.used_bytes + 4 * text.frame.characters <= self.cache.capacity_bytes:
-            whole = text.text
-            with LOCK:
-                self.cache.keep_decoded(text.frame.number, text, whole)
 
     def peek(self, character: int) -> FrameText | None:
         """The frame that holds a character, if it and its index page are in memory (no GET)."""
@@ -278,8 +265,6 @@ class Reader:
                 if text.is_prefetched:
                     self.stats.prefetch.bytes_used += text.frame.stored_bytes
                 self.ahead.used(text)
-        if text.decoding_work:
-            self._keep_decoded(text)
         return text
 
     def frames(
@@ -291,7 +276,7 @@ class Reader:
         eager: bool = False,
         only: Candidates | None = None,
         logged: bool = True,
-        needles: tuple[bytes, ...] | None = None,
+        is_search: bool = False,
     ) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order or backwards, fetched ahead of the caller.
 
@@ -299,8 +284,8 @@ class Reader:
           read-ahead grows while the caller continues. An abandoned iterator drops requests that have not started.
         - `only`: the candidates of a search among these frames.
         - `logged=False`: the caller reports later which of them it looked at.
-        - `needles`: the literals to look for, in the thread that decodes a frame; None for a caller that takes text in
-          order and may stop at any line. A search begins with as much as one wave carries.
+        - `is_search`: the caller looks for something, and begins with as much as one wave carries; else it takes text
+          in order and may stop at any line.
         """
         if stop <= start:
             return
@@ -309,7 +294,7 @@ class Reader:
         else:
             frames = chain.from_iterable(self.table.blocks(start, stop, reverse))
         is_wave = only is None and not eager and self.is_one_wave(start, stop)
-        is_whole = eager or (is_wave and needles is not None)
+        is_whole = eager or (is_wave and is_search)
         log = self.log if logged else None
         texts = read_frames(
             self.fetcher,
@@ -317,7 +302,6 @@ class Reader:
             first_bytes=self.fetcher.window_bytes if is_whole else self._first_bytes(only),
             growth=WAVE_GROWTH if is_wave else 1,
             eager=eager,
-            needles=needles or (),
         )
         try:
             for text in texts:

@@ -25,18 +25,10 @@ def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:
     if stop - start < FAR:
         return int(hay.find(needle, start, stop))
     offset: int = hay.find(needle, start, min(start + NEAR + len(needle), stop))
-    if offset >= 0 or not (search := _searches()[0]) or not _is_plain(hay, needle):
+    if offset >= 0 or not (search := _c_search()) or not _is_plain(hay, needle):
         return offset if offset >= 0 else int(hay.find(needle, start + NEAR, stop))
     first = hay.find(needle[:1], start + NEAR, stop)
     return search(hay, needle, first, stop) if first >= 0 else -1
-
-
-def find_apart(hay: bytes, needle: bytes) -> int:
-    """`hay.find(needle)`, without the interpreter's lock if the C library can: other threads run meanwhile."""
-    search, first = _searches()[1], hay.find(needle[:1])
-    if first < 0:
-        return -1
-    return search(hay, needle, first, len(hay)) if search and needle else hay.find(needle, first)
 
 
 def _is_plain(hay: Any, needle: Any) -> bool:
@@ -50,32 +42,27 @@ Search = Callable[[Any, Any, int, int], int]
 
 
 @cache
-def _searches() -> tuple[Search | None, Search | None]:
-    """A search that keeps the interpreter's lock, and one that releases it; None without glibc.
-
-    A thread that computes can delay one that released the lock by 5 ms, so a caller keeps it for a search of 20 us.
-    """
+def _c_search() -> Search | None:
+    """A search by `memmem`; None without glibc."""
     try:
         if not (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc"):
-            return None, None
+            return None
         import ctypes  # 3 ms, which a short read does not pay
     except (AttributeError, ImportError, OSError, ValueError):  # macOS, Windows, musl, WebAssembly
-        return None, None
+        return None
 
     size_t, void_p = ctypes.c_size_t, ctypes.c_void_p
     address_of_bytes, address_of_str = ctypes.pythonapi.PyBytes_AsString, ctypes.pythonapi.PyUnicode_AsUTF8
     for address_of in (address_of_bytes, address_of_str):
         address_of.restype, address_of.argtypes = void_p, (ctypes.py_object,)
+    # With the interpreter's lock: a thread that computes can delay one that released it by 5 ms, for a search of 20 us.
+    memmem = ctypes.PyDLL(None).memmem
+    memmem.restype, memmem.argtypes = void_p, (void_p, size_t, void_p, size_t)
 
-    def made(memmem: Any) -> Search:
-        memmem.restype, memmem.argtypes = void_p, (void_p, size_t, void_p, size_t)
+    def search(hay: Any, needle: Any, start: int, stop: int) -> int:
+        address_of = address_of_bytes if type(hay) is bytes else address_of_str
+        begin = address_of(hay)
+        result = memmem(begin + start, stop - start, address_of(needle), len(needle))
+        return -1 if result is None else int(result) - begin
 
-        def search(hay: Any, needle: Any, start: int, stop: int) -> int:
-            address_of = address_of_bytes if type(hay) is bytes else address_of_str
-            begin = address_of(hay)
-            result = memmem(begin + start, stop - start, address_of(needle), len(needle))
-            return -1 if result is None else int(result) - begin
-
-        return search
-
-    return made(ctypes.PyDLL(None).memmem), made(ctypes.CDLL(None).memmem)
+    return search

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.engine.candidates import Candidates
@@ -108,15 +108,12 @@ class Span:
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needles: Sequence[str] | None = None,
+        is_search: bool = False,
     ) -> Iterator[Window]:
-        """Windows of [start, stop), in the source's offsets. `needles` are the literals of a search, which may begin in
-        the threads that decode frames."""
+        """Windows of [start, stop), in the source's offsets. `is_search`: the caller looks for something in them."""
         end = self.stop if stop is None else self.start + stop
-        if needles is not None and isinstance(self.source, StoredSource):
-            return self.source.windows(
-                self.start + start, end, reverse=reverse, eager=eager, only=only, needles=needles
-            )
+        if is_search and isinstance(self.source, StoredSource):
+            return self.source.windows(self.start + start, end, reverse=reverse, eager=eager, only=only, is_search=True)
         return self.source.windows(self.start + start, end, reverse=reverse, eager=eager, only=only)
 
     def candidates(
@@ -187,9 +184,7 @@ class Span:
         only = self.candidates(Literal(needle), start, stop)
         if only is not None:
             only.ends_at_first = ends_at_first
-        # () is a search too, so it begins with as much as one wave carries; the last occurrence is not scanned for.
-        scanned = () if reverse else (needle,)
-        result = self.windows(start, stop, reverse=reverse, eager=eager, only=only, needles=scanned)
+        result = self.windows(start, stop, reverse=reverse, eager=eager, only=only, is_search=True)
         if only is not None:
             result = windows.fill_gaps(result, needle, self.source.read, only.stop, reverse)
         return windows.join_windows(result, needle, reverse), only
@@ -281,10 +276,9 @@ class StoredSource:
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needles: Sequence[str] | None = None,
+        is_search: bool = False,
     ) -> Iterator[Window]:
-        units = None if needles is None else tuple([needle.encode("utf-8", "surrogatepass") for needle in needles])
-        for text in self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, needles=units):
+        for text in self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, is_search=is_search):
             if only is not None:
                 only.looked_at()
             yield Window.of_frame(text, start, stop)

@@ -59,13 +59,6 @@ class Window:
 
     def find(self, units: Any, position: int = 0, stop: int = sys.maxsize) -> int:
         """The position in `data` of the first needle within [position, stop), or -1."""
-        frame = self._frame
-        if frame is not None and frame.data is self.data:
-            needles, firsts = frame.needles_found  # by a thread that decoded it
-            if units in needles:
-                first = firsts[needles.index(units)]
-                if first < 0 or position <= first:
-                    return first if first + len(units) <= stop else -1
         return scan.find(self.data, units, position, stop)
 
     def character(self, position: int) -> int:
@@ -88,10 +81,7 @@ class Window:
             return data
         if text is None or self._stop is None:
             return _decode(data)
-        if len(data) == len(text.data):
-            return text.read()
-        frame, decoded = text.frame, text.decoded
-        return _decode(data) if decoded is None else decoded[self.start - frame.start : self._stop - frame.start]
+        return text.text if len(data) == len(text.data) else _decode(data)
 
 
 class Joined(Window):

@@ -9,8 +9,6 @@ the main part. Otherwise a new working set could not get in where a few frames f
 Prefetched entries wait in a third part for their first use, which moves them to probation. They are evicted last: the
 read-ahead keeps to a share of the cache, and the entry that is fetched first is wanted first.
 
-Frames that are sliced again and again are kept as `str` too, in memory that is free: that is the first to go.
-
 Not thread-safe: the reader holds a lock around each call. An exception may interrupt a change between any two lines. It
 may lose an entry, or leave its key in a part that holds it no longer, where the next eviction finds it. It may leave
 the sum of the bytes wrong, which is added up again after as many arrivals as there are entries.
@@ -18,12 +16,10 @@ the sum of the bytes wrong, which is added up again after as many arrivals as th
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Protocol
 
-from monocontext.engine.frame import FrameText
 from monocontext.records import dataclass
 
 PROBATION_SHARE = 0.1
@@ -77,8 +73,6 @@ class Cache:
         self._expected: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._evicted: OrderedDict[Hashable, None] = OrderedDict()
         """The keys of entries evicted from probation."""
-        self._decoded: OrderedDict[Hashable, FrameText] = OrderedDict()
-        """The frames that are kept as `str` too, oldest first."""
         self._arrivals = 0
         self._counted = 0
         """The number of arrivals when `used_bytes` was last added up."""
@@ -115,17 +109,6 @@ class Cache:
         self.used_bytes += size_bytes
         self._make_room(key)
 
-    def keep_decoded(self, key: Hashable, text: FrameText, decoded: str) -> None:
-        """Keep the decoded text of a frame, if the frame is in the cache and the text fits without an eviction.
-
-        Otherwise two decoded texts could evict each other in turn.
-        """
-        size_bytes = sys.getsizeof(decoded)
-        if self.peek(key) is text and self.used_bytes + size_bytes <= self.capacity_bytes:
-            self._decoded[key] = text
-            text.decoded = decoded
-            self.used_bytes += size_bytes
-
     @property
     def expected_bytes(self) -> int:
         """The bytes of prefetched entries that no caller has used."""
@@ -146,8 +129,6 @@ class Cache:
             self._probation.move_to_end(key, last=False)
 
     def clear(self) -> None:
-        for key in list(self._decoded):
-            self._drop_decoded(key)
         for part in (self._by_key, self._main, self._probation, self._expected, self._evicted):
             part.clear()
         self.used_bytes = 0
@@ -175,27 +156,17 @@ class Cache:
         kept.part, kept.arrived = part, self._arrivals
 
     def _drop(self, key: Hashable) -> None:
-        self._drop_decoded(key)
         kept = self._by_key.pop(key, None)
         for part in (self._main, self._probation, self._expected):
             part.pop(key, None)
         if kept is not None:
             self.used_bytes -= kept.size_bytes
 
-    def _drop_decoded(self, key: Hashable) -> None:
-        text = self._decoded.pop(key, None)
-        if text is not None:
-            self.used_bytes -= sys.getsizeof(text.decoded)
-            text.decoded, text.decoding_work = None, 0
-
     def _make_room(self, newest: Hashable) -> None:
         """Evict entries until the rest fits; the newest one stays."""
         if self.used_bytes > self.capacity_bytes and self._arrivals - self._counted >= len(self._by_key):
             self._counted = self._arrivals
             self.used_bytes = sum([kept.size_bytes for kept in self._by_key.values()])
-            self.used_bytes += sum([sys.getsizeof(text.decoded) for text in self._decoded.values()])
-        while self.used_bytes > self.capacity_bytes and self._decoded:
-            self._drop_decoded(next(iter(self._decoded)))
         while self.used_bytes > self.capacity_bytes and len(self._by_key) > 1:
             oldest = next((key for key in self._probation if key != newest), None)
             if oldest is not None and (not self._main or self._is_probation_large()):

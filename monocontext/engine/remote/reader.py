@@ -118,12 +118,12 @@ class ServedReader:
         reverse: bool = False,
         eager: bool = False,
         only: Candidates | None = None,
-        needles: tuple[bytes, ...] | None = None,
+        is_search: bool = False,
     ) -> Iterator[FrameText]:
         """The frames that hold characters [start, stop), in order or backwards; with `only`, the candidates among them.
-        `eager`: the caller takes all of them. `needles`: not None for a search, which the caller does itself."""
+        `eager`, `is_search`: see `Reader.frames`."""
         self._check_open()
-        for text in self._frames(start, stop, reverse, eager, only, needles is not None):
+        for text in self._frames(start, stop, reverse, eager, only, is_search):
             self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
             yield text
 

@@ -147,7 +147,7 @@ class ReaderServer:
             self._reader.frames(
                 start, stop, reverse=fields.get("reverse") is True, eager=fields.get("eager") is True,
                 only=self._only(fields.get("runs"), start, stop), logged=False,
-                needles=() if fields.get("search") is True else None,
+                is_search=fields.get("search") is True,
             )
         )  # fmt: skip
         with self._lock:

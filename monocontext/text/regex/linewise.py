@@ -85,11 +85,6 @@ class Linewise:
                 yield match
             offset = max(match.end(), match.start() + 1)
 
-    @property
-    def needles(self) -> tuple[str, ...]:
-        """The anchors that `hits` finds in a window as it is, without folding case."""
-        return tuple([literal.text for literal in self._anchors if not literal.flags])
-
     # -- many lines ------------------------------------------------------------------------------------------------
 
     def hits(self, window: Window, low: int, high: int) -> Iterator[LineMatch]:

@@ -127,8 +127,7 @@ class _Text:
         self.stop = stop
         self.has_gaps = candidates is not None
         only = candidates.with_neighbours(plan.within_line) if candidates is not None else None
-        needles = None if eager else (plan.literal,) if plan.literal else ()
-        self._pieces = span.windows(start, stop, eager=eager, only=only, needles=needles)
+        self._pieces = span.windows(start, stop, eager=eager, only=only, is_search=not eager)
         """The text, in pieces of about a frame. Candidates leave some out."""
         self._piece: Window | None = None
         self._piece_text = ""

@@ -163,8 +163,7 @@ class _LinePass:
         is_eager = only is not None and only.frames <= EAGER_FRAMES and not self._is_bounded
         self._reached, self._is_inside, self._open_line = offset, False, None
         regions = iter(()) if only is None else only.regions()
-        needles = self._linewise.needles
-        for block in self._blocks(span.windows(offset, None, eager=is_eager, only=only, needles=needles)):
+        for block in self._blocks(span.windows(offset, None, eager=is_eager, only=only, is_search=True)):
             if block.start > self._reached:
                 yield from self._skip_frames()
                 region = next((region for region in regions if region.start - span.start >= block.start), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from hypothesis import settings
@@ -81,7 +80,6 @@ class AnyOrder(RuleBasedStateMachine):
             return
         ahead, cache, fetcher = self.model.reader.ahead, self.model.reader.cache, self.model.reader.fetcher
         size_bytes = sum(kept.size_bytes for kept in cache._by_key.values())
-        size_bytes += sum(sys.getsizeof(text.decoded) for text in cache._decoded.values())
         assert cache.used_bytes == size_bytes <= cache.capacity_bytes
         assert set(cache._by_key) == {*cache._main, *cache._probation, *cache._expected}
         assert cache.expected_bytes <= max(ahead._guessed_bytes, ahead._announced_bytes)
