@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import agents_grep, file_changes, first_second, growth, latency, quality, search, transport, words
+from benchmarks import agents_grep, file_changes, first_second, growth, latency, quality, transport, words
 from benchmarks.virtual import suite
 from benchmarks.wall import peers
 
-COMMANDS = (latency, suite, peers, search, agents_grep, words, quality, transport, first_second, growth, file_changes)
+COMMANDS = (latency, suite, peers, agents_grep, words, quality, transport, first_second, growth, file_changes)
 
 
 def main() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -27,14 +26,6 @@ def describe_machine() -> dict[str, str | int | float]:
 
 def machine_line() -> str:
     return ", ".join(f"{name} {value}" for name, value in describe_machine().items())
-
-
-def cpu_seconds() -> float:
-    """CPU time of all threads of this process, and of child processes that have ended."""
-    return sum(
-        usage.ru_utime + usage.ru_stime
-        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    )
 
 
 def _commit() -> str:

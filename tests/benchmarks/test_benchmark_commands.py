@@ -48,7 +48,7 @@ def test_every_command_is_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     with pytest.raises(SystemExit):
         run(monkeypatch, "benchmarks --help")
     said = capsys.readouterr().out
-    assert "{latency,virtual,peers,search,agents_grep,words,quality,transport,first_second,growth,file_changes}" in said
+    assert "{latency,virtual,peers,agents_grep,words,quality,transport,first_second,growth,file_changes}" in said
 
 
 def test_programs_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
