@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 from benchmarks.options import Commands, amount, parse_list
-from benchmarks.quality import report
 from benchmarks.quality.arms import ARMS
 from benchmarks.quality.families import FAMILIES
-from benchmarks.quality.running import BadPlan, Plan, run
+from benchmarks.quality.running import BadPlan, Plan, report, run
 
 
 def add(commands: Commands) -> None:
@@ -27,9 +26,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--max-iterations", type=int, default=plan.max_iterations, help="turns of a run")
     command.add_argument("--window-tokens", type=int, default=plan.window_tokens, help="window of the model")
     command.add_argument("--runner", default=plan.runner, help="where the code of the model runs")
-    command.add_argument(
-        "--out", type=Path, default=Path("results/quality"), help="folder for report.md and a file for each run"
-    )
+    command.add_argument("--out", type=Path, default=Path("results/quality"), help="folder for report.md and the runs")
     command.set_defaults(run=main)
 
 
@@ -42,9 +39,10 @@ def main(arguments: argparse.Namespace) -> int:
         max_iterations=arguments.max_iterations, window_tokens=arguments.window_tokens, runner=arguments.runner,
     )  # fmt: skip
     try:
-        outcome = run(plan, arguments.out)
+        rows, unasked = run(plan, arguments.out)
     except BadPlan as exc:
         print(f"quality: {exc}", file=sys.stderr)
         return 2
-    print(f"written to {report.write(arguments.out, outcome)}")
-    return 1 if outcome.unasked else 0
+    (arguments.out / "report.md").write_text(report(rows, unasked))
+    print(report(rows, unasked))
+    return 1 if unasked else 0

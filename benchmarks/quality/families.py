@@ -7,13 +7,10 @@ the evidence.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
-from benchmarks.quality.haystack import Sources
 from benchmarks.quality.questions import Planted, Question
 from rlm import ScriptedLM
 from rlm.prompts.examples import QUESTION_OPENS, conversation
@@ -35,9 +32,9 @@ MEANINGS = {
 CLASSIFY = "Is this message about money, delivery or thanks? Answer with one word.\n\n"
 
 
-def make(families: tuple[str, ...], each: int, seed: int, sources: Sources) -> list[Question]:
+def make(families: tuple[str, ...], each: int, seed: int) -> list[Question]:
     """`each` questions of each family, in turns: a run that is stopped early has asked all families."""
-    made = (FAMILIES[family](each, Random(f"{family} {seed}"), sources) for family in families)
+    made = (FAMILIES[family](each, Random(f"{family} {seed}")) for family in families)
     return [question for one_of_each in zip(*made, strict=True) for question in one_of_each]
 
 
@@ -45,7 +42,7 @@ def _word(dice: Random) -> str:
     return "".join(dice.choice("bdfglmnprstvz") + dice.choice("aeiou") for _ in range(4)).capitalize()
 
 
-def _needle(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+def _needle(each: int, dice: Random) -> Iterator[Question]:
     for number in range(each):
         name, code = _word(dice), str(dice.randint(10_000, 99_999))
         line = f"The access code of the vault of {name} is {code}.\n"
@@ -57,7 +54,7 @@ def _needle(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _needles(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+def _needles(each: int, dice: Random) -> Iterator[Question]:
     for number in range(each):
         name, cities = _word(dice), sorted(dice.sample(_CITIES, 4))
         lines = [f"Courier {who} brought a parcel to {city} on the day of {name}.\n"
@@ -72,7 +69,7 @@ def _needles(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _counting(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+def _counting(each: int, dice: Random) -> Iterator[Question]:
     for number in range(each):
         name, label = _word(dice).lower(), dice.choice(_LABELS)
         rows = [(f"2024-{dice.randint(1, 12):02d}-{dice.randint(1, 28):02d}", dice.randint(100, 120),
@@ -97,7 +94,7 @@ def _counting(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _meaning(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+def _meaning(each: int, dice: Random) -> Iterator[Question]:
     for number in range(each):
         name, about = _word(dice).lower(), dice.choice(list(MEANINGS))
         kinds = [dice.choice(list(MEANINGS)) for _ in range(20)]
@@ -113,7 +110,7 @@ def _meaning(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _two_hop(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
+def _two_hop(each: int, dice: Random) -> Iterator[Question]:
     for number in range(each):
         project, person, room = (
             _word(dice),
@@ -131,66 +128,8 @@ def _two_hop(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _code(each: int, dice: Random, sources: Sources) -> Iterator[Question]:
-    """Questions about the standard library: which file defines a function, which function calls it."""
-    facts = list(_facts(sources))
-    dice.shuffle(facts)
-    used: set[str] = set()
-    number = 0
-    for path, name, caller in facts:
-        if path in used or number == each:
-            continue
-        used.add(path)
-        evidence = Planted(sources.document(path), (number + 0.3) / each)
-        if number % 2:
-            query, answer = f"Which function calls the function {name}? Answer with its name alone.", caller
-            cells = (
-                f"at = context.find('{name}(', context.find('def {name}') + 10)\n"
-                f"print(context[max(0, at - 300) : at + 100])",
-                "import re\nFINAL(re.findall(r'def (\\w+)\\(', context[max(0, at - 20_000) : at])[-1])",
-            )
-        else:
-            query = f"In which file is the function {name} defined? Answer with the path of its line '==== path'."
-            answer = path
-            cells = (
-                f"at = context.find('def {name}(')\nprint(context[at : at + 200])",
-                "start = context.rfind('==== ', 0, at)\nFINAL(context[start + 5 : context.find('\\n', start)])",
-            )
-        yield Question(f"code-{number}", "code", query, answer, "text", (evidence,), cells)
-        number += 1
-    if number < each:
-        raise ValueError(f"the sources give {number} questions about code, not {each}")
-
-
-def _facts(sources: Sources) -> Iterator[tuple[str, str, str]]:
-    """File, function and caller of functions that are called once, inside the nearest `def` before the call."""
-    for path in sources.paths:
-        text = sources.read(path)
-        if not 2_000 < len(text) < 30_000 or "\n==== " in text:
-            continue
-        try:
-            tree = ast.parse(text)
-        except SyntaxError:  # tests of Python's own errors
-            continue
-        for function in tree.body:
-            if isinstance(function, ast.FunctionDef) and sources.words[function.name] == 2:
-                call = text.rfind(f"{function.name}(")
-                before = re.findall(r"def (\w+)\(", text[:call])
-                inside = [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and any(
-                    isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function.name
-                    for node in ast.walk(each))]  # fmt: skip
-                if (
-                    len(inside) == 1
-                    and before
-                    and before[-1] == inside[0]
-                    and call > text.find(f"def {function.name}(") + 10
-                ):
-                    yield path, function.name, inside[0]
-
-
-FAMILIES: dict[str, Callable[[int, Random, Sources], Iterator[Question]]] = {
+FAMILIES: dict[str, Callable[[int, Random], Iterator[Question]]] = {
     "needle": _needle, "needles": _needles, "counting": _counting, "meaning": _meaning, "two-hop": _two_hop,
-    "code": _code,
 }  # fmt: skip
 """The functions that make questions, by family."""
 

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sysconfig
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from random import Random
 
@@ -44,14 +41,6 @@ class Sources:
         """A header line and the text of a file; ends with a newline."""
         text = self.read(path)
         return f"==== {path}\n{text}" + "\n" * (not text.endswith("\n"))
-
-    @cached_property
-    def words(self) -> Counter[str]:
-        """The number of occurrences of each word of more than five letters, in all files."""
-        counted: Counter[str] = Counter()
-        for path in self.paths:
-            counted.update(re.findall(r"\b\w{6,}\b", self.read(path)))
-        return counted
 
 
 def build(size_bytes: int, planted: Iterable[Planted], sources: Sources) -> Iterator[str]:

@@ -1,20 +1,20 @@
-"""Run all questions on all arms at all sizes, up to a cap on dollars.
+"""Run all questions on all arms at all sizes, up to a cap on dollars, and write the report.
 
-OUT/<bytes>/<arm>/<question>.json holds one run and is written atomically. A run that has its file is not repeated, so
-the same command continues after a kill. OUT/plan.json keeps a command with another plan from mixing in its results.
+OUT/runs.jsonl has the plan in its first line, then a line for each run. The same command continues after a kill.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from benchmarks.machine import describe_machine
+from benchmarks.machine import machine_line
+from benchmarks.options import head_line, row_line
 from benchmarks.quality import arms, families
 from benchmarks.quality.haystack import Sources, prepare
 from benchmarks.quality.questions import Question, score
@@ -24,6 +24,11 @@ from rlm.calls.prices import dollars as price
 from rlm.models.lm import LM, Reply
 
 ORACLE = "oracle"
+FREE = ("max_dollars", "arms", "sizes_bytes", "runner")
+"""What another plan in the same folder may change."""
+FEWEST = 10
+"""Questions below which no percentage is written."""
+Row = dict[str, Any]
 
 
 class BadPlan(ValueError):
@@ -49,81 +54,82 @@ class Plan:
     runner: str = "subprocess"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The content of the folder after a run."""
+def run(
+    plan: Plan, out: Path, say: Callable[[str], object] = print, sources: Sources | None = None
+) -> tuple[list[Row], int]:
+    """Carry out the runs that the folder lacks; returns the rows of all, and how many the cap prevented.
 
-    rows: list[dict[str, Any]]
-    left_out: list[str]
-    """Arms that cannot hold the text in memory, with the size."""
-    unasked: int
-    """Runs that the cap prevented."""
-
-
-def run(plan: Plan, out: Path, say: Callable[[str], object] = print, sources: Sources | None = None) -> Outcome:
-    """Carry out the runs that the folder lacks. Raises `BadPlan`."""
+    Raises `BadPlan`.
+    """
     _check(plan)
-    sources = sources or Sources()
-    questions = families.make(plan.families, plan.each, plan.seed, sources)
-    _claim(plan, out)
-    pairs = [(size, arm) for size in plan.sizes_bytes for arm in plan.arms]
-    left_out = [f"{arm} at {size:,} bytes" for size, arm in pairs if arms.is_left_out(arm, size)]
-    asked = [(size, arm) for size, arm in pairs if not arms.is_left_out(arm, size)]
-    say(f"{len(asked) * len(questions)} runs")
+    rows = _open(plan, out)
+    questions = families.make(plan.families, plan.each, plan.seed)
+    done = {(row["size_bytes"], row["arm"], row["question"]) for row in rows}
     unasked = 0
-    with _model(plan, questions) as lm:
+    with _model(plan, questions) as lm, (out / "runs.jsonl").open("a") as file:
         for size in plan.sizes_bytes:
             waiting = [
                 (arm, question)
                 for question in questions
-                for of, arm in asked
-                if of == size and not _path(out, size, arm, question).exists()
+                for arm in plan.arms
+                if (size, arm, question.id) not in done and not arms.is_left_out(arm, size)
             ]
-            if waiting:
-                place = prepare(out / "texts", size, questions, sources)
-                unasked += _run_size(plan, out, size, place, waiting, lm, say)
-    return Outcome(read_rows(out), left_out, unasked)
+            say(f"{size:,} bytes: {len(waiting)} runs")
+            location = prepare(out / "texts", size, questions, sources or Sources()) if waiting else out
+            for arm, question in waiting:
+                spent = sum(row["dollars"] or 0.0 for row in rows)
+                left = None if plan.max_dollars is None else plan.max_dollars - spent
+                if left is not None and left <= 0:
+                    unasked += 1
+                    continue
+                rows.append({"size_bytes": size, "arm": arm, **_ask(plan, arm, question, location, lm, left)})
+                file.write(json.dumps(rows[-1]) + "\n")
+                file.flush()
+                say(f"{size:,} {arm} {question.id}: {'right' if rows[-1]['right'] else 'wrong'}, {rows[-1]['reason']}")
+    return rows, unasked
 
 
-def read_rows(out: Path) -> list[dict[str, Any]]:
-    """The runs in a folder, by size, arm and question."""
-    rows = [json.loads(path.read_text()) for path in sorted(out.glob("[0-9]*/*/*.json"))]
-    return sorted(rows, key=lambda row: (row["size_bytes"], row["arm"]))
+def _ask(plan: Plan, arm: str, question: Question, location: Path, lm: LM, left: float | None) -> Row:
+    def make_rlm(dollars: float | None) -> RLM:
+        return RLM(lm=lm, max_dollars=dollars, max_iterations=plan.max_iterations, runner=plan.runner)
+
+    with Monocontext.open(location, materialize_limit=1 << 40) as context:  # a new one has no cache of another run
+        text = str(context) if arm == arms.IN_MEMORY else None
+        done = arms.answer(arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), left)
+    result = score(question, done.answer)
+    about = {"question": question.id, "family": question.family, "query": question.query, "expected": question.answer}
+    return {**about, "score": result, "right": result == 1.0, **asdict(done)}
 
 
-def _run_size(
-    plan: Plan,
-    out: Path,
-    size: int,
-    place: Path,
-    waiting: Sequence[tuple[str, Question]],
-    lm: LM,
-    say: Callable[[str], object],
-) -> int:
-    """Run the waiting questions; returns the number of runs that the cap prevented."""
-    text = None
-    if any(arm == arms.IN_MEMORY for arm, _ in waiting):
-        with Monocontext.open(place, materialize_limit=1 << 40) as context:
-            text = str(context)
+def report(rows: Sequence[Row], unasked: int = 0) -> str:
+    """The tables of these runs in Markdown."""
+    groups: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row["size_bytes"], row["arm"])):
+        groups.setdefault(f"{row['arm']}, {row['size_bytes'] / 1e6:g} MB", []).append(row)
+    names = sorted({row["family"] for row in rows})
+    lines = [head_line("arm, size", "right", "turns", "tokens", "dollars in all", "seconds", "MB read", *names)]
+    for name, group in groups.items():
+        costs = [row["dollars"] for row in group]
+        read = [row["bytes_read"] for row in group if row["bytes_read"] is not None]
+        right = {family: [row["right"] for row in group if row["family"] == family] for family in names}
+        lines.append(row_line(
+            name,
+            share(sum(row["right"] for row in group), len(group)),
+            f"{median(row['turns'] for row in group):g}",
+            f"{median(row['tokens'] for row in group):,.0f}",
+            "-" if None in costs else f"{sum(costs):.4f}",
+            f"{median(row['seconds'] for row in group):.2f}",
+            f"{median(read) / 1e6:.2f}" if read else "-",
+            *(share(sum(each), len(each)) for each in right.values()),
+        ))  # fmt: skip
+    if unasked:
+        lines.append(f"\n{unasked} runs are left out: the cap on dollars was reached.")
+    return "\n".join(lines) + "\n"
 
-    def make_rlm(dollars: float | None, **options: Any) -> RLM:
-        return RLM(lm=lm, max_dollars=dollars, max_iterations=plan.max_iterations, runner=plan.runner, **options)
 
-    for done, (arm, question) in enumerate(waiting):
-        spent = sum(row["dollars"] or 0.0 for row in read_rows(out)) if plan.max_dollars is not None else 0.0
-        left = None if plan.max_dollars is None else plan.max_dollars - spent
-        if left is not None and left <= 0:
-            say(f"the cap of ${plan.max_dollars:.2f} is reached: {len(waiting) - done} runs of {size:,} bytes are left")
-            return len(waiting) - done
-        with Monocontext.open(place) as context:  # a new one, so that no run profits from the cache of another
-            run = arms.answer(arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), left)
-        about = {"size_bytes": size, "arm": arm, "question": question.id, "family": question.family,
-                 "query": question.query, "expected": question.answer}  # fmt: skip
-        result = score(question, run.answer)
-        is_right = result == 1.0
-        _write(_path(out, size, arm, question), {**about, "score": result, "right": is_right, **asdict(run)})
-        say(f"{size:,} {arm} {question.id}: {'right' if is_right else 'wrong'}, {run.reason}")
-    return 0
+def share(right: int, of: int) -> str:
+    """`17 of 20 (85 %)`, without the percentage for few questions."""
+    return f"{right} of {of}" + (f" ({100 * right / of:.0f} %)" if of >= FEWEST else "")
 
 
 @contextmanager
@@ -132,43 +138,30 @@ def _model(plan: Plan, questions: Sequence[Question]) -> Iterator[LM]:
         yield families.make_oracle(questions)
     else:
         with RLM(plan.model, base_url=plan.base_url, sampling={"temperature": 0}) as rlm:
-            yield rlm._setup.root
+            yield rlm.lms[0]
 
 
 def _check(plan: Plan) -> None:
     for kind, given, known in (("arm", plan.arms, arms.ARMS), ("family", plan.families, families.FAMILIES)):
         if unknown := [name for name in given if name not in known]:
             raise BadPlan(f"unknown {kind} {unknown[0]!r}; known are {', '.join(known)}")
-    is_paid = plan.model != ORACLE and not plan.base_url
-    if plan.max_dollars is not None and is_paid and _price(plan, 1, 1) is None:
-        raise BadPlan(f"no price is known for {plan.model}, so --max-dollars would have no effect")
+    if plan.max_dollars is not None and plan.model != ORACLE and not plan.base_url:
+        name = plan.model.partition(":")[2] or plan.model  # a provider and a colon may stand before it
+        if price(Reply("", 1, 1, name), {}) is None:
+            raise BadPlan(f"no price is known for {plan.model}, so --max-dollars would have no effect")
 
 
-def _price(plan: Plan, into: int, out: int) -> float | None:
-    """The price of these tokens in dollars. The name of a model may follow a provider and a colon."""
-    return price(Reply("", into, out, plan.model.partition(":")[2] or plan.model), {})
-
-
-def _claim(plan: Plan, out: Path) -> None:
-    """Write the plan into the folder. Raises `BadPlan` if it holds another plan; caps may differ."""
-    path = out / "plan.json"
-    ours = json.loads(json.dumps(asdict(plan)))
-    if path.exists():
-        theirs = json.loads(path.read_text())["plan"]
-        free = ("max_dollars", "arms", "sizes_bytes", "runner")
-        if differing := [name for name in ours if name not in free and ours[name] != theirs.get(name)]:
-            raise BadPlan(f"{out} holds runs of another plan, whose {differing[0]} is {theirs.get(differing[0])!r}")
-        return
-    out.mkdir(parents=True, exist_ok=True)
-    _write(path, {"machine": describe_machine(), "plan": ours})
-
-
-def _path(out: Path, size: int, arm: str, question: Question) -> Path:
-    return out / str(size) / arm / f"{question.id}.json"
-
-
-def _write(path: Path, value: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".draft-{os.getpid()}")
-    draft.write_text(json.dumps(value, indent=1) + "\n")
-    draft.replace(path)
+def _open(plan: Plan, out: Path) -> list[Row]:
+    """The rows of the folder, which is begun if it is new. Raises `BadPlan` if it holds another plan."""
+    path, ours = out / "runs.jsonl", json.loads(json.dumps(asdict(plan)))
+    if not path.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"machine": machine_line(), "plan": ours}) + "\n")
+        return []
+    whole = path.read_text().rpartition("\n")[0]  # a kill may have cut the last line
+    path.write_text(whole + "\n")
+    about, *rows = map(json.loads, whole.splitlines())
+    theirs = about["plan"]
+    if differing := [name for name in ours if name not in FREE and ours[name] != theirs.get(name)]:
+        raise BadPlan(f"{out} holds runs of another plan, whose {differing[0]} is {theirs.get(differing[0])!r}")
+    return rows
