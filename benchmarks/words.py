@@ -21,6 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from benchmarks import locomo
 from benchmarks.corpora import NAMES, corpus, tiles
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
 from monocontext import Monocontext, publish
@@ -53,10 +54,15 @@ def add(commands: Commands) -> None:
     command.add_argument("--size", type=amount, default=64_000_000, help="bytes of text, such as 64M")
     command.add_argument("--corpora", type=parse_list, default=NAMES, help=f"texts: {','.join(NAMES)}")
     command.add_argument("--queries", type=int, default=200, help="queries of each text")
+    command.add_argument(
+        "--locomo", type=Path, metavar="FILE", help="measure questions of LoCoMo-10 in this file alone"
+    )
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
+    if arguments.locomo:
+        return locomo.main(arguments.locomo)
     for name in arguments.corpora:
         path = corpus(name, arguments.size)
         asked = _queries(path, name, arguments.queries)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from benchmarks import latency
@@ -74,3 +77,18 @@ def test_the_way_of_each_call_is_counted(monkeypatch: pytest.MonkeyPatch, capsys
     assert functions <= 70
     assert files <= 13
     assert len(rows) == 5
+
+
+def test_questions_of_a_conversation_are_ranked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    turns = [{"speaker": "Ada", "dia_id": f"D1:{n}", "text": text} for n, text in enumerate(("I paint.", "It rains."))]
+    asked = [("Who paints?", ["D1:0"], 1), ("Where is the submarine?", ["D1:1"], 4), ("Who swims?", ["D1:0"], 5)]
+    questions = [{"question": query, "evidence": named, "category": number} for query, named, number in asked]
+    conversation = {"session_1_date_time": "1 May 2023", "session_1": turns}
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([{"conversation": conversation, "qa": questions}]))
+    assert run(monkeypatch, f"benchmarks words --locomo {path}") == 0
+    said = capsys.readouterr().out
+    assert "| 2 questions | @1 | @5 | @10 |" in said
+    assert "| a turn of the evidence | 0.500 | 0.500 | 0.500 |" in said
