@@ -13,17 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from monocontext.errors import MonocontextError
-from monocontext.sessions.reader import (
-    SessionFile,
-    SessionReader,
-    TurnMaker,
-    as_text,
-    blocks_of,
-    content_text,
-    part,
-    word,
-)
+from monocontext.errors import InvalidText
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, part, text_of, word
 from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Turn
 
@@ -47,7 +38,7 @@ _OUTPUT_FILE = re.compile(r"tool-results[/\\]+([\w.-]*\w)")
 _MOST_OUTPUT_BYTES = 32 << 20
 """Of a longer output only the beginning is kept."""
 _STUB_BYTES = 16 << 10
-"""A longer file is not read to find out whether it is a stub."""
+"""A longer file is no stub."""
 
 
 def roots() -> list[Path]:
@@ -63,8 +54,7 @@ class _ClaudeTurns(TurnMaker):
         super().__init__(session_id)
         self._turn_of: dict[str, int] = {}
         """The number of the last turn at or before a record, by the record's uuid."""
-        self._last = ""
-        """The uuid of the last record of the main conversation."""
+        self._last = ""  # the uuid of the last record of the main conversation
         self._queued: set[str] = set()
         """Texts that the user wrote while the agent worked, and that it took up."""
 
@@ -83,17 +73,15 @@ class _ClaudeTurns(TurnMaker):
 
     def _turns_of_kind(self, record: Record) -> list[Turn]:
         kind = record.get("type")
-        if kind == "user":
-            return self._user_turns(record)
-        if kind == "assistant":
-            return self._assistant_turns(record)
-        if kind == "system":
-            return self._system_turns(record)
-        if kind in ("attachment", "queue-operation"):
-            return self._queued_turns(record)
+        turns_of = {
+            "user": self._user_turns, "assistant": self._assistant_turns, "system": self._system_turns,
+            "attachment": self._queued_turns, "queue-operation": self._queued_turns,
+        }.get(str(kind))  # fmt: skip
+        if turns_of is not None:
+            return turns_of(record)
         if kind == OUTPUT:
             tool = self._tools.get(str(record.get("call")), "")
-            return self._turn("tool", "tool_result", content_text(record.get("text")), record, tool=tool)
+            return self._turn("tool", "tool_result", text_of(record.get("text")), record, tool=tool)
         title = next((record[name] for name in _TITLES if isinstance(record.get(name), str)), None)
         if title is not None:
             self._see_title(title)
@@ -109,7 +97,7 @@ class _ClaudeTurns(TurnMaker):
             queued = record if record.get("reason") == "absorbed_mid_turn" else {}
         elif queued.get("type") != "queued_command":
             return []
-        text = content_text(queued.get("prompt", queued.get("content")))
+        text = text_of(queued.get("prompt", queued.get("content")))
         if queued.get("commandMode", "prompt") != "prompt" or (queued is record and text in self._queued):
             return []
         self._queued.add(text)
@@ -120,18 +108,17 @@ class _ClaudeTurns(TurnMaker):
             return []
         message = record.get("message")
         content = message.get("content") if isinstance(message, dict) else message
-        blocks = content if isinstance(content, list) else [{"type": "text", "text": content_text(content)}]
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
         results = [block for block in blocks_of(blocks) if block.get("type") == "tool_result"]
         marks = _side_mark(record) or (() if results else self._back_mark(record))
         if record.get("isCompactSummary"):
-            return self._turn("user", "summary", content_text(content), record, marks=marks)
+            return self._turn("user", "summary", text_of(content), record, marks=marks)
         turns: list[Turn] = []
         for block in results:
-            prefix = "[error]\n" if block.get("is_error") else ""
-            if not content_text(block.get("content")).strip():
-                block = {**block, "content": _result_text(record.get("toolUseResult"))}
-            turns += self._result_turn(block, record, prefix, marks)
-        text = content_text([b for b in blocks if not isinstance(b, dict) or b.get("type") != "tool_result"])
+            text = text_of(block.get("content"))
+            text = text if text.strip() else _result_text(record.get("toolUseResult"))
+            turns += self._result_turn(block, record, "[error]\n" * bool(block.get("is_error")) + text, marks)
+        text = text_of([b for b in blocks if not isinstance(b, dict) or b.get("type") != "tool_result"])
         if not record.get("isSidechain"):
             if not _NOT_A_PROMPT.match(text):
                 self._see_prompt(text)
@@ -147,11 +134,11 @@ class _ClaudeTurns(TurnMaker):
 
     def _assistant_turns(self, record: Record) -> list[Turn]:
         content, marks, turns = part(record, "message").get("content"), _side_mark(record), list[Turn]()
-        for block in blocks_of(content if isinstance(content, list) else [{"text": content_text(content)}]):
+        for block in blocks_of(content if isinstance(content, list) else [{"text": text_of(content)}]):
             if block.get("type") in ("tool_use", "server_tool_use"):
                 turns += self._call_turn(block, record, marks)
             elif block.get("type") not in ("thinking", "redacted_thinking"):
-                turns += self._turn("assistant", "text", content_text([block]), record, marks=marks)
+                turns += self._turn("assistant", "text", text_of([block]), record, marks=marks)
         return turns
 
     def _system_turns(self, record: Record) -> list[Turn]:
@@ -162,7 +149,7 @@ class _ClaudeTurns(TurnMaker):
             text = f"[conversation compacted: {trigger}, {tokens} tokens before]"
             return self._turn("system", "summary", text, record)
         if record.get("level") == "error" or "error" in str(subtype):
-            text = content_text(record.get("content")) or as_text(record.get("error") or record.get("cause") or "")
+            text = text_of(record.get("content")) or as_text(record.get("error") or record.get("cause") or "")
             return self._turn("system", "text", f"[{subtype or 'error'}] {text}", record)
         return []
 
@@ -174,11 +161,11 @@ def _side_mark(record: Record) -> tuple[str, ...]:
 def _result_text(result: Any) -> str:
     """The text of a tool's result as the agent's screen has it, where the model got none."""
     if not isinstance(result, dict):
-        return content_text(result)
+        return text_of(result)
     file = result.get("file")
     results = [result.get(name) for name in ("stdout", "stderr", "content", "result", "text")]
     results.append(file.get("content") if isinstance(file, dict) else None)
-    return "\n".join(filter(None, map(content_text, results)))
+    return "\n".join(filter(None, map(text_of, results)))
 
 
 class ClaudeCode(SessionReader):
@@ -191,13 +178,13 @@ class ClaudeCode(SessionReader):
         """Sessions and those of their subagents, in any order; a workflow's journal beside these is none."""
         for root in roots():
             for pattern in ("*/*.jsonl", "*/*/subagents/**/agent-*.jsonl"):
-                for file in self.files(sorted((root / "projects").glob(pattern))):
-                    if not self.is_stub(file.path):
-                        yield file
+                yield from self.files(sorted((root / "projects").glob(pattern)))
 
     def session_id(self, path: Path) -> str:
         """The id of a session, `<id>/subagents/agent-x` for a subagent; versions of Claude Code put its file in
-        different folders."""
+        different folders. Raises `InvalidText` for a stub."""
+        if _is_stub(path):
+            raise InvalidText(f"{path}: only settings, as they stay in the old project if a session moves")
         if not path.stem.startswith("agent-"):
             return path.stem
         if main := _main_folder(path):
@@ -210,8 +197,10 @@ class ClaudeCode(SessionReader):
     def lines(self, path: Path) -> Iterator[RecordLine]:
         """The records of a file, after those of its stubs, each output in a file of its own behind the record that
         names it. Raises `OSError`."""
-        for stub in self._stubs(path):
-            yield from read_lines(stub)
+        if path.parent.parent.name == "projects":  # the title may be in a stub, in another project
+            for other in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}")):
+                if other != path and _is_stub(other):
+                    yield from read_lines(other)
         outputs, seen = (_main_folder(path) or path.with_suffix("")) / "tool-results", set[str]()
         for line in read_lines(path):
             yield line
@@ -220,25 +209,18 @@ class ClaudeCode(SessionReader):
                     seen.add(name)
                     yield RecordLine(line.number, output)
 
-    def _stubs(self, path: Path) -> list[Path]:
-        """The stubs of a session in other projects; the title may be there."""
-        if path.parent.parent.name != "projects":
-            return []
-        others = sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}"))
-        return [other for other in others if other != path and self.is_stub(other)]
 
-    def is_stub(self, path: Path) -> bool:
-        """Whether a file has only settings: what stays in the old project if a session moves to another one."""
-        try:
-            if path.suffix != ".jsonl" or path.stat().st_size > _STUB_BYTES:
-                return False
-            lines = list(read_lines(path))
-        except (OSError, MonocontextError):  # reading it raises the error again
-            return False
-        known = LEFT_OUT | {"ai-title", "custom-title", "summary"}
-        return bool(lines) and all(
-            not line.problem and "uuid" not in line.record and str(line.record.get("type")) in known for line in lines
-        )
+def _is_stub(path: Path) -> bool:
+    """Whether a file has only settings: what stays in the old project if a session moves to another one."""
+    known = LEFT_OUT | {"ai-title", "custom-title", "summary"}
+    try:
+        is_short = path.suffix == ".jsonl" and path.stat().st_size <= _STUB_BYTES
+        lines = list(read_lines(path)) if is_short else []
+    except OSError:  # reading it raises the error again
+        return False
+    return bool(lines) and all(
+        not line.problem and "uuid" not in line.record and str(line.record.get("type")) in known for line in lines
+    )
 
 
 def _main_folder(path: Path) -> Path | None:
@@ -251,7 +233,7 @@ def _outputs_in(record: Record) -> list[str]:
     if record.get("type") != "user":
         return []
     blocks = blocks_of(part(record, "message").get("content"))
-    texts = [content_text(block.get("content")) for block in blocks if block.get("type") == "tool_result"]
+    texts = [text_of(block.get("content")) for block in blocks if block.get("type") == "tool_result"]
     texts.append(str(part(record, "toolUseResult").get("persistedOutputPath", "")))
     return list(dict.fromkeys(name for text in texts for name in _OUTPUT_FILE.findall(text)))
 

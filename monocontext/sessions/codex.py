@@ -9,21 +9,11 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from monocontext.sessions.reader import (
-    SessionFile,
-    SessionReader,
-    TurnMaker,
-    as_text,
-    blocks_of,
-    content_text,
-    part,
-    word,
-)
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, part, text_of, word
 from monocontext.sessions.records import Record, read_lines
 from monocontext.sessions.time_span import seconds_of
 from monocontext.sessions.turn import Turn
@@ -34,22 +24,18 @@ _SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions)\b
 _INTERRUPTED = re.compile(r"\s*<turn_aborted\b")
 _NOTICE = re.compile(r"\s*<subagent_notification>\s*(\{.*\})\s*</subagent_notification>\s*", re.S)
 _CALLS = {
-    "function_call": "arguments",
-    "custom_tool_call": "input",
-    "local_shell_call": "action",
-    "web_search_call": "action",
-    "tool_search_call": "arguments",
-    "image_generation_call": "revised_prompt",
-}
+    "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
+    "web_search_call": "action", "tool_search_call": "arguments", "image_generation_call": "revised_prompt",
+}  # fmt: skip
 """The types of items that are calls of tools, each with the field that has the arguments."""
 _COMPLETED = {
-    "CommandExecution": "exec_command",
-    "FileChange": "apply_patch",
-    "McpToolCall": "mcp",
-    "DynamicToolCall": "tool",
+    "CommandExecution": "exec_command", "FileChange": "apply_patch", "McpToolCall": "mcp", "DynamicToolCall": "tool",
     "WebSearch": "web_search",
-}
+}  # fmt: skip
 """The types of completed items that are calls of tools, each with the name of the tool that it does not give."""
+_MESSAGES = {
+    "user_message": "user", "agent_message": "assistant", "UserMessage": "user", "AgentMessage": "assistant",
+}  # fmt: skip
 _RESULTS = frozenset(["function_call_output", "custom_tool_call_output", "tool_search_output"])
 LEFT_OUT = frozenset([
     "reasoning", "ghost_snapshot", "additional_tools", "configuration_update", "compaction_trigger", "other",
@@ -67,7 +53,7 @@ _REPLAY_SECONDS = 1.0
 """A record of a fork that is so much later than its parent's description is its own."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEAD_RECORDS = 8
-"""The description of a thread is among so many first records of its file, after its parent's for a fork."""
+"""The description of a thread is among so many first records of its file, perhaps beside its parent's."""
 _MOST_LEVELS = 10
 """Levels of subagents of subagents."""
 
@@ -75,25 +61,6 @@ _MOST_LEVELS = 10
 def home() -> Path:
     """The folder of Codex of this user."""
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-
-
-@dataclass(frozen=True, slots=True)
-class _Message:
-    """A message that the file may have again, in another form."""
-
-    role: str
-    text: str
-    seconds: float | None
-    number: int
-    """Number of the record."""
-    forms: set[str]
-    """The forms in which it was read: `item`, `event`, `completed`."""
-
-    def is_near(self, seconds: float | None, number: int) -> bool:
-        """Whether a record of this time and number may be of the same event."""
-        if self.seconds is None or seconds is None:
-            return number - self.number <= _TWIN_RECORDS
-        return abs(seconds - self.seconds) <= _TWIN_SECONDS
 
 
 class _CodexTurns(TurnMaker):
@@ -105,8 +72,8 @@ class _CodexTurns(TurnMaker):
         """The time of the parent's description. A fork first copies its parent's records, all at once."""
         self._is_replay = False
         self._before_prompts: list[int] = []
-        self._messages: deque[_Message] = deque(maxlen=64)
-        """The last messages."""
+        self._messages: deque[tuple[tuple[str, str], float | None, int, set[str]]] = deque(maxlen=64)
+        """The last messages: role and text, time, number of the record, and the forms in which it was read."""
         self._shown: set[str] = set()
         """The ids of calls whose completed form came first."""
         self._number = 0
@@ -123,7 +90,7 @@ class _CodexTurns(TurnMaker):
         if kind == "turn_context" and not self._is_replay:
             self.cwd = word(item, "cwd") or self.cwd
         elif kind == "compacted":
-            return self._turn("system", "summary", content_text(item.get("message")) or "[compacted]", record)
+            return self._turn("system", "summary", text_of(item.get("message")) or "[compacted]", record)
         elif kind == "event_msg":
             return self._event_turns(item, record)
         elif kind == "inter_agent_communication":
@@ -162,9 +129,9 @@ class _CodexTurns(TurnMaker):
     # -- turns ---------------------------------------------------------------------------------------------------------
 
     def _event_turns(self, item: Record, record: Record) -> list[Turn]:
-        kind, text = item.get("type"), content_text(item.get("message"))
-        if kind in ("user_message", "agent_message"):
-            return self._message_turns("user" if kind == "user_message" else "assistant", text, record, "event")
+        kind, text = str(item.get("type")), text_of(item.get("message"))
+        if kind in _MESSAGES:
+            return self._message_turns(_MESSAGES[kind], text, record, "event")
         if kind == "error":
             return self._turn("system", "text", f"[error] {text}", record)
         if kind == "turn_aborted":
@@ -180,9 +147,9 @@ class _CodexTurns(TurnMaker):
     def _completed_turns(self, item: Record, record: Record) -> list[Turn]:
         """The turns of an item that its thread shows; most files have it a second time, as the model saw it."""
         kind, call = str(item.get("type")), str(item.get("id"))
-        if kind in ("UserMessage", "AgentMessage"):
-            role = "user" if kind == "UserMessage" else "assistant"
-            return self._message_turns(role, content_text(item.get("content") or item.get("text")), record, "completed")
+        if kind in _MESSAGES:
+            text = text_of(item.get("content") or item.get("text"))
+            return self._message_turns(_MESSAGES[kind], text, record, "completed")
         if kind not in _COMPLETED or call in self._tools:
             return []
         self._shown.add(call)
@@ -193,14 +160,11 @@ class _CodexTurns(TurnMaker):
         return turns + self._turn("tool", "tool_result", reported, record, tool=tool)
 
     def _item_turns(self, item: Record, record: Record) -> list[Turn]:
-        kind, call, own = (
-            str(item.get("type") or item.get("record_type")),
-            str(item.get("call_id")),
-            str(item.get("id")),
-        )
+        kind = str(item.get("type") or item.get("record_type"))
+        call, own = str(item.get("call_id")), str(item.get("id"))
         if kind == "message":
             role = str(item.get("role", "assistant"))
-            return self._message_turns(role, content_text(item.get("content")), record, "item")
+            return self._message_turns(role, text_of(item.get("content")), record, "item")
         if kind == "agent_message":
             return self._agent_turns(item, record, "item")
         if self._shown & {call, own}:
@@ -240,16 +204,22 @@ class _CodexTurns(TurnMaker):
     def _agent_turns(self, item: Record, record: Record, form: str) -> list[Turn]:
         """The turn of a message between agents: a task, or its result."""
         who = f"[{item.get('author')} to {item.get('recipient')}]"
-        return self._once("assistant", f"{who}\n{content_text(item.get('content')).strip()}", record, form)
+        return self._once("assistant", f"{who}\n{text_of(item.get('content')).strip()}", record, form)
 
     def _once(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
-        seconds, stripped = seconds_of(word(record, "timestamp")), text.strip()
-        for other in self._messages:
-            is_same = (other.role, other.text) == (role, stripped) and form not in other.forms
-            if is_same and other.is_near(seconds, self._number):
-                other.forms.add(form)
+        """The turn of a message, unless the file had it just before in another form: `item`, `event`, `completed`."""
+        seconds, message = seconds_of(word(record, "timestamp")), (role, text.strip())
+        for other, other_seconds, number, forms in self._messages:
+            if other != message or form in forms:
+                continue
+            if other_seconds is None or seconds is None:
+                is_near = self._number - number <= _TWIN_RECORDS
+            else:
+                is_near = abs(seconds - other_seconds) <= _TWIN_SECONDS
+            if is_near:
+                forms.add(form)
                 return []
-        self._messages.append(_Message(role, stripped, seconds, self._number, {form}))
+        self._messages.append((message, seconds, self._number, {form}))
         return self._turn(role, "text", text, record)
 
     def _rolled_back(self, item: Record, record: Record) -> list[Turn]:
@@ -273,8 +243,8 @@ def _output_text(output: Any) -> str:
         with suppress(ValueError):
             output = json.loads(output)
     if isinstance(output, dict):
-        return content_text(output.get("output", output.get("content"))) or as_text(output)
-    return content_text(output)
+        return text_of(output.get("output", output.get("content"))) or as_text(output)
+    return text_of(output)
 
 
 def _tools_found(tools: Any) -> str:
@@ -335,30 +305,18 @@ def _thread_of(path: Path) -> str:
 
 
 def _main_thread(path: Path, thread: str, levels: int = _MOST_LEVELS) -> str:
-    """The thread of the session: its own, or for a subagent that of its parent."""
-    head = _head_of(path, thread)
-    parent, session = _parent_of(head), word(head, "session_id")
-    if not parent:
-        return thread
-    if session and session != head.get("id"):
-        return session
-    # A version that does not name the session; the parent may be a subagent, too.
-    above = next((item for item in path.parent.glob("rollout-*.jsonl*") if _thread_of(item) == parent), None)
-    return _main_thread(above, parent, levels - 1) if above and levels else parent
-
-
-def _head_of(path: Path, thread: str) -> Record:
-    """The description of a thread in its file, which may also have its parent's."""
+    """The thread of the session: its own, that of a fork too, or for a subagent that of the session it belongs to."""
     lines = islice(read_lines(path), _HEAD_RECORDS)
     heads = [part(line.record, "payload") for line in lines if line.record.get("type") == "session_meta"]
-    return next((head for head in heads if head.get("id") == thread), heads[0] if heads else {})
-
-
-def _parent_of(head: Record) -> str:
-    """The thread that started a subagent; empty for a session, forks included."""
-    source = part(head, "source")
+    head = next((item for item in heads if item.get("id") == thread), heads[0] if heads else {})
+    own, source = head.get("id"), part(head, "source")
     if not source.get("subagent") and head.get("thread_source") != "subagent":
-        return ""
+        return thread
+    if (session := word(head, "session_id")) and session != own:
+        return session
+    # A version that does not name the session; the parent may be a subagent, too.
     spawn = part(part(source, "subagent"), "thread_spawn")
-    named = (word(head, "parent_thread_id"), word(spawn, "parent_thread_id"), word(head, "session_id"))
-    return next((item for item in named if item and item != head.get("id")), "")
+    named = (word(head, "parent_thread_id"), word(spawn, "parent_thread_id"))
+    parent = next((item for item in named if item and item != own), thread)
+    above = next((item for item in path.parent.glob("rollout-*.jsonl*") if _thread_of(item) == parent), None)
+    return _main_thread(above, parent, levels - 1) if above and levels and parent != thread else parent

@@ -17,10 +17,10 @@ from monocontext.engine.open import TextOptions
 from monocontext.errors import InvalidUrl, NotFound
 from monocontext.sessions import claude_code, codex, names
 from monocontext.sessions.archive import Project
-from monocontext.sessions.changed_files import read_states, state_of, upload_changed
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import discover_sessions
 from monocontext.sessions.upload import Uploaded, upload_session, user_at_machine
+from monocontext.sessions.worker import read_states, state_of, upload_changed
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.text.monocontext import Monocontext

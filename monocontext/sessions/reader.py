@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,21 +41,14 @@ class TurnMaker(ABC):
         self.session_id = session_id
         self.n = 0
         """The number of turns so far."""
-        self.title = ""
-        """The last title that the agent or the user gave."""
-        self.first_prompt = ""
-        self.cwd = ""
-        """The last directory that the agent worked in."""
-        self.began_in = ""
-        """The first directory that the agent worked in. It decides the project."""
+        self.title = self.first_prompt = self.branch = ""
+        self.cwd = self.began_in = ""
+        """The last and the first directory that the agent worked in. The first one decides the project."""
         self.remote = ""
         """URL of the repository, if the records name it."""
-        self.branch = ""
-        self.started = ""
-        """The earliest time of a record, as written."""
-        self.ended = ""
-        """The latest time of a record, as written."""
-        self.unknown: dict[str, int] = {}
+        self.started = self.ended = ""
+        """The earliest and the latest time of a record, as written."""
+        self.unknown = Counter[str]()
         """The number of records of each type that this version does not know."""
         self._tools: dict[str, str] = {}
         """The names of tools by the ids of their calls."""
@@ -65,7 +59,7 @@ class TurnMaker(ABC):
             self.started, self.ended = min(self.started or ts, ts), max(self.ended, ts)
         if record.get("type") != "unreadable":
             return self._turns(record)
-        problem, text = record.get("problem", "unknown"), content_text(record.get("text"))
+        problem, text = record.get("problem", "unknown"), text_of(record.get("text"))
         return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}", record)
 
     @abstractmethod
@@ -86,15 +80,13 @@ class TurnMaker(ABC):
         tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
         return self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool, marks=marks)
 
-    def _result_turn(self, block: Record, record: Record, prefix: str = "", marks: tuple[str, ...] = ()) -> list[Turn]:
-        """The turn of a tool's result in a block of Anthropic's API, with `prefix` before its text."""
+    def _result_turn(self, block: Record, record: Record, text: str, marks: tuple[str, ...] = ()) -> list[Turn]:
+        """The turn of a tool's result in a block of Anthropic's API."""
         tool = self._tools.get(str(block.get("tool_use_id")), "")
-        text = prefix + content_text(block.get("content"))
         return self._turn("tool", "tool_result", text, record, tool=tool, marks=marks)
 
     def _see_unknown(self, kind: object) -> None:
-        name = str(kind)[:_KIND_CHARACTERS]
-        self.unknown[name] = self.unknown.get(name, 0) + 1
+        self.unknown[str(kind)[:_KIND_CHARACTERS]] += 1
 
     def _see_title(self, text: str) -> None:
         self.title = " ".join(text.split())[:_TITLE_CHARACTERS] or self.title
@@ -133,23 +125,19 @@ class SessionReader(ABC):
                 yield SessionFile(path, path.name.partition(".")[0], self.agent, 0.0)
 
     def discover(self) -> Iterator[SessionFile]:
-        """The sessions of this machine's user, in any order. A file that vanishes meanwhile is left out."""
+        """The sessions of this machine's user, in any order."""
         return iter(())
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents, wherever its file is."""
         return self.files(sorted(file.path.with_suffix("").glob("subagents/**/agent-*.jsonl")))
 
-    def lines(self, path: Path) -> Iterable[RecordLine]:
-        """The records of a file. Raises `InvalidText` if the file is no session, `OSError`."""
+    def lines(self, path: Path) -> Iterator[RecordLine]:
+        """The records of a file. Raises `OSError`."""
         return read_lines(path)
 
-    def is_stub(self, path: Path) -> bool:
-        """Whether a file of the agent holds no session."""
-        return False
 
-
-def content_text(content: Any) -> str:
+def text_of(content: Any) -> str:
     """The text of a message's content, which is a string or a list of blocks. A picture is shown as its type."""
     if isinstance(content, str):
         return content

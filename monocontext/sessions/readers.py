@@ -1,27 +1,63 @@
-"""Find the sessions on this machine, and recognize the agent that wrote a file."""
+"""Find the sessions on this machine, recognize the agent that wrote a file, and read any chat in JSON lines."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from itertools import islice
 from pathlib import Path
 
 from monocontext.errors import InvalidText, NotFound
-from monocontext.sessions.chat import Chat, is_message
 from monocontext.sessions.claude_code import ClaudeCode
 from monocontext.sessions.codex import Codex
-from monocontext.sessions.reader import SessionFile, SessionReader
-from monocontext.sessions.records import read_lines
+from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, part, text_of, word
+from monocontext.sessions.records import Record, dumps, read_lines
+from monocontext.sessions.turn import Turn
 
-AGENTS: dict[str, SessionReader] = {item.agent: item for item in (ClaudeCode(), Codex(), Chat())}
+_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "developer": "system"}
 _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
 _SAMPLE_LINES = 50
 """The lines by which the agent of a transcript is recognised."""
 
 
-def reader_of(file: SessionFile) -> SessionReader:
-    """The reader for the agent of a session."""
-    return AGENTS[file.agent]
+class _ChatTurns(TurnMaker):
+    def _turns(self, record: Record) -> list[Turn]:
+        if not _is_message(record):
+            self._see_unknown(record.get("type"))
+            return []
+        role, text = record["role"].strip().lower(), text_of(record.get("content"))
+        role = _ROLES.get(role, role if role in ("user", "assistant", "system", "tool") else "user")
+        if role == "tool":
+            return self._turn("tool", "tool_result", text, record, tool=word(record, "name"))
+        if role == "user":
+            self._see_prompt(text)
+        turns = self._turn(role, "text", text, record)
+        for block in blocks_of(record.get("content")):
+            if block.get("type") == "tool_use":
+                turns += self._call_turn(block, record)
+            elif block.get("type") == "tool_result":
+                turns += self._result_turn(block, record, text_of(block.get("content")))
+        for call in blocks_of(record.get("tool_calls")):
+            if function := part(call, "function"):
+                arguments = as_text(function.get("arguments"))
+                turns += self._turn("assistant", "tool_use", arguments, record, tool=word(function, "name"))
+        return turns
+
+
+class Chat(SessionReader):
+    """Reads messages of the chat APIs, one on each line with `role` and `content`, from a file that somebody names."""
+
+    agent = "chat"
+    maker = _ChatTurns
+
+    def session_id(self, path: Path) -> str:
+        """The file's name and a hash of the first message, since many files are named `chat.jsonl`."""
+        first = next(self.lines(path), None)
+        digest = hashlib.sha256(dumps(first.record) if first else b"").hexdigest()
+        return f"{path.name.partition('.')[0] or 'chat'}-{digest[:8]}"
+
+
+AGENTS: dict[str, SessionReader] = {item.agent: item for item in (ClaudeCode(), Codex(), Chat())}
 
 
 def discover_sessions(agent: str | None = None) -> list[SessionFile]:
@@ -62,18 +98,22 @@ def _recognize_agent(path: Path) -> str:
         raise InvalidText(f"{path}: expected a file of JSON lines, .jsonl or .jsonl.zst")
     sample = list(islice(read_lines(path), _SAMPLE_LINES))
     readable = [line.record for line in sample if not line.problem]
-    if not sample:
-        raise InvalidText(f"{path}: an empty file")
     if not readable:
-        raise InvalidText(f"{path}: not JSON lines: line {sample[0].number}: {sample[0].problem}")
+        problem = f"not JSON lines: line {sample[0].number}: {sample[0].problem}" if sample else "an empty file"
+        raise InvalidText(f"{path}: {problem}")
     for record in readable:
         kind = record.get("type")
-        if (str(kind) in _CODEX_TYPES and "payload" in record) or (
-            kind is None and {"id", "instructions"} <= record.keys()
-        ):
+        is_head = kind is None and {"id", "instructions"} <= record.keys()
+        if is_head or (str(kind) in _CODEX_TYPES and "payload" in record):
             return Codex.agent
         if not {"sessionId", "uuid", "leafUuid"}.isdisjoint(record):
             return ClaudeCode.agent
-        if is_message(record):
+        if _is_message(record):
             return Chat.agent
     return ClaudeCode.agent  # archived as JSON lines of unknown type
+
+
+def _is_message(record: Record) -> bool:
+    """Whether a record is a message of a chat API."""
+    has_content = "content" in record or isinstance(record.get("tool_calls"), list)
+    return isinstance(record.get("role"), str) and has_content

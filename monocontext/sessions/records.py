@@ -15,11 +15,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from monocontext.stores.regular_file import open_file
 
@@ -30,6 +30,7 @@ MOST_LINE_BYTES = 64 << 20
 memory."""
 _LONG_LINE_BYTES = 4096
 """What is kept of a line longer than `MOST_LINE_BYTES`."""
+_PIECE_BYTES = 1 << 16
 _ZSTD_BYTES = 512
 """Compressed bytes that are inflated at once: they give at most 16 MiB."""
 _MOST_LEVELS = 200
@@ -65,16 +66,16 @@ def read_lines(path: Path) -> Iterator[RecordLine]:
 
     Blank lines, and lines of NULs, are left out.
     """
-    with _open_lines(path) as file:
-        number = 0
-        while data := file.readline(MOST_LINE_BYTES + 1):
-            number += 1
-            if len(data) > MOST_LINE_BYTES and not data.endswith(b"\n"):
-                size, head = len(data), data[:_LONG_LINE_BYTES].decode("utf-8", "backslashreplace")
-                while not data.endswith(b"\n") and (data := file.readline(1 << 20)):
-                    size += len(data)
+    with open_file(path) as file:
+        head = file.read(4)
+        file.seek(0)
+        pieces = _inflate(file, path) if path.suffix == ".zst" else iter(partial(file.read, _PIECE_BYTES), b"")
+        if encoding := next((name for mark, name in _UTF16.items() if head.startswith(mark)), ""):
+            pieces = codecs.iterencode(codecs.iterdecode(pieces, encoding, "replace"), "utf-8", "replace")
+        for number, (data, size) in enumerate(_lines_in(pieces), 1):
+            if size > len(data):
                 problem = f"{size:,} bytes long, more than {MOST_LINE_BYTES:,}: only its beginning is kept"
-                yield _unreadable(number, head, problem)
+                yield _unreadable(number, data.decode("utf-8", "backslashreplace"), problem)
             elif data.strip(b"\0 \t\r\n"):
                 yield from _parse_line(number, data)
 
@@ -209,16 +210,20 @@ def _is_too_deep(value: Any) -> bool:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _open_lines(path: Path) -> Iterator[IO[bytes]]:
-    """A file, inflated and in UTF-8."""
-    with open_file(path) as file:
-        reader = file if path.suffix != ".zst" else io.BufferedReader(_Pieces(_inflate(file, path)))
-        reader = reader if isinstance(reader, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, reader))
-        head = reader.peek(4)
-        if encoding := next((name for mark, name in _UTF16.items() if head.startswith(mark)), ""):
-            reader = io.BufferedReader(_Pieces(_convert(reader, encoding)))
-        yield reader
+def _lines_in(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    """The lines of a file, each with its size in bytes; of one longer than `MOST_LINE_BYTES` the beginning."""
+    line, size = bytearray(), 0
+    for piece in pieces:
+        for part in io.BytesIO(piece):
+            line += part
+            size += len(part)
+            if size > MOST_LINE_BYTES:
+                del line[_LONG_LINE_BYTES:]
+            if part.endswith(b"\n"):
+                yield bytes(line), size
+                line, size = bytearray(), 0
+    if size:
+        yield bytes(line), size
 
 
 def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
@@ -237,31 +242,3 @@ def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
         raise OSError(f"{path}: does not inflate: {error}") from None
     if frame is not None:
         raise OSError(f"{path}: does not inflate: it is cut off")
-
-
-def _convert(file: IO[bytes], encoding: str) -> Iterator[bytes]:
-    """The text of a file in UTF-8; bytes that are not valid become replacement characters."""
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    while data := file.read(1 << 16):
-        yield decoder.decode(data).encode("utf-8", "replace")
-    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
-
-
-class _Pieces(io.RawIOBase):
-    """A file of pieces that are made as they are read."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            if (piece := next(self._pieces, None)) is None:
-                return 0
-            self._ready = piece
-        count = min(len(buffer), len(self._ready))
-        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
-        return count

@@ -11,7 +11,7 @@ import os
 import socket
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -20,7 +20,7 @@ from monocontext.errors import AlreadyExists, ContextChanged, MonocontextError, 
 from monocontext.sessions import names
 from monocontext.sessions.project_name import find_repository, project_of, slug
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import reader_of
+from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.records import Record, dumps, ids_of, parse_lines
 from monocontext.sessions.redaction import Finding, Redactor
 from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session
@@ -57,11 +57,7 @@ class Uploaded:
     @property
     def counts(self) -> dict[str, int]:
         """The number of secrets of each kind."""
-        return _count(self.findings)
-
-
-def _count(findings: Iterable[Finding]) -> dict[str, int]:
-    return dict(sorted(Counter(finding.kind for finding in findings).items()))
+        return dict(sorted(Counter(finding.kind for finding in self.findings).items()))
 
 
 @dataclass(slots=True)
@@ -69,10 +65,8 @@ class _Copy:
     """A session that wants a place in the archive."""
 
     ids: list[str]
-    count: int
-    """The number of records."""
-    make: Callable[[], tuple[SessionInfo, list[bytes]]]
-    """Makes its description and records."""
+    count: int  # of records
+    make: Callable[[], tuple[SessionInfo, list[bytes]]]  # its description and records
     rivals: list[set[str]] = field(default_factory=list)
     """The ids of records of other sessions with this id, as they were met."""
     next: set[str] = field(default_factory=set)
@@ -109,22 +103,19 @@ def upload_session(
         clean = [redactor.record(record, line) for line, record in records]
         return _describe(file, name, clean, redactor, user)
 
-    def report(new: int, turns: int, size: int) -> Uploaded:
-        reported = tuple(redactor.findings) if new else ()
-        return Uploaded(file.session_id, name, new, turns, size, reported, tuple(problems), dry_run, is_partial)
-
-    if not records:
-        return report(0, 0, 0)
-    if file.agent == "chat":  # its records have neither uuid nor time: what they say tells them apart
-        ours = _copy_of(*make())
-    else:
+    new = turns = size = 0
+    if records and dry_run:
+        before, (info, lines) = _read_stored(store, names.session_key(name, file.session_id)), make()
+        known = before[0] if before else SessionInfo(file.session_id, name)
+        new, turns = max(0, info.records - known.records), max(0, info.turns - known.turns)
+        size = sum(map(len, lines))
+    elif records:
         ours = _Copy(ids_of(record for _, record in records), len(records), make)
-    if not dry_run:
-        return report(*_place(store, name, file.session_id, ours))
-    before = _read_stored(store, names.session_key(name, file.session_id))
-    known = before[0] if before else SessionInfo(file.session_id, name)
-    info, lines = make()
-    return report(max(0, info.records - known.records), max(0, info.turns - known.turns), sum(map(len, lines)))
+        if file.agent == "chat":  # its records have neither uuid nor time: what they say tells them apart
+            ours = _copy_of(*make())
+        new, turns, size = _place(store, name, file.session_id, ours)
+    findings = tuple(redactor.findings) if new else ()
+    return Uploaded(file.session_id, name, new, turns, size, findings, tuple(problems), dry_run, is_partial)
 
 
 def user_at_machine() -> str:
@@ -141,8 +132,8 @@ def user_at_machine() -> str:
 def project_of_session(file: SessionFile) -> str:
     """The project of the repository, or of the first directory, that the records name; else the name of the file's
     folder, which agents shorten."""
-    maker = reader_of(file).maker(file.session_id)
-    for line in reader_of(file).lines(file.path):
+    maker = AGENTS[file.agent].maker(file.session_id)
+    for line in AGENTS[file.agent].lines(file.path):
         maker.feed(line.record)
         if maker.began_in or line.number > _HEAD_LINES:
             break
@@ -159,7 +150,7 @@ def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], l
     results: list[tuple[int, Record]] = []
     problems: list[str] = []
     uuids = set[str]()
-    for line in reader_of(file).lines(file.path):
+    for line in AGENTS[file.agent].lines(file.path):
         if line.is_tail and is_open:
             problems.append(f"line {line.number}: incomplete; left for the next upload")
             return results, problems, True
@@ -178,7 +169,7 @@ def _describe(
     file: SessionFile, project: str, records: list[Record], redactor: Redactor, user: str
 ) -> tuple[SessionInfo, list[bytes]]:
     """The description of redacted records, and the records as lines."""
-    maker = reader_of(file).maker(file.session_id)
+    maker = AGENTS[file.agent].maker(file.session_id)
     turns = [turn for record in records for turn in maker.feed(record)]
     lines, ids = [dumps(record) for record in records], ids_of(records)
     tools = {turn.tool for turn in turns if turn.kind == "tool_use"}
@@ -189,7 +180,7 @@ def _describe(
         find_repository(began_in)[0], file.path.name, maker.branch, maker.started, maker.ended,
         users=(user,) if user else (), records=len(records), turns=len(turns),
         identities=len(ids), identity=_digest(ids),
-        redacted=_count(redactor.findings), is_redacted=redactor.enabled,
+        redacted=Counter(finding.kind for finding in redactor.findings), is_redacted=redactor.enabled,
         unknown=dict(maker.unknown), unreadable=unreadable, tools=tuple(sorted(tools - {""})),
         content_sha256=digest_of(lines),
     ), lines  # fmt: skip
@@ -202,11 +193,9 @@ def _place(store: Store, project: str, session_id: str, ours: _Copy, first: int 
     """Give a copy its place: under the id, or the next free one. Returns new records, new turns and bytes written."""
     for number in range(first, _MOST_COPIES + 1):
         for _ in range(_ATTEMPTS):
-            try:
+            with suppress(AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
                 done = _try(store, project, session_id, number, ours)
                 break
-            except (AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
-                continue
         else:
             raise MonocontextError(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row")
         if done is not None:

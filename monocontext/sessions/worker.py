@@ -14,19 +14,19 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from monocontext.errors import MonocontextError, StoreFailure
-from monocontext.sessions.changed_files import upload_changed
-from monocontext.sessions.machine import home, one_line
+from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, StoreFailure
+from monocontext.sessions.machine import home, one_line, write_file
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import AGENTS, discover_sessions, reader_of, recognize_session
+from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
 from monocontext.sessions.upload import Uploaded, project_of_session, upload_session, user_at_machine
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
@@ -74,9 +74,11 @@ def work(job: dict[str, Any]) -> None:
 def _upload_missing(job: dict[str, Any], noted: Path) -> None:
     """Upload each file that has changed, and compile the projects that got something."""
     projects = {str(job.get("project") or _project_here(job))}
+    options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
     for wait in (*_WAITS_SECONDS, None):
         try:
-            projects |= _upload_once(job, noted)
+            with closing(open_store(str(job["url"]), **options)) as store:
+                upload_changed(_files_of(job), noted, partial(_upload, store, job, projects), _log)
             break
         except StoreFailure as error:
             if wait is None:
@@ -88,22 +90,56 @@ def _upload_missing(job: dict[str, Any], noted: Path) -> None:
             _compile(job, project)
 
 
-def _upload_once(job: dict[str, Any], noted: Path) -> set[str]:
-    """Upload each file that has changed; returns the projects that got something. Raises `StoreFailure`."""
-    projects = set[str]()
-    options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
-    with closing(open_store(str(job["url"]), **options)) as store:
+def upload_changed(
+    files: Iterable[SessionFile],
+    noted: Path,
+    upload: Callable[[SessionFile], Uploaded | None],
+    note: Callable[[str], object],
+) -> None:
+    """Call `upload` with each file whose size or time is not the one in the file `noted`, and note it there.
 
-        def upload(file: SessionFile) -> Uploaded | None:
-            if not _is_wanted(file, job):
-                return None
-            report = _upload(store, file, job)
-            _log(_describe(report))
-            projects.add(report.project)
-            return report
+    `upload` may return None for a file that is not wanted. What is noted of other files than `files` is dropped: one
+    that was away is read again when it is back. A file that fails is named by `note`, and the others go on; raises
+    `StoreFailure` if the store is down. If `noted` is lost, each session is compared with the archive.
+    """
+    files, before = list(files), read_states(noted)
+    states = {path: before[path] for path in (str(file.path) for file in files) if path in before}
+    try:
+        for file in files:
+            path, seen = str(file.path), state_of(file.path)
+            if seen is None or states.get(path) == seen:
+                continue
+            try:
+                report = upload(file)
+            except StoreFailure:
+                raise
+            except (MonocontextError, OSError, ValueError, RecursionError) as error:
+                note(f"left out: {error}" if path in str(error) else f"left out: {path}: {error}")
+                if not isinstance(error, InvalidText | InvalidUrl):
+                    continue  # else it is no session, until it changes
+                report = None
+            if not (report and report.is_partial):
+                states[path] = seen  # as it was before it was read: what was added since is another state
+    finally:
+        if states != before:
+            with suppress(OSError):  # it only saves work
+                write_file(noted, json.dumps(states).encode())
 
-        upload_changed(_files_of(job), noted, upload, _log)
-    return projects
+
+def read_states(noted: Path) -> dict[str, list[int]]:
+    """The sizes and times of the files that were uploaded, by path."""
+    with suppress(OSError, ValueError):
+        result = json.loads(noted.read_bytes())
+        return result if isinstance(result, dict) else {}
+    return {}
+
+
+def state_of(path: Path) -> list[int] | None:
+    """The size and time of a file; None if there is none."""
+    with suppress(OSError):
+        result = path.stat()
+        return [result.st_size, result.st_mtime_ns]
+    return None
 
 
 def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
@@ -111,13 +147,12 @@ def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     agent, path, files = str(job.get("agent") or ""), str(job.get("transcript_path") or ""), list[SessionFile]()
     if agent and agent not in AGENTS:
         _log(f"no agent {agent!r}: there are {', '.join(AGENTS)}")
-    if path:
-        try:
+    try:
+        if path:
             main = recognize_session(Path(path).expanduser().absolute(), agent if agent in AGENTS else None)
-            reader = AGENTS[main.agent]
-            files += [file for file in (main, *reader.below(main)) if not reader.is_stub(file.path)]
-        except (MonocontextError, OSError) as error:
-            _log(f"left out: {path}: {error}")
+            files += [main, *AGENTS[main.agent].below(main)]
+    except (MonocontextError, OSError) as error:
+        _log(f"left out: {path}: {error}")
     for name in [item for item in AGENTS if agent in ("", item)]:
         try:
             files += discover_sessions(name)
@@ -126,25 +161,15 @@ def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     return {file.path: file for file in files}.values()
 
 
-def _is_wanted(file: SessionFile, job: dict[str, Any]) -> bool:
-    """Whether a hook is there for a session: its own, those of the same project, with `--user` all."""
-    return bool(job.get("user")) or _is_own(file, job) or project_of_session(file) == _project_here(job)
-
-
-def _is_own(file: SessionFile, job: dict[str, Any]) -> bool:
-    """Whether a file is of the session in which the hook ran, or of a subagent of it."""
-    main = job.get("session_id")
-    return str(file.path) == job.get("transcript_path") or (bool(main) and file.session_id.split("/")[0] == main)
-
-
-def _project_here(job: dict[str, Any]) -> str:
-    return project_of(str(job.get("cwd") or os.getcwd()))
-
-
-def _upload(store: Store, file: SessionFile, job: dict[str, Any]) -> Uploaded:
-    patterns = job.get("patterns")
-    has_ended = job["event"] == "session-end" and _is_own(file, job)
-    return upload_session(
+def _upload(store: Store, job: dict[str, Any], projects: set[str], file: SessionFile) -> Uploaded | None:
+    """Upload a session if the hook is there for it: its own, those of the same project, with `--user` all. Adds its
+    project to `projects`."""
+    main, patterns = job.get("session_id"), job.get("patterns")
+    is_own = str(file.path) == job.get("transcript_path") or (main and file.session_id.split("/")[0] == main)
+    if not (is_own or job.get("user") or project_of_session(file) == _project_here(job)):
+        return None
+    has_ended = job["event"] == "session-end" and is_own
+    report = upload_session(
         store,
         file,
         project=str(job["project"]) if job.get("project") else _main_project(file),
@@ -153,19 +178,27 @@ def _upload(store: Store, file: SessionFile, job: dict[str, Any]) -> Uploaded:
         patterns=[str(pattern) for pattern in patterns] if isinstance(patterns, list) else (),
         is_open=not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS,
     )
+    redacted = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
+    done = f"{report.session_id}: {report.records} records, {report.turns} turns to {report.project}"
+    _log("; ".join([done, *([f"redacted {redacted}"] if redacted else []), *report.problems]))
+    projects.add(report.project)
+    return report
 
 
 def _main_project(file: SessionFile) -> str | None:
     """The project of the session that a subagent belongs to, if its file tells; None for a session itself."""
     above = next((parent.parent for parent in file.path.parents if parent.name == "subagents"), None)
     main = above.with_suffix(".jsonl") if above is not None else None
-    return project_of_session(reader_of(file).file(main)) if main is not None and main.is_file() else None
+    return project_of_session(AGENTS[file.agent].file(main)) if main is not None and main.is_file() else None
+
+
+def _project_here(job: dict[str, Any]) -> str:
+    return project_of(str(job.get("cwd") or os.getcwd()))
 
 
 def _compile(job: dict[str, Any], project: str) -> None:
     """Run `rlm compile` for the project, and wait for it; its output goes to the log."""
-    program = Path(sys.executable).parent / "rlm"
-    command = str(program) if os.access(program, os.X_OK) else shutil.which("rlm")
+    command = shutil.which("rlm", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
     if command is None:
         _log("no command `rlm` here: install monocontext-rlm, or leave out --compile")
         return
@@ -182,30 +215,16 @@ def _compile(job: dict[str, Any], project: str) -> None:
 def _scope_of(job: dict[str, Any]) -> str:
     """One name for what two hooks would both upload, in the same way."""
     names = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
-    where = "" if job.get("user") else _project_here(job)
-    text = json.dumps([where, *(job.get(name) for name in names)])
+    text = json.dumps(["" if job.get("user") else _project_here(job), *map(job.get, names)])
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def _wait_seconds(noted: Path) -> float:
     """The rest of the cooldown since the last upload. A clock that was set back makes it no longer."""
     try:
-        since = time.time() - noted.stat().st_mtime
+        return min(COOLDOWN_SECONDS, max(0.0, COOLDOWN_SECONDS - (time.time() - noted.stat().st_mtime)))
     except OSError:
         return 0.0
-    return min(COOLDOWN_SECONDS, max(0.0, COOLDOWN_SECONDS - since))
-
-
-# -- the log -----------------------------------------------------------------------------------------------------------
-
-
-def _describe(report: Uploaded) -> str:
-    taken = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
-    return (
-        f"{report.session_id}: {report.records} records, {report.turns} turns to {report.project}"
-        + (f"; redacted {taken}" if taken else "")
-        + "".join(f"; {problem}" for problem in report.problems)
-    )
 
 
 def _log(text: str) -> None:

@@ -11,7 +11,7 @@ import zstandard
 
 from monocontext.errors import InvalidText, NotFound
 from monocontext.sessions import Sessions, upload_session
-from monocontext.sessions.readers import discover_sessions, find_sessions, reader_of, recognize_session
+from monocontext.sessions.readers import AGENTS, discover_sessions, find_sessions, recognize_session
 from monocontext.sessions.turn import Turn, parse, render
 from monocontext.stores import open_store
 from sessions.agents import Claude, as_lines, session_id
@@ -19,8 +19,8 @@ from sessions.agents import Claude, as_lines, session_id
 
 def turns_in(path: Path) -> list[Turn]:
     file = recognize_session(path)
-    maker = reader_of(file).maker(file.session_id)
-    return [turn for line in reader_of(file).lines(path) for turn in maker.feed(line.record)]
+    maker = AGENTS[file.agent].maker(file.session_id)
+    return [turn for line in AGENTS[file.agent].lines(path) for turn in maker.feed(line.record)]
 
 
 def texts_in(path: Path) -> list[tuple[str, str, str]]:
@@ -67,8 +67,8 @@ def test_claude_code(tmp_path: Path) -> None:
     assert turns[4].tool == "Bash"
     assert turns[8].marks == ("sidechain=yes",)
     file = recognize_session(path)
-    maker = reader_of(file).maker(file.session_id)
-    for line in reader_of(file).lines(path):
+    maker = AGENTS[file.agent].maker(file.session_id)
+    for line in AGENTS[file.agent].lines(path):
         maker.feed(line.record)
     assert (maker.title, maker.first_prompt) == ("Fixing the bug", "Fix the bug")
     assert maker.unknown == {"hologram": 1}

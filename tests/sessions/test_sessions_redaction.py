@@ -53,6 +53,7 @@ PLACES: dict[str, Callable[[Claude, str], object]] = {
 @pytest.mark.parametrize("place", PLACES)
 def test_no_secret_in_the_bucket(tmp_path: Path, place: str) -> None:
     session = Claude()
+    session.user("Hello")
     for secret in SECRETS.values():
         PLACES[place](session, secret)
     store = open_store(tmp_path / "archive")
