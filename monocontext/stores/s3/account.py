@@ -3,16 +3,8 @@
 A second store with the same environment, files and profile reads no file and sends no request for credentials. A change
 of a variable or of a file makes a new account; open stores keep theirs.
 
-This module reads credentials from the environment and the shared files, and leaves the other sources to botocore:
-
-| source, in botocore's order | read by | cost |
-|---|---|---|
-| `AWS_ACCESS_KEY_ID` and related variables | this module | none |
-| roles, web identities, SSO, `aws login` | botocore | its import, once a process, and its requests |
-| `~/.aws/credentials` | this module | reading a file |
-| `credential_process` | botocore | its import, and a process |
-| `~/.aws/config` | this module | reading a file |
-| files of boto 2, container and instance metadata | botocore | its import, and 1 to 3 requests, two seconds at most |
+This module reads keys that do not expire from the environment and from the shared credentials file. All other sources
+(roles, SSO, processes, `~/.aws/config`, metadata) are left to botocore, which costs its import and its requests.
 
 It also finds the routes of buckets as botocore does. Botocore finds those of access points, FIPS, dual stack and other
 partitions.
@@ -35,7 +27,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from monocontext.records import NamedTuple, replace
+from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.checks import one_line
 from monocontext.stores.http.route import DEFAULT_PORTS, Credentials, Endpoint, Route, Signer
 from monocontext.stores.s3.options import S3Options
@@ -63,16 +55,16 @@ _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_ro
 """Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""
 
 
+@dataclass(frozen=True, slots=True)
 class StaticIdentity:
     """Keys that do not expire."""
 
-    def __init__(self, credentials: Credentials, source: str) -> None:
-        self._credentials = credentials
-        self.source = source
-        """The origin of the keys, in words."""
+    credentials: Credentials
+    source: str
+    """The origin of the keys, in words."""
 
     def get(self) -> Credentials:
-        return self._credentials
+        return self.credentials
 
 
 _ANONYMOUS = StaticIdentity(Credentials("", ""), "no keys, requests are not signed")
@@ -120,60 +112,33 @@ Identity = StaticIdentity | BotocoreIdentity
 
 
 def find_identity(settings: Settings) -> Identity:
-    """The identity of a profile, found without a request. Raises `NoIdentity` if one of the two keys is missing."""
-    name, files = settings.profile_name, settings.files
-    if not settings.profile_is_explicit:
-        if result := _from_environment(settings):
-            return result
-        if "AWS_WEB_IDENTITY_TOKEN_FILE" in settings.environment:
-            return _by_botocore(settings, "AWS_WEB_IDENTITY_TOKEN_FILE is set")
-    for setting in _BEFORE_FILES:
-        if setting in settings.profile:
-            return _by_botocore(settings, f"the profile {name} has {setting}")
-    if result := _from_section(files.credentials.get(name, {}), files.credentials_path, name):
-        return result
-    if "credential_process" in settings.profile:
-        return _by_botocore(settings, f"the profile {name} has credential_process")
-    if result := _from_section(files.config_profiles.get(name, {}), files.config_path, name):
-        return result
-    return _by_botocore(settings, "the shared files have no keys")
-
-
-def _by_botocore(settings: Settings, reason: str) -> Identity:
-    profile = settings.profile_name if settings.profile_is_explicit else None
-
-    def load() -> Any:
-        return import_module("botocore.session").Session(profile=profile).get_credentials()
-
-    files = settings.files
+    """The identity of a profile, found without a request."""
+    # A profile that the caller named precedes the environment.
+    environment = {} if settings.profile_is_explicit else settings.environment
     tried = [] if settings.profile_is_explicit else ["the environment"]
-    tried += files.unreadable or [f"the profile {settings.profile_name} in {files.credentials_path}"]
+    section, profile = settings.credentials, settings.profile
+    reason = "the credentials file has no keys"
+    if key := environment.get("AWS_ACCESS_KEY_ID"):
+        secret = environment.get("AWS_SECRET_ACCESS_KEY")
+        if secret and not environment.get("AWS_CREDENTIAL_EXPIRATION"):
+            token = environment.get("AWS_SECURITY_TOKEN") or environment.get("AWS_SESSION_TOKEN") or None
+            return StaticIdentity(Credentials(key, secret, token), "the environment")
+        reason = "AWS_CREDENTIAL_EXPIRATION is set" if secret else "AWS_SECRET_ACCESS_KEY is not set"
+    elif "AWS_WEB_IDENTITY_TOKEN_FILE" in environment:
+        reason = "AWS_WEB_IDENTITY_TOKEN_FILE is set"
+    elif before := [name for name in _BEFORE_FILES if name in profile]:
+        reason = f"the profile {settings.profile_name} has {before[0]}"
+    elif "aws_access_key_id" in section and "aws_secret_access_key" in section:
+        token = section.get("aws_security_token", section.get("aws_session_token")) or None
+        keys = Credentials(section["aws_access_key_id"], section["aws_secret_access_key"], token)
+        return StaticIdentity(keys, f"{settings.credentials_path}, profile {settings.profile_name}")
+    tried += settings.unreadable or [f"the profile {settings.profile_name} in {settings.credentials_path}"]
     tried.append("metadata of a container or of the instance")
-    return BotocoreIdentity(load, f"botocore, because {reason}", ", ".join(tried))
-
-
-def _from_environment(settings: Settings) -> Identity | None:
-    environment = settings.environment
-    if not environment.get("AWS_ACCESS_KEY_ID"):
-        return None
-    if not environment.get("AWS_SECRET_ACCESS_KEY"):
-        raise NoIdentity("AWS_ACCESS_KEY_ID is set but not AWS_SECRET_ACCESS_KEY")
-    if environment.get("AWS_CREDENTIAL_EXPIRATION"):
-        return _by_botocore(settings, "AWS_CREDENTIAL_EXPIRATION is set")
-    token = environment.get("AWS_SECURITY_TOKEN") or environment.get("AWS_SESSION_TOKEN") or None
-    keys = Credentials(environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"], token)
-    return StaticIdentity(keys, "the environment")
-
-
-def _from_section(section: dict[str, Any], path: str, name: str) -> Identity | None:
-    if "aws_access_key_id" not in section:
-        return None
-    source = f"{path}, profile {name}"
-    if "aws_secret_access_key" not in section:
-        raise NoIdentity(f"{source} has aws_access_key_id but no aws_secret_access_key")
-    token = section.get("aws_security_token", section.get("aws_session_token"))
-    return StaticIdentity(
-        Credentials(section["aws_access_key_id"], section["aws_secret_access_key"], token or None), source
+    named = settings.profile_name if settings.profile_is_explicit else None
+    return BotocoreIdentity(
+        lambda: import_module("botocore.session").Session(profile=named).get_credentials(),
+        f"botocore, because {reason}",
+        ", ".join(tried),
     )
 
 
@@ -195,24 +160,22 @@ class Account:
 
     def __init__(self, environment: Mapping[str, str], profile: str | None) -> None:
         self.settings = Settings(environment, profile)
-        self._lock = threading.Lock()
         self._plans: dict[_Key, RequestPlan | None] = {}
 
     def plan(self, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
         """The plan for a bucket, made without a request; `None` if our transport cannot reach the bucket.
 
-        If `native_route` has no rule, `learn` makes the plan.
+        If `native_route` has no rule, `learn` makes the plan. Two threads may both make it: the results are equal.
         """
-        with self._lock:
-            key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
-            if key not in self._plans:
-                try:
-                    route = native_route(self.settings, options, bucket)
-                    identity = self._identity if route.signed else _ANONYMOUS
-                    self._plans[key] = RequestPlan(route, identity, "")
-                except UnsupportedBySigner as reason:
-                    self._plans[key] = learn(options, bucket, str(reason))
-            return self._plans[key]
+        key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
+        if key not in self._plans:
+            try:
+                route = native_route(self.settings, options, bucket)
+                identity = self._identity if route.signed else _ANONYMOUS
+                self._plans[key] = RequestPlan(route, identity, "")
+            except UnsupportedBySigner as reason:
+                self._plans[key] = learn(options, bucket, str(reason))
+        return self._plans[key]
 
     @cached_property
     def _identity(self) -> Identity:
@@ -223,16 +186,7 @@ class Account:
         return make_tls_context(self.settings.ca_bundle())
 
 
-class _Accounts:
-    """The accounts of one process."""
-
-    def __init__(self) -> None:
-        self.process = os.getpid()
-        self.lock = threading.Lock()
-        self.by_key: dict[_Key, Account] = {}
-
-
-_accounts = _Accounts()
+_accounts: dict[_Key, Account] = {}
 
 
 def account_of(profile: str | None, refused: Account | None = None) -> Account:
@@ -240,18 +194,14 @@ def account_of(profile: str | None, refused: Account | None = None) -> Account:
 
     Raises `NoIdentity` if a file cannot be parsed or the profile is missing.
     """
-    global _accounts
-    if _accounts.process != os.getpid():  # the lock is new too: a thread that did not survive the fork may have held it
-        _accounts = _Accounts()
-    accounts, environment = _accounts, read_environment()
+    environment = read_environment()
     key = (profile, tuple(sorted(environment.items())), *map(_file_version, locate(environment)))
-    with accounts.lock:
-        result = accounts.by_key.get(key)
-        if result is None or result is refused:
-            result = accounts.by_key[key] = Account(environment, profile)
-            while len(accounts.by_key) > _MOST_ACCOUNTS:
-                del accounts.by_key[next(iter(accounts.by_key))]
-        return result
+    result = _accounts.get(key)
+    if result is None or result is refused:
+        if len(_accounts) >= _MOST_ACCOUNTS:
+            _accounts.clear()
+        result = _accounts[key] = Account(environment, profile)
+    return result
 
 
 def _file_version(path: str) -> tuple[int, int, int] | None:
@@ -339,7 +289,7 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
     if bucket.endswith(_SPECIAL_SUFFIXES):
         raise UnsupportedBySigner(f"{bucket} is an access point or a special bucket")
     region = options.region or settings.region() or _DEFAULT_REGION
-    endpoint_url = options.endpoint or settings.endpoint("s3")
+    endpoint_url = options.endpoint or settings.endpoint()
     if endpoint_url is None:
         route = _to_aws(bucket, region, bool(options.path_style))
     else:

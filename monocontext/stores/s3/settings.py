@@ -37,17 +37,7 @@ def _check_line(text: object, what: str) -> None:
 
 _OTHER_VARIABLES = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
 """Variables without the prefix `AWS_` that botocore reads."""
-_ENVIRONMENT_OF_BOTOCORE = (
-    "AWS_AUTH_SCHEME_PREFERENCE",
-    "AWS_DATA_PATH",
-    "AWS_DEFAULTS_MODE",
-    "AWS_S3_US_EAST_1_REGIONAL_ENDPOINT",
-    "AWS_SIGV4A_SIGNING_REGION_SET",
-    "AWS_USE_DUALSTACK_ENDPOINT",
-    "AWS_USE_FIPS_ENDPOINT",
-)
-"""Variables that change endpoints or signatures, and that only botocore implements."""
-_PROFILE_OF_BOTOCORE = (
+_OF_BOTOCORE = (
     "api_versions",
     "auth_scheme_preference",
     "data_path",
@@ -55,27 +45,16 @@ _PROFILE_OF_BOTOCORE = (
     "proxy_ca_bundle",
     "proxy_client_cert",
     "proxy_use_forwarding_for_https",
+    "s3",
     "s3_us_east_1_regional_endpoint",
     "sigv4a_signing_region_set",
     "use_dualstack_endpoint",
     "use_fips_endpoint",
 )
-"""Settings of a profile that only botocore implements."""
+"""Settings of a profile that only botocore implements; `AWS_DATA_PATH` and so on are the variables."""
 _SENT_IN_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
-_HARMLESS_IN_S3 = frozenset(
-    (
-        "addressing_style",  # `S3Options` decides
-        "io_chunksize",
-        "max_bandwidth",
-        "max_concurrent_requests",
-        "max_queue_size",
-        "multipart_chunksize",
-        "multipart_threshold",
-        "payload_signing_enabled",  # a GET has no payload
-        "preferred_transfer_client",
-    )
-)
-"""Settings in the `s3` block of a profile that do not change how a GET is sent."""
+Section = dict[str, Any]
+"""The values of a section by name. The value of an indented block begins with a line break."""
 
 
 def read_environment() -> dict[str, str]:
@@ -95,93 +74,27 @@ class Settings:
         for variable, text in environment.items():
             if variable.startswith("AWS_") or variable.lower().endswith("_proxy"):
                 _check_line(text, f"the variable {variable}")
-        self.files = SharedFiles(*locate(environment))
+        config_path, self.credentials_path = locate(environment)
+        self.unreadable: list[str] = []
+        """Files that may not be read. They count as empty, as in botocore, and error messages name them."""
+        profiles = _profiles(self._read(config_path))
+        credentials = self._read(self.credentials_path)
+        for title, section in credentials.items():
+            profiles[title] = profiles.get(title, {}) | section
         self.profile_is_explicit = profile is not None
         """Whether the caller named the profile; then credentials in the environment do not count."""
         named = profile
         for name in ("AWS_DEFAULT_PROFILE", "AWS_PROFILE"):
             named = environment.get(name) if named is None else named
-        self.profile_name = named or "default"
-        if named is None:
-            self.profile: Section = self.files.profiles.get("default", {})
-        elif named in self.files.profiles:
-            self.profile = self.files.profiles[named]
-        else:
-            hidden = f"; unreadable: {', '.join(self.files.unreadable)}" if self.files.unreadable else ""
+        if named is not None and named not in profiles:
+            hidden = f"; unreadable: {', '.join(self.unreadable)}" if self.unreadable else ""
             raise NoIdentity(f"The config profile ({named}) could not be found{hidden}")
+        self.profile_name = named or "default"
+        self.profile: Section = profiles.get("default" if named is None else named, {})
+        self.credentials: Section = credentials.get(self.profile_name, {})
+        """The section of the profile in the credentials file."""
         for name in _SENT_IN_HEADERS:
             _check_line(self.profile.get(name), f"{name} in the profile {self.profile_name}")
-
-    def value(self, variable: str, name: str) -> Any:
-        """The value of a variable, else of a setting of the profile."""
-        return self.environment.get(variable, self.profile.get(name))
-
-    def region(self) -> str | None:
-        """The configured region."""
-        result = self.value("AWS_DEFAULT_REGION", "region")
-        if result == "":
-            raise UnsupportedBySigner("the configured region is empty")
-        return result if result is None else str(result)
-
-    def endpoint(self, service: str) -> str | None:
-        """The configured URL of a service."""
-        ignored = self.value("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls")
-        if str(ignored).lower() == "true":
-            return None
-        for variable in (f"AWS_ENDPOINT_URL_{service.upper()}", "AWS_ENDPOINT_URL"):
-            if result := self.environment.get(variable):
-                return result
-        if "services" in self.profile:
-            section = self.files.services.get(str(self.profile["services"]))
-            if not section:
-                raise UnsupportedBySigner(
-                    f"the profile names a services section {self.profile['services']} that the AWS configuration lacks"
-                )
-            own = section.get(service, {})
-            if isinstance(own, dict) and own.get("endpoint_url"):
-                return str(own["endpoint_url"])
-        return str(self.profile.get("endpoint_url") or "") or None
-
-    def ca_bundle(self) -> str | None:
-        """The path of the configured certificates; `None` for the default."""
-        return self.value("AWS_CA_BUNDLE", "ca_bundle") or self.environment.get("REQUESTS_CA_BUNDLE")
-
-    def check_for_s3(self) -> None:
-        """Raise `UnsupportedBySigner` for a setting that only botocore implements."""
-        for name in _ENVIRONMENT_OF_BOTOCORE:
-            if name in self.environment:
-                raise UnsupportedBySigner(f"{name} is set")
-        for name in _PROFILE_OF_BOTOCORE:
-            if name in self.profile:
-                raise UnsupportedBySigner(f"{name} is set in the profile {self.profile_name}")
-        s3_settings = self.profile.get("s3")
-        for name in s3_settings if isinstance(s3_settings, dict) else ():
-            if name not in _HARMLESS_IN_S3:
-                raise UnsupportedBySigner(f"s3.{name} is set in the profile {self.profile_name}")
-        if os.path.isdir(os.path.expanduser("~/.aws/models")):
-            raise UnsupportedBySigner("~/.aws/models may define other endpoints")
-
-
-Section = dict[str, Any]
-"""The values of a section by name. The value of an indented block is a dict."""
-
-
-class SharedFiles:
-    """The content of both shared files when they were read. A missing file counts as empty."""
-
-    def __init__(self, config_path: str, credentials_path: str) -> None:
-        self.credentials_path = credentials_path
-        self.unreadable: list[str] = []
-        """Files that may not be read. They count as empty, as in botocore, and error messages name them."""
-        config, self.credentials = self._read(config_path), self._read(credentials_path)
-        self.config_path = config_path
-        self.config_profiles = _named(config, "profile")
-        if "default" in config:
-            self.config_profiles["default"] = config["default"]
-        self.services = _named(config, "services")
-        self.profiles = {name: dict(section) for name, section in self.config_profiles.items()}
-        for name, section in self.credentials.items():
-            self.profiles.setdefault(name, {}).update(section)
 
     def _read(self, path: str) -> dict[str, Section]:
         if not os.path.isfile(path):
@@ -195,6 +108,43 @@ class SharedFiles:
         except UnicodeDecodeError:
             raise NoIdentity(f"{path} cannot be parsed: it is not text") from None
         return _parse(text, path)
+
+    def value(self, variable: str, name: str) -> Any:
+        """The value of a variable, else of a setting of the profile."""
+        return self.environment.get(variable, self.profile.get(name))
+
+    def region(self) -> str | None:
+        """The configured region."""
+        result = self.value("AWS_DEFAULT_REGION", "region")
+        if result == "":
+            raise UnsupportedBySigner("the configured region is empty")
+        return result if result is None else str(result)
+
+    def endpoint(self) -> str | None:
+        """The configured URL of S3."""
+        ignored = self.value("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls")
+        if str(ignored).lower() == "true":
+            return None
+        for variable in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+            if result := self.environment.get(variable):
+                return result
+        if "services" in self.profile:
+            raise UnsupportedBySigner(f"the profile {self.profile_name} names a services section")
+        return str(self.profile.get("endpoint_url") or "") or None
+
+    def ca_bundle(self) -> str | None:
+        """The path of the configured certificates; `None` for the default."""
+        return self.value("AWS_CA_BUNDLE", "ca_bundle") or self.environment.get("REQUESTS_CA_BUNDLE")
+
+    def check_for_s3(self) -> None:
+        """Raise `UnsupportedBySigner` for a setting that only botocore implements."""
+        for name in _OF_BOTOCORE:
+            if (variable := f"AWS_{name.upper()}") in self.environment:
+                raise UnsupportedBySigner(f"{variable} is set")
+            if name in self.profile:
+                raise UnsupportedBySigner(f"{name} is set in the profile {self.profile_name}")
+        if os.path.isdir(os.path.expanduser("~/.aws/models")):
+            raise UnsupportedBySigner("~/.aws/models may define other endpoints")
 
 
 def locate(environment: Mapping[str, str]) -> tuple[str, str]:
@@ -213,36 +163,32 @@ def _parse(text: str, path: str) -> dict[str, Section]:
     parser = RawConfigParser()
     try:
         parser.read_string(text)
-        return {name: {key: _value(value) for key, value in parser.items(name)} for name in parser.sections()}
+        sections = {name: dict(parser.items(name)) for name in parser.sections()}
+        for value in (value for section in sections.values() for value in section.values()):
+            if value.startswith("\n") and not all("=" in line for line in value.splitlines() if line.strip()):
+                raise ValueError("an indented block with a line that is no setting")
     except (Error, ValueError) as error:
         # The line itself may contain a secret, so the message has only its number.
         line = getattr(error, "lineno", None) or next((number for number, _ in getattr(error, "errors", ())), None)
         raise NoIdentity(f"{path} cannot be parsed{f': line {line}' if line else ''}") from None
+    return sections
 
 
-def _value(value: str) -> Any:
-    """A value as it is, or the dict of an indented block."""
-    if not value.startswith("\n"):
-        return value
-    pairs = [line.split("=", 1) for line in map(str.strip, value.splitlines()) if line]
-    return {name.strip(): inner.strip() for name, inner in pairs}
-
-
-def _named(sections: Mapping[str, Section], kind: str) -> dict[str, Section]:
-    """Sections such as `[profile name]` by their name, which may be quoted in the file."""
-    if not sections:
-        return {}
-    from shlex import split  # only where there is a file
-
+def _profiles(config: Mapping[str, Section]) -> dict[str, Section]:
+    """The profiles in a configuration by name: `[default]`, `[profile name]`, and `[profile "a name"]`."""
     results: dict[str, Section] = {}
-    for title, section in sections.items():
-        if title.startswith(kind):
+    for title, section in config.items():
+        if title.startswith("profile"):
+            from shlex import split  # only where there is one
+
             try:
                 words = split(title)
             except ValueError:  # an unterminated quote: botocore ignores the section too
                 continue
             if len(words) == 2:
                 results[words[1]] = section
+    if "default" in config:
+        results["default"] = config["default"]
     return results
 
 

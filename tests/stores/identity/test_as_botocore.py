@@ -116,9 +116,7 @@ CASES = {
         KEYS,
         "[default]\nservices = mine\nendpoint_url = http://127.0.0.1:3\n"
         "[services mine]\ns3 =\n  endpoint_url = http://127.0.0.1:4\nsts =\n  endpoint_url = http://127.0.0.1:5\n",
-    ),
-    "a services section of another service": Case(
-        KEYS, "[default]\nservices = mine\n[services mine]\nsts =\n  endpoint_url = http://127.0.0.1:5\n"
+        asks=True,
     ),
     "a services section that is not there": Case(KEYS, "[default]\nservices = mine\n", asks=True, fails=True),
     "the environment before a services section": Case(
@@ -135,8 +133,7 @@ CASES = {
     "FIPS": Case(env(AWS_USE_FIPS_ENDPOINT="true", AWS_DEFAULT_REGION="us-east-2"), asks=True),
     "dual stack in the profile": Case(KEYS, "[default]\nuse_dualstack_endpoint = true\nregion = eu-west-1\n", asks=True),
     "acceleration": Case(KEYS, "[default]\ns3 =\n  use_accelerate_endpoint = true\n", asks=True),
-    "addressing_style of the profile": Case(KEYS, "[default]\nregion = eu-west-1\ns3 =\n  addressing_style = path\n"),
-    "transfers of the profile": Case(KEYS, "[default]\nregion = eu-west-1\ns3 =\n  max_concurrent_requests = 20\n"),
+    "addressing_style of the profile": Case(KEYS, "[default]\nregion = eu-west-1\ns3 =\n  addressing_style = path\n", asks=True),
     "us-east-1 as a region": Case(env(AWS_S3_US_EAST_1_REGIONAL_ENDPOINT="regional"), asks=True),
     "defaults mode": Case(KEYS, "[default]\ndefaults_mode = standard\n", asks=True),
     # proxies
