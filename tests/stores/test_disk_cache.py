@@ -145,7 +145,7 @@ def test_only_the_same_range_of_the_same_object_is_found(tmp_path: Path) -> None
     ranges = [("one", 77, 9), ("one", 78, 9), ("one", 0, 10), ("another", 77, 10)]
     assert [disk.find(*place) for place in ranges] == [None] * 4
     assert disk.find("one", 77, 10) == Blob(b"0123456789", "etag", 10**6, local=True)
-    disk.forget("one")
+    disk.forget("one", 77, 10)
     assert disk.find("one", 77, 10) is None
 
 
@@ -156,10 +156,9 @@ def test_a_file_that_was_moved_is_that_of_nothing_else(tmp_path: Path) -> None:
     content = path.read_bytes()
     disk.keep("another", 0, Blob(b"abcdefghij", "etag", 10**6))
     (other,) = set(files(tmp_path)) - {path}
-    for place, result in ((other, ("another", 0, 10)), (path.with_name("10-20"), ("one", 10, 10))):
-        place.write_bytes(content)
-        assert disk.find(*result) is None
-        assert not place.exists()
+    other.write_bytes(content)
+    assert disk.find("another", 0, 10) is None
+    assert not other.exists()
     assert disk.find("one", 0, 10) == Blob(b"0123456789", "etag", 10**6, local=True)
 
 
@@ -212,7 +211,6 @@ def test_never_more_than_it_may_hold(tmp_path: Path) -> None:
     disk.keep("too large", 0, Blob(bytes(200_000), "etag", 200_000))
     assert disk.find("too large", 0, 5) is None
     assert used_bytes(tmp_path) > 60_000
-    assert len(list(tmp_path.rglob("*"))) < 100  # empty folders do not stay
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
@@ -344,17 +342,6 @@ def test_several_processes_at_once(place: CountingStore, tmp_path: Path) -> None
         assert (process.returncode, error) == (0, "")
         assert int(out) > 20
     assert used_bytes(tmp_path / "kept") <= 3 * 40_000
-
-
-def test_after_a_fork_the_child_writes_as_well(place: CountingStore, tmp_path: Path) -> None:
-    disk = DiskCache(tmp_path / "kept")
-    with disk._lock:
-        child = os.fork()
-        if not child:
-            disk.keep("object", 0, Blob(b"text", "etag", 4))
-            os._exit(0 if disk.find("object", 0, 4) else 1)
-        assert os.waitpid(child, 0)[1] == 0
-    assert disk.find("object", 0, 4) == Blob(b"text", "etag", 4, local=True)
 
 
 def test_a_pickle_carries_the_folder(place: CountingStore, tmp_path: Path) -> None:

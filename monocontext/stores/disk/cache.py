@@ -1,7 +1,7 @@
 """Cache bytes of a store on disk, for later processes.
 
-    cache_dir/monocontext-1/ab/cdef.../0-1048576     bytes 0 to 1048576 of an object, after a head of 512 bytes: 8
-                                                     bytes of magic, a crc32c, and JSON (etag, total_bytes)
+    cache_dir/monocontext-1/abcd...      one range of an object, named by a hash of both, after a head of 512 bytes: 8
+                                         bytes of magic, a crc32c, and JSON (etag, total_bytes)
 
 - An object is cached only under a name that determines its content: its own if it is never reused, as those of a
   context are, else with the ETag in the index. So no entry becomes stale. Roots are not cached.
@@ -23,7 +23,6 @@ import os
 import secrets
 import shutil
 import stat
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -40,15 +39,13 @@ from monocontext.stores.regular_file import AS_IT_IS, open_descriptor, open_regu
 
 TEMPORARY = ".new-"
 """The prefix of the names of incomplete files."""
-_FOLDER = "monocontext-1"
-_MAGIC = b"MCBLOCK\x03"
+_MAGIC = b"MCBLOCK\x04"
 _HEAD_BYTES = 512
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS
 _NEVER_REUSED = ("segments/", "index/", "filters/")
 """The folders of a context whose names are never used for other bytes."""
 _BATCHES = 16
-"""The capacity has this many batches, and room is made for a batch at a time: with 10 GiB the folder is scanned once
-for 640 MiB of writes. Until then each process may exceed the capacity by a batch."""
+"""Room is made for this part of the capacity at a time, and each process may exceed the capacity by as much."""
 _FREE_SHARE = 0.05
 """The share of the disk that stays free."""
 _TOUCH_SECONDS = 60.0
@@ -59,26 +56,22 @@ _ABANDONED_SECONDS = 3600.0
 
 class DiskCache:
     """A folder of bounded size with ranges of objects; the least recently used are removed first. Safe for use by many
-    threads and processes."""
+    threads and processes: there is no lock, and a lost count of bytes is corrected when room is made."""
 
     def __init__(self, folder: str | os.PathLike[str], capacity_bytes: int = CAPACITY_BYTES) -> None:
         self.folder = os.path.abspath(os.path.expanduser(folder))
         self.capacity_bytes = check_int("cache_dir_bytes", capacity_bytes, 0)
-        self._root = os.path.join(self.folder, _FOLDER)
-        self._is_ready = False
-        self._may_read = self._may_write = True
+        self._root = os.path.join(self.folder, "monocontext-1")
+        self._is_checked = False
+        self._may_write = True
         self._room_bytes = 0
-        self._lock, self._pid = threading.Lock(), os.getpid()
 
     def __repr__(self) -> str:
-        state = "" if self._may_write else ", nothing is added" if self._may_read else ", off"
-        return f"<DiskCache {self.folder}, at most {self.capacity_bytes:,} bytes{state}>"
+        return f"<DiskCache {self.folder}, at most {self.capacity_bytes:,} bytes>"
 
     def find(self, name: str, start: int, length: int) -> Blob | None:
         """Read bytes of the object `name`; `None` if this range was not cached."""
-        if not self._may_read:
-            return None
-        path = os.path.join(self._folder(name), f"{start}-{start + length}")
+        path = self._path(name, start, length)
         try:
             self._check_owner()
             with open_regular(path) as descriptor:
@@ -93,7 +86,7 @@ class DiskCache:
         except (AccessDenied, IsADirectoryError):
             is_whole = False  # something else is there
         except OSError as error:
-            self._turn_off(error, reads=True)
+            self._stop_writing(error)
             return None
         if is_whole and head[:12] == _MAGIC + _checksum(name, start, head[12:], body):
             etag, total_bytes = json.loads(head[12:])
@@ -106,32 +99,27 @@ class DiskCache:
         """Cache bytes of the object `name` that begin at `start`. Never raises `OSError`."""
         if not self._may_write:
             return
-        folder = self._folder(name)
+        path = self._path(name, start, len(blob.data))
         try:
-            if not self._is_ready:
+            if not self._is_checked:
                 os.makedirs(self.folder, mode=0o700, exist_ok=True)
-                _make_folder(self._root)
+                with suppress(FileExistsError):
+                    os.mkdir(self._root, 0o700)
                 self._check_owner()
             facts = json.dumps([blob.etag, blob.total_bytes]).encode().ljust(_HEAD_BYTES - 12)
             if len(facts) == _HEAD_BYTES - 12 and self._reserve_room(_HEAD_BYTES + len(blob.data)):
-                _make_folder(os.path.dirname(folder))
-                _make_folder(folder)
-                head = _MAGIC + _checksum(name, start, facts, blob.data) + facts
-                _write(os.path.join(folder, f"{start}-{start + len(blob.data)}"), head, blob.data)
+                _write(path, _MAGIC + _checksum(name, start, facts, blob.data) + facts, blob.data)
         except FileNotFoundError:
-            self._is_ready = False  # another process made room or removed the cache
+            self._is_checked = False  # another process removed the cache
         except OSError as error:
-            self._turn_off(error)
+            self._stop_writing(error)
 
-    def forget(self, name: str) -> None:
-        """Remove what is cached of the object `name`."""
-        shutil.rmtree(self._folder(name), ignore_errors=True)
+    def forget(self, name: str, start: int, length: int) -> None:
+        """Remove this range of the object `name`."""
+        _remove(self._path(name, start, length))
 
     def clear(self) -> None:
-        """Remove all files of the cache, those of other stores included.
-
-        Raises `OSError` for a file that cannot be removed.
-        """
+        """Remove all files of the cache, those of other stores included. Raises `OSError` if one cannot be removed."""
         for path in self.files():
             with suppress(FileNotFoundError):  # another process made room
                 os.unlink(path)
@@ -140,66 +128,51 @@ class DiskCache:
         """The paths of all files, temporary ones included."""
         return [path for _, _, path in self._scan()]
 
-    def _folder(self, name: str) -> str:
-        """The folder of an object."""
-        if self._pid != os.getpid():  # a thread that did not survive the fork may have held the lock
-            self._lock, self._pid = threading.Lock(), os.getpid()
-        digest = hashlib.sha256(name.encode()).hexdigest()[:40]
-        return os.path.join(self._root, digest[:2], digest[2:])
+    def _path(self, name: str, start: int, length: int) -> str:
+        return os.path.join(self._root, hashlib.sha256(f"{name} {start} {length}".encode()).hexdigest()[:40])
 
     def _check_owner(self) -> None:
         """Raise `PermissionError` if others can write to the folder: checksums detect accidents, not forgeries."""
-        if self._is_ready:
+        if self._is_checked:
             return
         status = os.lstat(self._root)
         owner = os.geteuid() if hasattr(os, "geteuid") else status.st_uid
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o022:
             raise PermissionError(f"{self._root} must be a folder that you own and that no other user can write to")
-        self._is_ready = True
+        self._is_checked = True
 
-    def _turn_off(self, error: OSError, *, reads: bool = False) -> None:
-        """Stop writing, and with `reads` also reading; warn once."""
-        with self._lock:
-            is_new, self._may_write = self._may_write, False
-            self._may_read = self._may_read and not reads
+    def _stop_writing(self, error: OSError) -> None:
+        """Cache nothing from now on; warn once."""
+        is_new, self._may_write = self._may_write, False
         if is_new:
             log.note(log.WARNING, "nothing is cached in %s from now on: %s", self.folder, error.strerror or str(error))
             with suppress(RuntimeWarning):  # warnings are errors in this program, but reading must continue
                 warnings.warn(f"nothing is cached in {self.folder} from now on: {error}", RuntimeWarning, stacklevel=2)
 
     def _reserve_room(self, size_bytes: int) -> bool:
-        """Whether a file of this size may be written. If necessary, makes room for it and for later files."""
-        if size_bytes > self.capacity_bytes - self.capacity_bytes // _BATCHES:
+        """Whether a file of this size may be written. If necessary, removes the least recently used files until a batch
+        fits as well, or at least this file."""
+        batch_bytes = self.capacity_bytes // _BATCHES
+        if size_bytes > self.capacity_bytes - batch_bytes:
             return False
-        with self._lock:
-            disk = shutil.disk_usage(self._root)
-            spare_bytes = disk.free - int(disk.total * _FREE_SHARE)
-            if min(self._room_bytes, spare_bytes) < size_bytes:
-                self._room_bytes = self._make_room(size_bytes, spare_bytes)
-            if self._room_bytes < size_bytes:
-                self._may_write = False
-                log.note(log.INFO, "no room in %s: nothing is cached there from now on", self.folder)
-                return False
-            self._room_bytes -= size_bytes
-            return True
-
-    def _make_room(self, size_bytes: int, spare_bytes: int) -> int:
-        """Remove the least recently used files until a batch fits, or a file of this size; returns what fits then.
-
-        `spare_bytes` are free on the disk.
-        """
-        files = sorted(self._scan())
-        used_bytes, batch_bytes = sum(size for _, size, _ in files), self.capacity_bytes // _BATCHES
-        ahead_bytes = max(batch_bytes, size_bytes)
-        most_bytes = min(self.capacity_bytes - batch_bytes, used_bytes + spare_bytes)
-        for _, size, path in files:
-            if used_bytes + ahead_bytes <= most_bytes:
-                break
-            _remove(path)
-            used_bytes -= size
-            with suppress(OSError):  # files of other ranges are left
-                os.rmdir(os.path.dirname(path))
-        return min(ahead_bytes, most_bytes - used_bytes)
+        disk = shutil.disk_usage(self._root)
+        spare_bytes = disk.free - int(disk.total * _FREE_SHARE)
+        if min(self._room_bytes, spare_bytes) < size_bytes:
+            files = sorted(self._scan())
+            used_bytes, ahead_bytes = sum(size for _, size, _ in files), max(batch_bytes, size_bytes)
+            most_bytes = min(self.capacity_bytes - batch_bytes, used_bytes + spare_bytes)
+            for _, size, path in files:
+                if used_bytes + ahead_bytes <= most_bytes:
+                    break
+                _remove(path)
+                used_bytes -= size
+            self._room_bytes = min(ahead_bytes, most_bytes - used_bytes)
+        if self._room_bytes < size_bytes:
+            self._may_write = False
+            log.note(log.INFO, "no room in %s: nothing is cached there from now on", self.folder)
+            return False
+        self._room_bytes -= size_bytes
+        return True
 
     def _scan(self) -> Iterator[tuple[float, int, str]]:
         """Yield the time of last use, the size and the path of each file; removes abandoned temporary files."""
@@ -223,9 +196,7 @@ class DiskCachedReader:
         whose names are never reused; objects of other places are cached by ETag only."""
         self.store = store
         """The store below."""
-        self._disk = disk
-        self._place = place
-        self._is_own = is_own
+        self._disk, self._place, self._is_own = disk, place, is_own
 
     def __repr__(self) -> str:
         return f"<DiskCachedReader {self._disk!r} around {self.store!r}>"
@@ -243,10 +214,10 @@ class DiskCachedReader:
         return blob
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
-        """Remove what the cache has of this object, because a reader found these bytes of it damaged."""
+        """Remove these bytes from the cache, because a reader found them damaged."""
         name = self._name(key, etag)
         if name is not None:
-            self._disk.forget(name)
+            self._disk.forget(name, start, length)
 
     def _name(self, key: str, etag: str | None) -> str | None:
         """The name under which ranges of an object are cached; `None` if the object may change and is not cached."""
@@ -271,11 +242,6 @@ def _write(path: str, *parts: bytes) -> None:
     except BaseException:
         _remove(temporary)
         raise
-
-
-def _make_folder(path: str) -> None:
-    with suppress(FileExistsError):
-        os.mkdir(path, 0o700)
 
 
 def _remove(path: str) -> None:
