@@ -6,8 +6,7 @@ Invariants:
   or its size and time
 - the ETag is checked again after bytes are read, which takes one more request than in other stores: a file that
   changed meanwhile is an error, or is read again if no ETag was asked for
-- local files and fsspec's memory can be written, under a lock that all writers share. All other filesystems are read
-  only, since fsspec does not promise that exactly one of two writers wins
+- it is read only, since fsspec does not promise that exactly one of two writers wins
 
 Hosts and credentials are configured as in fsspec: `~/.config/fsspec/*.json` and `FSSPEC_*`.
 """
@@ -15,31 +14,18 @@ Hosts and credentials are configured as in fsspec: `~/.config/fsspec/*.json` and
 from __future__ import annotations
 
 import hashlib
-import secrets
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from monocontext.errors import AccessDenied, ContextChanged, InvalidUrl, MonocontextError, StoreFailure, install_line
 from monocontext.stores.address import Address
-from monocontext.stores.checks import (
-    check_key,
-    check_part,
-    check_range,
-    check_size,
-    check_write,
-    conflict_error,
-    not_found_error,
-    one_line,
-)
+from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error, one_line
 from monocontext.stores.protocol import Blob, ObjectInfo, StoreBase
 
 try:
     from fsspec.core import url_to_fs
-    from fsspec.implementations.local import LocalFileSystem
-    from fsspec.implementations.memory import MemoryFileSystem
 except ModuleNotFoundError as error:
     raise InvalidUrl(f"fsspec+PROTOCOL:// and hf:// need fsspec: {install_line('fsspec')}") from error
 
@@ -50,8 +36,7 @@ _TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "crea
 _READ_ATTEMPTS = 20
 """Reads of a file that keeps changing."""
 _HIDDEN = ".monocontext-"
-"""The prefix of the names of temporary files and of the lock, which are not objects."""
-_memory_lock = threading.RLock()
+"""The prefix of the names of temporary files and locks of `file://`, which are not objects."""
 
 
 class FilesystemStore(StoreBase):
@@ -69,15 +54,12 @@ class FilesystemStore(StoreBase):
         except OSError as error:
             raise StoreFailure(f"{address}: {error}") from error
         self._root = str(root).rstrip("/")
-        self._is_memory = isinstance(self._fs, MemoryFileSystem)
 
     def __repr__(self) -> str:
         return f"<FilesystemStore {self.url}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FilesystemStore, (self._address,)
-
-    # -- reading ---------------------------------------------------------------------------------------------------
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         return self._read_newest(key, 0, None, most_bytes)
@@ -138,66 +120,20 @@ class FilesystemStore(StoreBase):
             if key.startswith(prefix) and not key.rpartition("/")[2].startswith(_HIDDEN):
                 yield self._info(key, info, self._url_of(key))
 
-    # -- writing ---------------------------------------------------------------------------------------------------
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> NoReturn:
+        raise AccessDenied(f"{self.url} is read-only: write to a directory, s3://, gs:// or az://")
 
-    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        check_write(if_absent, if_match)
-        url, path = self._url_of(key), self._path(key)
-        with self._locked(url, path):
-            if if_match is not None and (result := self.head(key).etag) != if_match:
-                raise conflict_error(url, if_match, result)
-            if if_absent and self._fs.exists(path):
-                raise conflict_error(url, None, self.head(key).etag)
-            if self._is_memory:
-                self._fs.pipe_file(path, data)
-                return self.head(key).etag
-            temporary = f"{path.rpartition('/')[0]}/{_HIDDEN}{secrets.token_hex(8)}"
-            try:
-                self._fs.pipe_file(temporary, data)
-                etag = self._etag(self._fs.info(temporary))
-                self._fs.link(temporary, path) if if_absent else self._fs.mv(temporary, path)
-            except FileExistsError:  # made by a writer of `file://`, which creates files without the lock
-                raise conflict_error(url, None, self.head(key).etag) from None
-            finally:
-                with suppress(FileNotFoundError):
-                    self._fs.rm_file(temporary)
-            return etag
-
-    def delete(self, key: str, *, if_match: str | None = None) -> None:
-        url, path = self._url_of(key), self._path(key)
-        missing = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
-        with self._locked(url, path), suppress(*missing):
-            if if_match is not None and self._fs.exists(path) and (result := self.head(key).etag) != if_match:
-                raise conflict_error(url, if_match, result)
-            self._fs.rm_file(path)
+    def delete(self, key: str, *, if_match: str | None = None) -> NoReturn:
+        self.put(key, b"")
 
     def close(self) -> None:
         """Do nothing: fsspec shares filesystems between all users of the process."""
-
-    # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _url_of(self, key: str) -> str:
         return f"{self.url}/{key}"
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{check_key(key)}"
-
-    @contextmanager
-    def _locked(self, url: str, path: str) -> Iterator[None]:
-        """Hold the lock of the folder, which `file://` uses too. Raises `AccessDenied` for a read-only filesystem."""
-        if not self._is_memory and not isinstance(self._fs, LocalFileSystem):
-            raise AccessDenied(f"{self.url} is read-only: write to a directory, s3://, gs:// or az://")
-        with self._translating_errors(url):
-            if self._is_memory:
-                with _memory_lock:
-                    yield
-            else:
-                from filelock import FileLock
-
-                folder = path.rpartition("/")[0]
-                self._fs.makedirs(folder, exist_ok=True)
-                with FileLock(f"{folder}/{_HIDDEN}lock", poll_interval=0.002):
-                    yield
 
     def _info(self, key: str, info: Any, url: str) -> ObjectInfo:
         if info["type"] != "file" or info.get("size") is None:

@@ -17,10 +17,6 @@ Address = tuple[str, int]
 _HEAD_BYTES = 2 << 10
 """The size of a read for a head. Heads have 400 to 700 bytes; bytes of the body that come with one must be copied."""
 _INTERIM = range(100, 200)
-_RECORD_BYTES = 16 << 10
-"""The size of a full TLS record."""
-_REPORT_BYTES = 64 << 10
-"""Received bytes are reported to the timer in portions of this size, since it reads the clock each time."""
 _PIECE_BYTES = 64 << 10
 
 LEAST_SECONDS = 1.0
@@ -100,44 +96,20 @@ class Connection:
 
     def read_into(self, view: memoryview) -> int:
         """Read some bytes of the body into the start of `view`; returns their number, 0 if the server has closed."""
-        return self._take_ahead(view) or self._receive_into(view)
-
-    def _take_ahead(self, view: memoryview) -> int:
-        """Copy bytes of the body that arrived with the head; returns their number."""
-        count = min(len(self._ahead), len(view))
-        if count:
+        if count := min(len(self._ahead), len(view)):  # they arrived with the head
             view[:count] = self._ahead[:count]
             self._ahead = self._ahead[count:]
-        return count
+        return count or self._receive_into(view)
 
     def fill(self, view: memoryview) -> None:
-        """Receive until the view is full or the server has closed. `filled` counts the bytes, even after an error.
-
-        This is the inner loop of a read. It reports bytes to the timer after 64 KiB, and after any piece smaller than a
-        TLS record, which may be a sign of a slow body.
-        """
-        timer, receive = self._timer, self.socket.recv_into
-        assert timer is not None
-        size, self.filled, unreported = len(view), self._take_ahead(view), 0
-        while self.filled < size:
+        """Receive until the view is full or the server has closed. `filled` counts the bytes, even after an error."""
+        self.filled = 0
+        while self.filled < len(view):
             with view[self.filled :] as rest:
-                try:
-                    count = receive(rest)
-                except TimeoutError:
-                    if unreported:
-                        timer.add_bytes(unreported)
-                        unreported = 0
-                    self.socket.settimeout(timer.extend())
-                    continue
+                count = self.read_into(rest)
+            if not count:
+                return
             self.filled += count
-            unreported += count
-            if count < _RECORD_BYTES or unreported >= _REPORT_BYTES:
-                timer.add_bytes(unreported)
-                unreported = 0
-                if not count:
-                    return
-        if unreported:
-            timer.add_bytes(unreported)
 
     def _receive_into(self, view: memoryview) -> int:
         timer = self._timer

@@ -1,4 +1,4 @@
-"""A body that comes in TLS records is received in one loop: few looks at the clock, and nothing is lost by an error."""
+"""A body that comes in TLS records fills one view, and nothing is lost by an error."""
 
 from __future__ import annotations
 
@@ -32,40 +32,29 @@ class Records:
         return len(taken)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.looks = 0
-
-    def __call__(self) -> float:
-        self.looks += 1
-        return 0.0
-
-
-def body_of(pieces: list[bytes | OSError], size: int, clock: Clock, can_retry: bool = False) -> Body:
+def body_of(pieces: list[bytes | OSError], size: int, can_retry: bool = False) -> Body:
     connection = Connection(Records(pieces), Endpoint("http", "host", 80), ("127.0.0.1", 80), 0.0)  # type: ignore[arg-type]
-    connection.send(b"", ExchangeTimer(1.0, 10.0, 60.0, clock, lambda: can_retry))
-    clock.looks = 0
+    connection.send(b"", ExchangeTimer(1.0, 10.0, 60.0, lambda: 0.0, lambda: can_retry))
     return Body(connection, ResponseHead(206, {}, size, is_chunked=False, keeps_alive=True))
 
 
-def test_full_records_are_counted_four_at_a_time() -> None:
-    data, clock = bytes(range(256)) * 1024, Clock()
-    body = body_of([data[offset : offset + RECORD] for offset in range(0, len(data), RECORD)], len(data), clock)
+def test_records_fill_the_view() -> None:
+    data = bytes(range(256)) * 1024
+    body = body_of([data[offset : offset + RECORD] for offset in range(0, len(data), RECORD)], len(data))
     view = memoryview(bytearray(len(data)))
     assert (body.read_into(view), bytes(view), body.leaves_connection_usable) == (len(data), data, True)
-    assert clock.looks == len(data) // (64 << 10)
     assert body.read_into(view) == 0
 
 
 def test_no_more_is_taken_than_the_body_has() -> None:
-    body = body_of([b"x" * 700, b"y" * 700], 1000, Clock())
+    body = body_of([b"x" * 700, b"y" * 700], 1000)
     view = memoryview(bytearray(5000))
     assert (body.read_into(view), bytes(view[:1000])) == (1000, b"x" * 700 + b"y" * 300)
 
 
 @pytest.mark.parametrize("size", [300, 1000, 5000])
 def test_what_came_with_the_head_and_the_rest_fill_one_view(size: int) -> None:
-    body = body_of([b"HTTP/1.1 206 -\r\n\r\n" + b"x" * 500, b"y" * 1000, b"z" * 3500], size, Clock())
+    body = body_of([b"HTTP/1.1 206 -\r\n\r\n" + b"x" * 500, b"y" * 1000, b"z" * 3500], size)
     body._connection.read_head()
     view = memoryview(bytearray(9000))
     assert body.read_into(view) == size
@@ -76,7 +65,7 @@ def test_what_came_with_the_head_and_the_rest_fill_one_view(size: int) -> None:
 
 @pytest.mark.parametrize("error", [ConnectionResetError("reset"), TimeoutError()])
 def test_what_came_before_an_error_is_counted(error: OSError) -> None:
-    body = body_of([b"x" * RECORD, b"y" * 100, error], 100_000, Clock(), can_retry=True)
+    body = body_of([b"x" * RECORD, b"y" * 100, error], 100_000, can_retry=True)
     view = memoryview(bytearray(100_000))
     with pytest.raises(Stalled if isinstance(error, TimeoutError) else ConnectionResetError):
         body.read_into(view)
@@ -85,7 +74,7 @@ def test_what_came_before_an_error_is_counted(error: OSError) -> None:
 
 
 def test_a_body_that_ends_early_is_cut_after_what_came() -> None:
-    body = body_of([b"x" * 100], 1000, Clock())
+    body = body_of([b"x" * 100], 1000)
     view = memoryview(bytearray(1000))
     assert body.read_into(view) == 100
     with pytest.raises(BodyCut, match=r"after 100 of 1,000 bytes"):
@@ -93,5 +82,5 @@ def test_a_body_that_ends_early_is_cut_after_what_came() -> None:
 
 
 def test_a_silence_in_between_is_waited_out_where_no_retry_is_left() -> None:
-    body = body_of([b"x" * 100, TimeoutError(), b"y" * 900], 1000, Clock())
+    body = body_of([b"x" * 100, TimeoutError(), b"y" * 900], 1000)
     assert body.read_into(memoryview(bytearray(1000))) == 1000
