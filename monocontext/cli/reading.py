@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_of, options_of, parse_range
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import say, say_row, write_text
@@ -220,7 +219,6 @@ def verify(
     url: Url,
     generation: Generation = None,
     allow: Allow = None,
-    dask: Dask = None,
     forgotten: Annotated[
         list[str] | None, Option(metavar="TEXT", help="Instead list all objects that still hold this text; repeatable.")
     ] = None,
@@ -235,10 +233,8 @@ def verify(
     if forgotten:
         _check_forgotten(url, forgotten, options)
         return
-    with progress_bar("verify", None) as show, workers(dask) as executor:
-        report = check(
-            url, generation=generation, allow=allow or (), progress=show, store_options=options, executor=executor
-        )
+    with progress_bar("verify", None) as show:
+        report = check(url, generation=generation, allow=allow or (), progress=show, store_options=options)
     if as_json:
         fields = ("url", "generation", "frames", "text_bytes", "stored_bytes", "filters", "ok", "problems")
         print(json.dumps({name: getattr(report, name) for name in fields}))

@@ -127,11 +127,11 @@ def _one_each(
     store = MemoryStore(f"virtual-{uuid.uuid4().hex}")
     try:
         rows = DocumentRows(store)
-        entry = (special.get(number, record) for number in range(frames))
-        rows.add_documents(
-            (b"frame %d" % number, b"", item.characters, item.bytes, item.newlines, 0)
-            for number, item in enumerate(entry)
-        )
+        for number in range(frames):
+            item = special.get(number, record)
+            rows.begin(f"frame {number}")
+            rows.add_counts(item.characters, item.bytes, item.newlines)
+            rows.end_document()
         rows.close()
         ref = join_documents(store, None, rows)
         for info in store.list():

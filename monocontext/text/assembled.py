@@ -15,7 +15,6 @@ from monocontext.engine.open import ContextHandle, TextOptions
 from monocontext.errors import ForeignObject
 from monocontext.format.codec import RAW_FRAME_BYTES, raw_frames
 from monocontext.format.document_refs import DocumentsRef
-from monocontext.format.documents import encode_metadata, encode_name
 from monocontext.format.filters.query import Query
 from monocontext.format.index import ENDS_LINE, FrameRecord, FrameRun
 from monocontext.format.manifest import Manifest
@@ -137,17 +136,11 @@ def assemble(
 def _documents(opened: _PieceStore, found: Iterable[tuple[DocumentStart, list[FrameRecord]]]) -> DocumentsRef | None:
     """Write the table of the documents to the store in memory."""
     rows = DocumentRows(opened.store)
-    rows.add_documents(
-        (
-            encode_name(start.name, number),
-            encode_metadata(start.metadata, number),
-            sum(frame.characters for frame in frames),
-            sum(frame.bytes for frame in frames),
-            sum(frame.newlines for frame in frames),
-            0,
-        )
-        for number, (start, frames) in enumerate(found)
-    )
+    for start, frames in found:
+        rows.begin(start.name, start.metadata)
+        for frame in frames:
+            rows.add_counts(frame.characters, frame.bytes, frame.newlines)
+        rows.end_document()
     rows.close()
     return join_documents(opened.store, None, rows)
 

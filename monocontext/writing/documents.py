@@ -7,7 +7,7 @@ publish(documents([(name, text, metadata), ...]), url)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from operator import sub
+from operator import add, sub
 from typing import Any
 
 from monocontext.errors import InvalidText
@@ -26,14 +26,7 @@ from monocontext.format.documents import (
 )
 from monocontext.format.refs import fresh_id
 from monocontext.records import replace
-from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
-
-_UPLOADS = 4
-"""PUTs of pages at once."""
-_UNSTORED_BYTES = 4 << 20
-"""The size of full pages that are stored together."""
-
 
 _NO_PAGE = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
 
@@ -63,8 +56,7 @@ def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False)
 
 
 class DocumentWriter:
-    """Makes the pages of documents of a text, from old pages and single documents, which are given in their order. Full
-    pages are stored, some at once."""
+    """Makes the pages of documents of a text, from old pages and single documents, which are given in their order."""
 
     def __init__(self, store: Store, pages: Iterable[DocumentPageRef] = ()):
         self._store = store
@@ -78,8 +70,8 @@ class DocumentWriter:
         """The characters and newlines before the end of the last document."""
         self._heap_bytes = 0
         """Bytes of names and metadata in `rows`."""
-        self._unstored: dict[str, bytes] = {}
-        """Pages that are not stored yet, by key."""
+        self._unstored: tuple[str, bytes] | None = None
+        """The last page, until another one follows: a small one stays in the root."""
 
     def add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
         """The next document, given the characters and newlines before it, and its own characters, bytes and
@@ -90,8 +82,6 @@ class DocumentWriter:
         self._heap_bytes += len(name) + len(metadata)
         if len(self.rows) >= DOCUMENTS_PER_PAGE or self._heap_bytes >= HEAP_BYTES:
             self.end_page()
-            if sum(map(len, self._unstored.values())) >= _UNSTORED_BYTES:
-                self.store_pages()
 
     def add_rows(self, rows: Iterable[DocumentRow], start: tuple[int, int]) -> None:
         """The next documents, whose first gap counts from a place: the characters and newlines before it."""
@@ -106,6 +96,7 @@ class DocumentWriter:
         """The next page is an old one, which followed `before`, and whose text moves by so many characters and
         newlines."""
         self.end_page()
+        self.store_page()
         old, new = before or _NO_PAGE, self.pages[-1] if self.pages else _NO_PAGE
         moved = replace(
             page,
@@ -120,27 +111,28 @@ class DocumentWriter:
         self.end, self.last_page = (moved.characters, moved.newlines), copy
 
     def end_page(self) -> None:
-        """End the page of the documents that were added since the last one."""
+        """End the page of the documents that were added since the last one (1 PUT for the page before it)."""
         if self.rows:
+            self.store_page()
             before = self.pages[-1] if self.pages else _NO_PAGE
             data = encode_page(self.rows)
             ref = page_ref(data, self.rows, before, before.characters, before.newlines)
             self.pages.append(replace(ref, id=fresh_id()))
-            self._unstored[documents_key(self.pages[-1].id)] = data
+            self._unstored = documents_key(self.pages[-1].id), data
             self.rows, self._heap_bytes, self.last_page = [], 0, None
 
-    def store_pages(self) -> None:
-        """Store the pages that are complete (1 PUT each, some at once)."""
-        at_once(lambda page: self._store.put(*page), self._unstored.items(), _UPLOADS)
-        self._unstored.clear()
+    def store_page(self) -> None:
+        """Store the page that was ended last."""
+        if self._unstored:
+            self._store.put(*self._unstored)
+            self._unstored = None
 
     def finish(self) -> None:
         """Store all pages but a small last one."""
         self.end_page()
-        key = documents_key(self.pages[-1].id) if self.pages else ""
-        if key in self._unstored and len(self._unstored[key]) <= INLINE_BYTES:
-            self.last_page = self._unstored.pop(key)
-        self.store_pages()
+        if self._unstored and len(self._unstored[1]) <= INLINE_BYTES:
+            self.last_page, self._unstored = self._unstored[1], None
+        self.store_page()
 
 
 class DocumentRows(DocumentWriter):
@@ -160,19 +152,18 @@ class DocumentRows(DocumentWriter):
         """The hashes of their names, `HASH_BYTES` each."""
         self.doubled: tuple[int, int] | None = None
         """The numbers of the first two documents with one name; known after `close`."""
-        self._size = (0, 0, 0)
+        self._size: tuple[int, ...] = (0, 0, 0)
         """The characters, bytes and newlines of the text so far."""
-        self._begun: tuple[bytes, bytes, tuple[int, int, int]] | None = None
+        self._begun: tuple[bytes, bytes, tuple[int, ...]] | None = None
         """Name and metadata of the document whose end is not known yet, and the size of the text before it."""
 
     def add_text(self, data: bytes, characters: int) -> None:
         """Report the next text, in a document or between two: its UTF-8 bytes, and their number of characters."""
-        self.add_counted_text(characters, len(data), data.count(b"\n"))
+        self.add_counts(characters, len(data), data.count(b"\n"))
 
-    def add_counted_text(self, characters: int, size_bytes: int, newlines: int) -> None:
-        """Report the next text by its size alone."""
-        before = self._size
-        self._size = before[0] + characters, before[1] + size_bytes, before[2] + newlines
+    def add_counts(self, *counts: int) -> None:
+        """Report the next text by its characters, bytes and newlines alone."""
+        self._size = tuple(map(add, self._size, counts))
 
     def begin(self, name: object, metadata: Any = None) -> None:
         """A document begins here. Raises `InvalidText` for a name or metadata that cannot be stored."""
@@ -186,17 +177,6 @@ class DocumentRows(DocumentWriter):
         self.add(name, metadata, (start[0], start[2]), (characters, size_bytes, newlines))
         self._begun = None
 
-    def add_documents(self, rows: Iterable[tuple[bytes, bytes, int, int, int, int]]) -> None:
-        """Add documents whose text follows: `add_text` reports it next.
-
-        Each item is (name, metadata, characters, bytes, newlines, newline_after); `newline_after` is 1 if a newline
-        that belongs to no document follows, else 0.
-        """
-        offset, line = self._size[0], self._size[2]
-        for name, metadata, characters, size_bytes, newlines, newline_after in rows:
-            self.add(name, metadata, (offset, line), (characters, size_bytes, newlines))
-            offset, line = offset + characters + newline_after, line + newlines + newline_after
-
     def add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
         super().add(name, metadata, start, size)
         self.count += 1
@@ -204,7 +184,7 @@ class DocumentRows(DocumentWriter):
 
     def close(self) -> None:
         """End the text: store its full pages. Raises `InvalidText` for names that must differ."""
-        self.store_pages()
+        self.store_page()
         self.doubled = self._first_doubled()
         if self.unique and self.doubled:
             earlier, later = self.doubled
@@ -230,36 +210,6 @@ class DocumentRows(DocumentWriter):
                 return page.name(number - page.first)
             before = ref
         return self.rows[number - (before.documents if before else 0)].name.decode()
-
-
-class RecordedRows:
-    """Records what is reported of documents to a worker, for the `DocumentRows` of the driver."""
-
-    def __init__(self) -> None:
-        self.steps: list[str | tuple[int, int, int] | None] = []
-        """The name of a document that begins; None where one ends; characters, bytes and newlines of text."""
-
-    def add_text(self, data: bytes, characters: int) -> None:
-        before = (0, 0, 0)
-        if self.steps and isinstance(self.steps[-1], tuple):
-            before = self.steps.pop()  # type: ignore[assignment]
-        self.steps.append((before[0] + characters, before[1] + len(data), before[2] + data.count(b"\n")))
-
-    def begin(self, name: str, metadata: None = None) -> None:
-        self.steps.append(name)
-
-    def end_document(self) -> None:
-        self.steps.append(None)
-
-    def replay(self, rows: DocumentRows) -> None:
-        """Report all of it."""
-        for step in self.steps:
-            if isinstance(step, tuple):
-                rows.add_counted_text(*step)
-            elif step is None:
-                rows.end_document()
-            else:
-                rows.begin(step)
 
 
 def load_document_page(ref: DocumentsRef, number: int, get: Callable[[str], bytes]) -> DocumentPage:

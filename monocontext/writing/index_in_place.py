@@ -23,7 +23,7 @@ from monocontext.writing.object_text import ObjectRange, index_objects
 from monocontext.writing.place import Place, open_store_at, own_options, portable_place
 from monocontext.writing.publish import publish_written
 from monocontext.writing.segments import FRAME_BYTES, Progress, SegmentLayout, Written
-from monocontext.writing.shares import index_shares
+from monocontext.writing.shares import Target, share_objects
 
 
 @validate_options()
@@ -71,8 +71,7 @@ def index(
 
         def write(_: Store) -> Written:
             if executor is not None:
-                location = portable_place(url)
-                written = index_shares(location, options, results, layout, executor, note, progress)
+                written = share_objects(Target(portable_place(url), options, layout), results, executor, note, progress)
             else:
                 written = index_objects(results, stores.__getitem__, frame_bytes, layout.columns(), note, progress)
             written.layout, written.sources = layout, names_of

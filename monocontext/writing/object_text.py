@@ -17,13 +17,14 @@ from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.writing.decoding import HEAD_BYTES, Decoder, NotText, kind_of_file, packed_by, unexpected_utf_16
 from monocontext.writing.input_options import InputOptions
 from monocontext.writing.segments import Progress, Written, cut_frames
-from monocontext.writing.sources import BORDER_BYTES, border_in
 
 READ_BYTES = 8 << 20
 """The length of a read of an object."""
 READS_AHEAD = 4
 """The reads at once."""
 
+_BORDER_BYTES = 8
+"""The bytes around the end of a range that tell where a character begins."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -43,20 +44,18 @@ class ObjectRange:
         key = quote(self.info.key) if self.place.startswith("file:") else self.info.key
         return f"{self.place.rstrip('/')}/{key}"
 
-    @property
-    def is_last(self) -> bool:
-        """Whether the range ends where the object does."""
-        return self.stop == self.info.size_bytes
-
     def between_characters(self, store: Store) -> ObjectRange:
         """The range with ends where the text may be cut (1 GET for each end inside the object)."""
 
         def border(offset: int) -> int:
             if offset in (0, self.info.size_bytes):
                 return offset
-            size = min(BORDER_BYTES, self.info.size_bytes - offset + 1)
+            size = min(_BORDER_BYTES, self.info.size_bytes - offset + 1)
             near = store.get_range(self.info.key, offset - 1, size, etag=self.info.etag).data
-            return offset - 1 + border_in(near)
+            step = 1  # to the first byte that begins a character and is not the LF of a CR LF
+            while step < len(near) - 1 and (near[step] & 0xC0 == 0x80 or near[step - 1 : step + 1] == b"\r\n"):
+                step += 1
+            return offset - 1 + step
 
         return replace(self, start=border(self.start), stop=border(self.stop))
 
@@ -75,7 +74,7 @@ def index_objects(
     Raises `NotText`, with the offset in the object, in bytes.
     """
     written = Written(columns=columns)
-    text_bytes = objects = 0
+    text_bytes = 0
     ranges = [source.between_characters(store_of(source.place)) for source in ranges]
 
     def read(part: tuple[ObjectRange, int]) -> bytes:
@@ -89,8 +88,7 @@ def index_objects(
             for source in ranges:
                 reads = islice(data, len(range(source.start, source.stop, READ_BYTES)))
                 text_bytes += _index(source, reads, written, frame_bytes, note)
-                objects += source.is_last
-                progress(Progress(text_bytes, text_bytes, objects))
+                progress(Progress(text_bytes, text_bytes, len(written.runs)))
     if columns:
         columns.finish()
     return written

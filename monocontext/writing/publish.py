@@ -20,12 +20,12 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.appended import appended, short_bytes
 from monocontext.writing.commit import Staged, commit, commit_on
 from monocontext.writing.document_table import join_documents
-from monocontext.writing.documents import DocumentRows, documents
+from monocontext.writing.documents import DocumentRows
 from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.inputs import Source, read_pieces
 from monocontext.writing.place import Place, check_order, open_store_at, portable_place
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
-from monocontext.writing.shares import can_share, drop_filters, write_file_shares, write_text_shares
+from monocontext.writing.shares import Target, drop_filters, share_text
 from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
 
@@ -53,8 +53,7 @@ def publish(
     `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `input_options.InputOptions`).
     `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
     512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
-    32 MiB of text. Workers also read files in UTF-8, if they find them under the same paths; this process reads the
-    rest.
+    32 MiB of text, which this process reads and sends.
 
     Raises `AlreadyExists` if there is a context already, unless `replace` (earlier generations stay readable), and
     `InvalidText` for a source that is not text; then what was stored is removed. Cost: 1 PUT for each segment and page,
@@ -64,14 +63,12 @@ def publish(
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
 
     def write(store: Staged) -> Written:
-        rows, location, options = DocumentRows(store), portable_place(url), store_options or {}
-        pieces = read_pieces(_as_sources(sources), reads, rows)
+        rows = DocumentRows(store)
+        pieces = read_pieces(sources, reads, rows)
         if executor is None:
             written = write_segments(store, pieces, layout, progress)
-        elif can_share(sources, reads):
-            written = write_file_shares(location, options, sources, reads, rows, layout, executor, progress)
         else:
-            written = write_text_shares(location, options, pieces, layout, executor, progress)
+            written = share_text(Target(portable_place(url), store_options or {}, layout), pieces, executor, progress)
         rows.close()
         written.documents, written.layout = rows, layout
         return written
@@ -179,15 +176,15 @@ def store_text(
     there is one, which find the context at `url`. It is not committed."""
     layout = layout or (SegmentLayout(base.frame_bytes, codec=base.codec) if base else SegmentLayout())
     rows = DocumentRows(store)
-    pieces = read_pieces(_as_sources(sources), reads or InputOptions(), rows)
+    pieces = read_pieces(sources, reads or InputOptions(), rows)
     text = _read_up_to(pieces, short_bytes(layout))
     if len(text) < short_bytes(layout):
         new = Written(text=text)
     elif executor is None:
         new = write_segments(store, chain([text], pieces), layout, progress, base.frames if base else 0)
     else:
-        pieces = chain([text], pieces)
-        new = write_text_shares(portable_place(url), store_options or {}, pieces, layout, executor, progress)
+        target = Target(portable_place(url), store_options or {}, layout)
+        new = share_text(target, chain([text], pieces), executor, progress)
         _with_keys(store, new)
     rows.close()
     new.documents, new.layout = rows, layout
@@ -202,7 +199,3 @@ def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
         if len(text) >= size:
             break
     return bytes(text)
-
-
-def _as_sources(sources: Any) -> Any:
-    return documents(sources) if isinstance(sources, Mapping) else sources

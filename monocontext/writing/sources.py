@@ -39,8 +39,6 @@ from monocontext.writing.input_options import InputOptions
 _KEPT_PIECES = 8
 """The text of a file up to so many MiB is in memory before it counts as read; a longer one is read twice if it may be
 left out."""
-BORDER_BYTES = 8
-"""The bytes around a border that `border_in` needs."""
 _READS = 3
 """A file that was cut while it was read is read so many times."""
 _MOST_NAMED = 20
@@ -66,25 +64,6 @@ class Source:
     """The folder or place in which it was found; empty if it was named by itself."""
     is_selected: bool = True
     """Whether the globs of the options and git select it."""
-    range: tuple[int, int] | None = None
-    """The bytes [start, stop) of a file that are meant, if not all. An end inside a character or CR LF moves on."""
-
-    @property
-    def size_bytes(self) -> int:
-        return int(self.facts["bytes"])
-
-    @property
-    def start(self) -> int:
-        return self.range[0] if self.range else 0
-
-    @property
-    def stop(self) -> int:
-        return self.range[1] if self.range else self.size_bytes
-
-    @property
-    def is_last(self) -> bool:
-        """Whether the file ends here."""
-        return self.stop == self.size_bytes
 
 
 def find_files(
@@ -237,9 +216,6 @@ def read_source(source: Source, reading: InputOptions) -> Iterator[Utf8]:
     Raises `NotText`; for a source that was found in a folder or a place, before the first piece. A file that is cut
     while it is read is read again, or named.
     """
-    if source.range is not None:
-        yield from _read_range(source, reading)
-        return
     for _ in range(_READS):
         notes: list[str] = []
         with source.open() as file:
@@ -271,36 +247,6 @@ def read_source(source: Source, reading: InputOptions) -> Iterator[Utf8]:
     yield from kept
 
 
-def _read_range(source: Source, reading: InputOptions) -> Iterator[Utf8]:
-    """Yield the text of a range of a file in pieces."""
-    with source.open() as file:
-
-        def border(offset: int) -> int:
-            if offset in (0, source.size_bytes):
-                return offset
-            file.seek(offset - 1)
-            return offset - 1 + border_in(file.read(BORDER_BYTES))
-
-        start, stop = border(source.start), border(source.stop)
-        file.seek(start)
-        decoder = Decoder(source.label, reading, start)
-        while start < stop:
-            data = file.read(min(PIECE_BYTES, stop - start))
-            if not data:
-                raise InvalidText(f"{source.label}: it changed while it was read; start again")
-            start += len(data)
-            yield decoder.feed(data)
-        yield decoder.finish()
-
-
-def border_in(data: bytes) -> int:
-    """Where text may be cut: the first byte from 1 on that begins a character and is not the LF of a CR LF."""
-    offset = 1
-    while offset < len(data) - 1 and (data[offset] & 0xC0 == 0x80 or data[offset - 1 : offset + 1] == b"\r\n"):
-        offset += 1
-    return offset
-
-
 def read_found(
     sources: Iterable[Source], reading: InputOptions, left_out: dict[str, list[str]]
 ) -> Iterator[tuple[Source, Iterator[Utf8]]]:
@@ -312,7 +258,7 @@ def read_found(
         try:
             first = list(islice(pieces, 1))
         except NotText as error:
-            if not source.where or source.range is not None:
+            if not source.where:
                 raise
             left_out.setdefault(source.where, []).append(describe(source, error))
             continue
@@ -349,13 +295,6 @@ def _decode(file: IO[bytes], source: Source, reading: InputOptions) -> Iterator[
         yield decoder.feed(data)
         data = stream.read(PIECE_BYTES)
     yield decoder.finish()
-
-
-def may_be_cut(source: Source, reading: InputOptions) -> bool:
-    """Whether the text of a file may be read in ranges: its bytes are the text."""
-    with source.open() as file:
-        head = file.read(HEAD_BYTES)
-    return not (packed_by(head) or kind_of_file(head) or (source.where and is_binary(head, reading.encoding)))
 
 
 def _state(file: IO[bytes]) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""`--dask ADDRESS`: upload, append, index, compact, grep and verify by a local cluster of real worker processes."""
+"""`--dask ADDRESS`: upload, append, index and grep by a local cluster of real worker processes."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_the_commands_do_the_same_by_a_cluster(cli: Cli, address: str, tmp_path:
     assert here.out.count("\n") > 2
     assert cli("grep", "request 0471[0-9]", context, "--dask", address).fine().out == here.out
     assert cli("grep", "--dask", address, "no-such-request", context).code == 1
-    assert "all as recorded" in cli("verify", context, "--dask", address).fine().out
+    assert "all as recorded" in cli("verify", context).fine().out
     with distributed.Client(address) as client, client.get_executor() as executor:  # Dask hashes the arguments itself
         for _ in range(2):
             append(source, context, executor=executor)
-        assert verify(context, executor=executor).ok
+        assert verify(context).ok
     with Monocontext.open(context) as text:
         assert text == 4 * source.read_text()
 

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import numpy as np
@@ -21,22 +20,11 @@ from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import FILTER_KIND, FilterRef, filter_key
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
+from monocontext.writing.documents import documents
 from monocontext.writing.publish import append, publish
-from monocontext.writing.upkeep import verify as verify_module
-from monocontext.writing.upkeep.verify import Report
+from monocontext.writing.upkeep.verify import verify
 
 from .upkept import FRAME_BYTES, memory, root, words
-
-
-def verify(store: Store) -> Report:
-    """The report, which is the same where workers check parts of the text."""
-    here = verify_module.verify(store)
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr("monocontext.writing.upkeep.verify.CHECKED_BYTES", 1)  # so that it has PARTS_OF_FILTER parts
-        spread = verify_module.verify(store, executor=pool)
-    assert sorted(spread.problems) == sorted(here.problems)
-    assert dataclasses.replace(spread, problems=[]) == dataclasses.replace(here, problems=[])
-    return here
 
 
 @pytest.fixture
@@ -83,7 +71,7 @@ def test_each_part_is_read_once() -> None:
     store = CountingStore(memory())
     publish(words(Random(1), 3000), store, frame_bytes=FRAME_BYTES)
     store.reset()
-    report = verify_module.verify(store)
+    report = verify(store)
     assert (report.ok, report.filters) == (True, 1)
     assert sum(request.key.startswith("filters/") for request in store.log) == 1
 
@@ -186,3 +174,23 @@ def test_a_stream_that_ends_shortly_behind_a_full_group(monkeypatch: pytest.Monk
     assert verify(store).problems == []
     with Monocontext.open(store) as context:
         assert context.find("needle-4711") == len(text) - 6
+
+
+def test_document_counts_that_are_not_those_of_the_text() -> None:
+    texts = ["é" * 5000, "e\n" * 2500, "", "short é", "short\ne"]
+    stores: list[Store] = [memory(), memory()]
+    for store, order in zip(stores, (texts, [texts[1], texts[0], "", texts[4], texts[3]]), strict=True):
+        publish(
+            documents({str(number): text for number, text in enumerate(order)}.items()),
+            store,
+            frame_bytes=FRAME_BYTES,
+            segment_bytes=100,
+            codec="raw",
+        )
+    assert verify(stores[0]).problems == []
+    wrong = dataclasses.replace(root(stores[0]), documents=root(stores[1]).documents).to_bytes()
+    for key in (ROOT_KEY, generation_key(1)):
+        stores[0].put(key, wrong)
+    problems = verify(stores[0]).problems
+    assert [line.split(":")[0] for line in problems] == [f"document {n} ('{n}')" for n in (0, 1, 3, 4)]
+    assert "counts differ: expected (5000, 2500), found (10000, 0)" in problems[0]
