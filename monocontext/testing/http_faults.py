@@ -1,4 +1,4 @@
-"""Faults of an HTTP server, and a script that decides which requests meet them. No I/O.
+"""Replies and faults of an HTTP server, and a script that decides which requests meet them. No I/O.
 
 server.faults.add(stall(at=1000), key="*/segments/*")          # the first GET of a segment
 server.faults.add(slow_down(), times=3)                        # the next three GETs
@@ -16,13 +16,25 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Literal
 
-from monocontext.testing.http_wire import HttpReply
-
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_IF_MATCH = frozenset({"if-match"})
 
 
-def _keep_reply(reply: HttpReply) -> HttpReply:
-    return reply
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """One complete reply. `Content-Length` is the length of the body, unless `headers` contains it."""
+
+    status: int
+    body: bytes = field(default=b"", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def head(self) -> bytes:
+        headers = {"Content-Length": str(len(self.body)), "Server": "stand-in", **self.headers}
+        lines = [f"HTTP/1.1 {self.status} Said", *(f"{name}: {value}" for name, value in headers.items())]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+    def with_header(self, name: str, value: str) -> HttpReply:
+        return replace(self, headers={**self.headers, name: value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +44,7 @@ class HttpFault:
     name: str
     instead: HttpReply | None = None
     """The reply to send without carrying out the request."""
-    change: Callable[[HttpReply], HttpReply] = _keep_reply
+    change: Callable[[HttpReply], HttpReply] | None = None
     """Changes the reply."""
     rewrite: Callable[[bytes], bytes] | None = None
     """Replaces the object before the request is carried out."""
@@ -69,9 +81,9 @@ def lost() -> HttpFault:
 
 def reset(at: int | None = None) -> HttpFault:
     """The connection is reset: after `at` bytes of the body, by default instead of an answer."""
-    return HttpFault(
-        "reset" if at is None else f"reset at {at}", stops=("head", 0) if at is None else ("body", at), then="reset"
-    )
+    if at is None:
+        return HttpFault("reset", stops=("head", 0), then="reset")
+    return HttpFault(f"reset at {at}", stops=("body", at), then="reset")
 
 
 def stall(at: int = 0) -> HttpFault:
@@ -97,16 +109,21 @@ def drip(bytes_per_second: float) -> HttpFault:
 # -- the reply is not what was requested -----------------------------------------------------------------------------
 
 
+def _change_range(reply: HttpReply, start_by: int, stop_by: int, total_by: int) -> HttpReply:
+    """The reply with other numbers in its Content-Range, if it has one."""
+    match = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
+    if not match:
+        return reply
+    start, stop, total = map(int, match.groups())
+    return reply.with_header("Content-Range", f"bytes {start + start_by}-{stop + stop_by}/{total + total_by}")
+
+
 def short(missing_bytes: int = 1) -> HttpFault:
     """A shorter range than the request names, with a length and a Content-Range that agree with it."""
 
     def change(reply: HttpReply) -> HttpReply:
-        body = reply.body[: max(0, len(reply.body) - missing_bytes)]
-        match = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
-        headers = dict(reply.headers)
-        if match:
-            headers["Content-Range"] = f"bytes {match[1]}-{int(match[1]) + len(body) - 1}/{match[3]}"
-        return replace(reply, body=body, headers=headers)
+        missing = min(missing_bytes, len(reply.body))
+        return _change_range(replace(reply, body=reply.body[: len(reply.body) - missing]), 0, -missing, 0)
 
     return HttpFault("short range", change=change)
 
@@ -135,24 +152,13 @@ def flipped(at: int = 0) -> HttpFault:
 
 def wrong_range(by_bytes: int = 1) -> HttpFault:
     """A Content-Range that differs from the requested range."""
-
-    def change(reply: HttpReply) -> HttpReply:
-        match = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
-        if not match:
-            return reply
-        wrong = f"bytes {int(match[1]) + by_bytes}-{int(match[2]) + by_bytes}/{int(match[3]) + by_bytes}"
-        return replace(reply, headers=dict(reply.headers) | {"Content-Range": wrong})
-
-    return HttpFault("wrong Content-Range", change=change)
+    return HttpFault("wrong Content-Range", change=lambda reply: _change_range(reply, by_bytes, by_bytes, by_bytes))
 
 
 def other_etag(etag: str = "another-version") -> HttpFault:
     """The reply claims to be of another version, and the server ignores If-Match."""
-
-    def change(reply: HttpReply) -> HttpReply:
-        return replace(reply, headers=dict(reply.headers) | {"ETag": f'"{etag}"'})
-
-    return HttpFault("wrong ETag", change=change, ignores=frozenset({"if-match"}))
+    name = f'"{etag}"'
+    return HttpFault("wrong ETag", change=lambda reply: reply.with_header("ETag", name), ignores=_IF_MATCH)
 
 
 def whole() -> HttpFault:
@@ -167,7 +173,7 @@ def replaced(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
 
 def replaced_unseen(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
     """`replaced`, on a server that also ignores If-Match."""
-    return HttpFault("object replaced, If-Match ignored", rewrite=rewrite, ignores=frozenset({"if-match"}))
+    return HttpFault("object replaced, If-Match ignored", rewrite=rewrite, ignores=_IF_MATCH)
 
 
 # -- the server says no ---------------------------------------------------------------------------------------------
@@ -242,18 +248,14 @@ class FaultRule:
         return True
 
 
-@dataclass(slots=True)
 class Script:
     """Rules in order; the first that matches a request applies. Safe for use by many threads."""
 
-    seed: int = 0
-    """The seed for `FaultRule.share`."""
-    rules: list[FaultRule] = field(default_factory=list)
-    _random: Random = field(init=False)
-    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        self._random = Random(self.seed)
+    def __init__(self, seed: int = 0) -> None:
+        """`seed`: of `FaultRule.share`."""
+        self.rules: list[FaultRule] = []
+        self._random = Random(seed)
+        self._lock = threading.Lock()
 
     def add(
         self,

@@ -6,7 +6,9 @@ It runs in threads of this process, one for each connection, starts within a mil
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import socket
 import struct
 import threading
@@ -15,24 +17,45 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import formatdate
+from io import BytesIO
 from random import Random
 from typing import BinaryIO, Self
+from urllib.parse import parse_qsl, quote, unquote
+from xml.sax.saxutils import escape
 
+from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, InvalidUrl, MonocontextError, NotFound
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
-from monocontext.stores.protocol import Store
-from monocontext.testing.http_bucket import Bucket
-from monocontext.testing.http_faults import HttpFault, Script
-from monocontext.testing.http_wire import HttpReply, HttpRequest, read_body, read_head
+from monocontext.stores.protocol import ObjectInfo, Store
+from monocontext.testing.http_faults import HttpFault, HttpReply, Script, error_reply
 from monocontext.testing.network import Profile, SimulatedLink, profile
 
-MOST_CONNECTIONS = 256
-"""Connections beyond this number wait until another one ends."""
 _REMEMBERED = 100_000
 _PIECE_BYTES = 256 << 10
 _DROPS_PER_SECOND = 50
+_MOST_LISTED = 1000
 _NONE = HttpFault("none")
+_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One complete request."""
+
+    method: str
+    path: str
+    """Decoded; begins with a slash."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By name in lower case."""
+    body: bytes = field(default=b"", repr=False)
+    connection: int = 0
+    """The number of its connection, counted from 1."""
+    number: int = 0
+    """The number of the request over all connections, counted from 1."""
 
 
 class S3StandIn:
@@ -51,11 +74,16 @@ class S3StandIn:
         connection_bytes_per_second: float | None = None,
         link_bytes_per_second: float | None = None,
         seed: int = 0,
-        most_connections: int = MOST_CONNECTIONS,
     ) -> None:
-        self._memory = ""
-        self.store = self._make_store(objects)
+        self._memory = f"stand-in-{uuid.uuid4().hex}"
+        self.store: Store
         """The store with the objects."""
+        if objects is None or isinstance(objects, Mapping):
+            self.store = open_store(f"memory://{self._memory}")
+            for key, data in (objects or {}).items():
+                self.store.put(key, data)
+        else:
+            self.store = open_store(objects) if isinstance(objects, (str, os.PathLike)) else objects
         self.bucket = bucket
         self.faults = Script(seed)
         """The faults of requests."""
@@ -64,7 +92,6 @@ class S3StandIn:
         self._link = SimulatedLink(connection_bytes_per_second, link_bytes_per_second)
         self._random = Random(seed)
         self._lock = threading.Lock()
-        self._slots = threading.Semaphore(most_connections)
         self._stopping = threading.Event()
         self._listener: socket.socket | None = None
         self._connections: dict[socket.socket, threading.Thread] = {}
@@ -74,15 +101,6 @@ class S3StandIn:
         self.in_flight = 0
         """The number of requests without a complete reply."""
         self.reset_counts()
-
-    def _make_store(self, objects: Mapping[str, bytes] | str | os.PathLike[str] | Store | None) -> Store:
-        if objects is None or isinstance(objects, Mapping):
-            self._memory = f"stand-in-{uuid.uuid4().hex}"
-            store = open_store(f"memory://{self._memory}")
-            for key, data in (objects or {}).items():
-                store.put(key, data)
-            return store
-        return open_store(objects) if isinstance(objects, (str, os.PathLike)) else objects
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count:,} {verb}" for verb, count in sorted(self.counts.items())) or "no requests"
@@ -139,8 +157,7 @@ class S3StandIn:
             self._accepting.join(5)
         for thread in self.hang_up():
             thread.join(5)
-        if self._memory:
-            forget(self._memory)
+        forget(self._memory)
 
     def hang_up(self) -> list[threading.Thread]:
         """Close all connections, as servers do with idle ones; returns the threads that served them."""
@@ -154,18 +171,16 @@ class S3StandIn:
     def _accept(self) -> None:
         listener = self._listener
         while listener and not self._stopping.is_set():
-            if not self._slots.acquire(timeout=0.1):
-                continue
             try:
                 sock, _ = listener.accept()
             except OSError:
                 return
             with self._lock:
                 self.connections += 1
-                serve = (sock, self.connections)
-                thread = self._connections[sock] = threading.Thread(
-                    target=self._serve, args=serve, name="stand-in", daemon=True
+                thread = threading.Thread(
+                    target=self._serve, args=(sock, self.connections), name="stand-in", daemon=True
                 )
+                self._connections[sock] = thread
             thread.start()
 
     # -- one connection --------------------------------------------------------------------------------------------
@@ -176,9 +191,8 @@ class S3StandIn:
             with suppress(OSError, AttributeError):
                 # bbr, the default on some systems, paces its output, and that would count as time of the client.
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
-            fault = self.faults.pick("CONNECT", "")
-            if fault is not None:
-                self._end(sock, fault)
+            if fault := self.faults.pick("CONNECT", ""):
+                _end(sock, fault)
                 return
             with sock.makefile("rb") as file:
                 while (request := self._next(sock, file, number)) and self._exchange(sock, request):
@@ -192,15 +206,14 @@ class S3StandIn:
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
-            self._slots.release()
 
     def _next(self, sock: socket.socket, file: BinaryIO, connection: int) -> HttpRequest | None:
-        request = read_head(file)
+        request = _read_head(file)
         if request is None:
             return None
         if request.headers.get("expect", "").lower() == "100-continue":
             sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        body = read_body(file, request.headers)
+        body = _read_body(file, request.headers)
         verb, _ = self._bucket.place(request)
         with self._lock:
             self.counts[verb] += 1
@@ -221,10 +234,10 @@ class S3StandIn:
             reply = self._reply(request, key, fault)
             self._wait_until(started)
             if request.method == "HEAD":
-                reply = replace(reply, body=b"", headers={"Content-Length": str(len(reply.body))} | dict(reply.headers))
+                reply = replace(reply, body=b"", headers={"Content-Length": str(len(reply.body)), **reply.headers})
             self._send(sock, reply, fault, started)
             if fault.stops:
-                self._end(sock, fault)
+                _end(sock, fault)
             return not fault.stops and request.headers.get("connection", "").lower() != "close"
         finally:
             with self._lock:
@@ -235,52 +248,223 @@ class S3StandIn:
             return fault.instead
         if fault.rewrite:
             self.store.put(key, fault.rewrite(self.store.get(key).data))
-        if fault.ignores:
-            seen = {name: value for name, value in request.headers.items() if name not in fault.ignores}
-            request = replace(request, headers=seen)
-        return fault.change(self._bucket.answer(request))
+        headers = {name: value for name, value in request.headers.items() if name not in fault.ignores}
+        reply = self._bucket.answer(replace(request, headers=headers))
+        return fault.change(reply) if fault.change else reply
 
     def _send(self, sock: socket.socket, reply: HttpReply, fault: HttpFault, begun: float) -> None:
-        head, body = reply.head(), memoryview(reply.body)
+        head, body, link, size = reply.head(), memoryview(reply.body), self._link, _PIECE_BYTES
         if fault.stops:
             part, offset = fault.stops
             head, body = (head[:offset], body[:0]) if part == "head" else (head, body[:offset])
-        if fault.bytes_per_second:
+        if speed := fault.bytes_per_second:
+            link, size = SimulatedLink(speed), max(1, round(speed / _DROPS_PER_SECOND))
+        if not link.is_free:
             sock.sendall(head)
-            self._drip(sock, body, fault.bytes_per_second)
-        elif self._link.is_free and len(body) <= _PIECE_BYTES:
-            sock.sendall(head + body)  # in one segment where it fits
-            self._count(body)
-        else:
-            sock.sendall(head)
-            for start in range(0, len(body), _PIECE_BYTES):
-                piece = body[start : start + _PIECE_BYTES]
-                begun = self._link.arrival(len(piece), begun)
-                self._wait_until(begun)
-                sock.sendall(piece)
-                self._count(piece)
-
-    def _count(self, piece: memoryview) -> None:
-        with self._lock:
-            self.bytes_sent += len(piece)
-
-    def _drip(self, sock: socket.socket, body: memoryview, bytes_per_second: float) -> None:
-        drop = max(1, round(bytes_per_second / _DROPS_PER_SECOND))
-        for start in range(0, len(body), drop):
-            if self._stopping.wait(drop / bytes_per_second):
-                return
-            sock.sendall(body[start : start + drop])
-            self._count(body[start : start + drop])
-
-    def _end(self, sock: socket.socket, fault: HttpFault) -> None:
-        if fault.then == "reset":
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            sock.close()
-        elif fault.then == "stall":
-            while sock.recv(4096):  # until either side hangs up
-                pass
+            head = b""
+        for start in range(0, len(body) or 1, size):
+            piece = body[start : start + size]
+            begun = link.arrival(len(piece), begun)
+            self._wait_until(begun)
+            sock.sendall(head + piece if head else piece)  # in one segment where they fit
+            head = b""
+            with self._lock:
+                self.bytes_sent += len(piece)
 
     def _wait_until(self, moment: float) -> None:
         seconds = moment - time.monotonic()
         if seconds > 0:
             self._stopping.wait(seconds)
+
+
+def _end(sock: socket.socket, fault: HttpFault) -> None:
+    if fault.then == "reset":
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+    elif fault.then == "stall":
+        while sock.recv(4096):  # until either side hangs up
+            pass
+
+
+def _read_head(file: BinaryIO) -> HttpRequest | None:
+    """The head of the next request; `None` after the last one, and for a malformed first line."""
+    first = file.readline(64 << 10).split()
+    if len(first) != 3:
+        return None
+    headers: dict[str, str] = {}
+    while line := file.readline(64 << 10).strip():
+        name, _, value = line.decode("latin-1").partition(":")
+        headers[name.lower()] = value.strip()
+    path, _, query = first[1].decode("latin-1").partition("?")
+    return HttpRequest(first[0].decode("latin-1"), unquote(path), dict(parse_qsl(query, True)), headers)
+
+
+def _read_body(file: BinaryIO, headers: Mapping[str, str]) -> bytes:
+    """The body that follows a head, without the chunk headers of HTTP and of AWS signatures."""
+    if "chunked" in headers.get("transfer-encoding", ""):
+        body = _join_chunks(file)
+    else:
+        body = file.read(int(headers.get("content-length", 0)))
+    return _join_chunks(BytesIO(body)) if "aws-chunked" in headers.get("content-encoding", "") else body
+
+
+def _join_chunks(file: BinaryIO) -> bytes:
+    pieces = []
+    while size := int(file.readline().partition(b";")[0] or b"0", 16):
+        pieces.append(file.read(size))
+        file.readline()
+    while file.readline().strip():
+        """Trailers."""
+    return b"".join(pieces)
+
+
+class Bucket:
+    """Answers requests for the objects of any store: one request in, one reply out. Safe for use by many threads.
+
+    It supports the requests of boto3 and of `S3Store`: GET with a range and If-Match, HEAD, ListObjectsV2, PUT with a
+    condition, DELETE, and uploads in parts. It does not support signatures, versions, access control, copies, and
+    checksums of the body.
+    """
+
+    def __init__(self, name: str, store: Store) -> None:
+        self.name = name
+        self.store = store
+        self._uploads: dict[str, dict[int, bytes]] = {}
+
+    def place(self, request: HttpRequest) -> tuple[str, str]:
+        """The verb and key of a request, as fault scripts name them: a GET or HEAD of the bucket itself is a `LIST`."""
+        key = request.path.removeprefix(f"/{self.name}").removeprefix("/")
+        return ("LIST" if not key and request.method in ("GET", "HEAD") else request.method), key
+
+    def answer(self, request: HttpRequest) -> HttpReply:
+        """Carry out a request. A mistake of the client gives an error reply, not an exception."""
+        if f"{request.path}/".split("/")[1] != self.name:
+            return error_reply(404, "NoSuchBucket")
+        verb, key = self.place(request)
+        try:
+            match verb:
+                case "LIST":
+                    return self._list(request) if request.method == "GET" else HttpReply(200)
+                case "GET" | "HEAD":
+                    return self._read(key, request)
+                case _ if "uploads" in request.query or "uploadId" in request.query:
+                    return self._upload(key, request)
+                case "PUT":
+                    return HttpReply(200, headers={"ETag": self._put(key, request.body, request)})
+                case "DELETE":
+                    self.store.delete(key)
+                    return HttpReply(204)
+        except NotFound:
+            return error_reply(404, "NoSuchKey")
+        except (AlreadyExists, ContextChanged):
+            return error_reply(412, "PreconditionFailed")
+        except AccessDenied:
+            return error_reply(403, "AccessDenied")
+        except (InvalidUrl, ValueError) as error:
+            return error_reply(400, "InvalidArgument", escape(str(error)))
+        except MonocontextError as error:
+            return error_reply(500, "InternalError", escape(str(error)))
+        return error_reply(501, "NotImplemented")
+
+    def _read(self, key: str, request: HttpRequest) -> HttpReply:
+        info = self.store.head(key)
+        size, wanted = info.size_bytes, request.headers.get("range", "")
+        headers = {
+            "ETag": f'"{info.etag}"',
+            "Last-Modified": formatdate(info.modified_seconds, usegmt=True),
+            "Accept-Ranges": "bytes",
+            "Content-Type": "binary/octet-stream",
+        }
+        if request.headers.get("if-match", "").strip('"') not in ("", "*", info.etag):
+            return error_reply(412, "PreconditionFailed")
+        if request.headers.get("if-none-match", "").strip('"') == info.etag:
+            return HttpReply(304, headers=headers)
+        span = _span(wanted, size)
+        if span is None:
+            return error_reply(416, "InvalidRange", headers={"Content-Range": f"bytes */{size}"})
+        if request.method == "HEAD":
+            return HttpReply(200, headers=headers | {"Content-Length": str(size)})
+        start, stop = span
+        body = self.store.get_range(key, start, stop - start, etag=info.etag).data if stop > start else b""
+        if not wanted:
+            return HttpReply(200, body, headers)
+        return HttpReply(206, body, headers | {"Content-Range": f"bytes {start}-{stop - 1}/{size}"})
+
+    def _put(self, key: str, data: bytes, request: HttpRequest) -> str:
+        match = request.headers.get("if-match", "").strip('"') or None
+        etag = self.store.put(key, data, if_absent=request.headers.get("if-none-match") == "*", if_match=match)
+        return f'"{etag}"'
+
+    def _list(self, request: HttpRequest) -> HttpReply:
+        prefix, delimiter = request.query.get("prefix", ""), request.query.get("delimiter", "")
+        most = min(_MOST_LISTED, int(request.query.get("max-keys") or _MOST_LISTED))
+        after = request.query.get("continuation-token") or request.query.get("start-after", "")
+        entries: dict[str, str] = {}
+        is_cut = False
+        for info in self.store.list(prefix):
+            name = _folder(info.key, prefix, delimiter) or info.key
+            if info.key <= after or name <= after or name in entries:
+                continue
+            if is_cut := len(entries) == most:
+                break
+            folder = f"<CommonPrefixes><Prefix>{_name(name)}</Prefix></CommonPrefixes>"
+            entries[name] = folder if name != info.key else _list_entry(info)
+        head = f"<Name>{self.name}</Name><Prefix>{_name(prefix)}</Prefix><EncodingType>url</EncodingType>"
+        head += f"<KeyCount>{len(entries)}</KeyCount><IsTruncated>{str(is_cut).lower()}</IsTruncated>"
+        if is_cut and entries:
+            head += f"<NextContinuationToken>{escape(list(entries)[-1])}</NextContinuationToken>"
+        return _xml(f"<ListBucketResult>{head}{''.join(entries.values())}</ListBucketResult>")
+
+    def _upload(self, key: str, request: HttpRequest) -> HttpReply:
+        """Begin, continue, end or drop an upload in parts."""
+        name = request.query.get("uploadId") or uuid.uuid4().hex
+        fields = f"<Bucket>{self.name}</Bucket><Key>{escape(key)}</Key>"
+        if request.method == "POST" and "uploads" in request.query:
+            self._uploads[name] = {}
+            fields += f"<UploadId>{name}</UploadId>"
+            return _xml(f"<InitiateMultipartUploadResult>{fields}</InitiateMultipartUploadResult>")
+        parts = self._uploads.get(name) if request.method == "PUT" else self._uploads.pop(name, None)
+        if request.method == "DELETE":
+            return HttpReply(204)
+        if parts is None:
+            return error_reply(404, "NoSuchUpload")
+        if request.method == "PUT":
+            parts[int(request.query["partNumber"])] = request.body
+            return HttpReply(200, headers={"ETag": f'"{hashlib.sha256(request.body).hexdigest()[:32]}"'})
+        etag = self._put(key, b"".join(parts[number] for number in sorted(parts)), request)
+        fields += f"<ETag>{escape(etag)}</ETag>"
+        return _xml(f"<CompleteMultipartUploadResult>{fields}</CompleteMultipartUploadResult>")
+
+
+def _span(wanted: str, size: int) -> tuple[int, int] | None:
+    """The bytes [start, stop) in a Range header; `None` if the object has none of them."""
+    match = _RANGE.fullmatch(wanted)
+    if not match or match[0] == "bytes=-":
+        return 0, size
+    if not match[1]:  # the last bytes
+        start, stop = max(0, size - int(match[2])), size
+    else:
+        start, stop = int(match[1]), min(size, int(match[2]) + 1 if match[2] else size)
+    return (start, stop) if start < stop else None
+
+
+def _folder(key: str, prefix: str, delimiter: str) -> str:
+    """The key up to the first delimiter after the prefix, which is included; empty if there is none."""
+    rest = key[len(prefix) :]
+    return prefix + rest[: rest.index(delimiter) + len(delimiter)] if delimiter and delimiter in rest else ""
+
+
+def _list_entry(info: ObjectInfo) -> str:
+    written = datetime.fromtimestamp(info.modified_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    fields = f"<Key>{_name(info.key)}</Key><LastModified>{written}</LastModified>"
+    fields += f"<ETag>&quot;{escape(info.etag)}&quot;</ETag><Size>{info.size_bytes}</Size>"
+    return f"<Contents>{fields}<StorageClass>STANDARD</StorageClass></Contents>"
+
+
+def _name(text: str) -> str:
+    return escape(quote(text, safe="/"))
+
+
+def _xml(body: str) -> HttpReply:
+    data = f'<?xml version="1.0" encoding="UTF-8"?>\n{body}'
+    return HttpReply(200, data.encode(), {"Content-Type": "application/xml"})

@@ -9,7 +9,7 @@ import pytest
 from monocontext.errors import StoreFailure
 from monocontext.stores import open_store
 from monocontext.testing import HttpFault, S3StandIn
-from monocontext.testing.http_wire import HttpReply
+from monocontext.testing.http_faults import HttpReply
 
 
 def _spoil_the_date(reply: HttpReply) -> HttpReply:
