@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 from monocontext.errors import StoreFailure
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing.stores import Request, WrappedStore
+from monocontext.testing.stores import Request, T, WrappedStore
 
 Fault = Callable[[Blob], Blob]
 """Changes the answer of a GET: returns another one, or raises."""
@@ -60,17 +61,9 @@ class FaultyStore(WrappedStore):
         self.faults = 0
         """The number of faults so far."""
 
-    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        fault = self._fault(Request("get", key))
-        blob = super().get(key, most_bytes=most_bytes)
-        return fault(blob) if fault else blob
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        fault = self._fault(Request("get_range", key, start, length))
-        blob = super().get_range(key, start, length, etag=etag)
-        return fault(blob) if fault else blob
-
-    def _fault(self, request: Request) -> Fault | None:
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
+        if request.verb not in ("get", "get_range"):
+            return call()
         with self._lock:
             number, self._next = self._next, self._next + 1
             if callable(self._plan):
@@ -78,7 +71,8 @@ class FaultyStore(WrappedStore):
             else:
                 fault = self._plan[number] if number < len(self._plan) else None
             self.faults += fault is not None
-            return fault
+        result = call()
+        return cast(T, fault(cast(Blob, result))) if fault else result
 
 
 class LosingStore(WrappedStore):
@@ -126,13 +120,14 @@ class CrashingStore(WrappedStore):
             if self._left == 0 and not self.crashed:
                 self.crashed = True
                 if self._landed:
-                    # past `_before`, which raises from now on
+                    # past `_send`, which raises from now on
                     self.store.put(key, data, if_absent=if_absent, if_match=if_match)
                 raise Crash(f"before the answer to put {key}" if self._landed else f"before put {key}")
             self._left -= 1
             # Under the lock: with several writers the crash comes after exactly `after_puts` puts.
             return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
-    def _before(self, request: Request) -> None:
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
         if self.crashed:
             raise Crash("after the crash")
+        return call()

@@ -52,10 +52,6 @@ class HttpRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     """By name in lower case."""
     body: bytes = field(default=b"", repr=False)
-    connection: int = 0
-    """The number of its connection, counted from 1."""
-    number: int = 0
-    """The number of the request over all connections, counted from 1."""
 
 
 class S3StandIn:
@@ -177,15 +173,13 @@ class S3StandIn:
                 return
             with self._lock:
                 self.connections += 1
-                thread = threading.Thread(
-                    target=self._serve, args=(sock, self.connections), name="stand-in", daemon=True
-                )
+                thread = threading.Thread(target=self._serve, args=(sock,), name="stand-in", daemon=True)
                 self._connections[sock] = thread
             thread.start()
 
     # -- one connection --------------------------------------------------------------------------------------------
 
-    def _serve(self, sock: socket.socket, number: int) -> None:
+    def _serve(self, sock: socket.socket) -> None:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with suppress(OSError, AttributeError):
@@ -195,7 +189,7 @@ class S3StandIn:
                 _end(sock, fault)
                 return
             with sock.makefile("rb") as file:
-                while (request := self._next(sock, file, number)) and self._exchange(sock, request):
+                while (request := self._next(sock, file)) and self._exchange(sock, request):
                     pass
         except (OSError, ValueError):  # the client hung up, or did not send HTTP
             pass
@@ -207,7 +201,7 @@ class S3StandIn:
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
 
-    def _next(self, sock: socket.socket, file: BinaryIO, connection: int) -> HttpRequest | None:
+    def _next(self, sock: socket.socket, file: BinaryIO) -> HttpRequest | None:
         request = _read_head(file)
         if request is None:
             return None
@@ -217,7 +211,6 @@ class S3StandIn:
         verb, _ = self._bucket.place(request)
         with self._lock:
             self.counts[verb] += 1
-            request = replace(request, connection=connection, number=self.counts.total())
             self.log.append(request)
         return replace(request, body=body)
 

@@ -41,9 +41,8 @@ class Profile:
             remaining -= part.weight
             if remaining < 0:
                 break
-        return (
-            part.median_seconds * math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else part.median_seconds
-        )
+        factor = math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else 1.0
+        return part.median_seconds * factor
 
 
 def _make_profile(name: str, *parts: tuple[float, float, float]) -> Profile:

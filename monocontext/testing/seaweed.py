@@ -16,13 +16,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 from monocontext.errors import StoreFailure
 
-_PORTS = range(10_240, 22_768)
+_PORTS = range(10_240, 22_764)
 _GRPC = 10_000
 _READY_SECONDS = 30.0
 _STOP_SECONDS = 5.0
@@ -42,18 +41,13 @@ class SeaweedServer:
     It refuses requests that are unsigned or signed with other keys, and does not create other buckets on demand.
     """
 
-    def __init__(
-        self,
-        bucket: str = "dev-bucket",
-        access_key: str = "devaccess",
-        secret_key: str = "devsecret123",
-        weed: str | None = None,
-    ) -> None:
+    access_key = "devaccess"
+    secret_key = "devsecret123"
+    region = "us-east-1"
+
+    def __init__(self, bucket: str = "dev-bucket", *, weed: str | None = None) -> None:
         self.bucket = bucket
         """The name of the bucket."""
-        self.access_key = access_key
-        self.secret_key = secret_key
-        self.region = "us-east-1"
         self.endpoint = ""
         """URL of the server, while it runs."""
         self._weed = weed
@@ -71,11 +65,6 @@ class SeaweedServer:
         self.stop()
 
     @property
-    def pid(self) -> int | None:
-        """The id of the process, while it runs."""
-        return self._process.pid if self._process else None
-
-    @property
     def environment(self) -> Mapping[str, str]:
         """Environment variables with which any S3 client uses this server."""
         return {
@@ -90,23 +79,20 @@ class SeaweedServer:
         """The `s3://` URL of a prefix in the bucket."""
         return f"s3://{self.bucket}/{prefix}"
 
-    def client(self, **changes: Any) -> Any:
-        """A boto3 client with the keys of this server, which never retries. `changes` go to `session.client`."""
-        config = import_module("botocore.config").Config(
-            s3={"addressing_style": "path"},
-            retries={"total_max_attempts": 1},
-            connect_timeout=2,
-            read_timeout=10,
-            max_pool_connections=64,
+    def client(self) -> Any:
+        """A boto3 client with the keys of this server, which never retries."""
+        from boto3.session import Session
+        from botocore.config import Config
+
+        patience: dict[str, Any] = {"retries": {"total_max_attempts": 1}, "connect_timeout": 2, "read_timeout": 10}
+        return Session().client(
+            "s3",
+            endpoint_url=self.endpoint,
+            aws_access_key_id=self.access_key,
+            aws_secret_access_key=self.secret_key,
+            region_name=self.region,
+            config=Config(s3={"addressing_style": "path"}, max_pool_connections=64, **patience),
         )
-        settings: dict[str, Any] = {
-            "endpoint_url": self.endpoint,
-            "aws_access_key_id": self.access_key,
-            "aws_secret_access_key": self.secret_key,
-            "region_name": self.region,
-            "config": config,
-        }
-        return import_module("boto3.session").Session().client("s3", **settings | changes)
 
     def start(self) -> None:
         """Start the server and wait for its bucket. Raises `StoreFailure` with the end of the log."""
@@ -118,22 +104,20 @@ class SeaweedServer:
         for attempt in range(1, _STARTS + 1):
             try:
                 self._start_once(weed)
-            except StoreFailure as error:
-                log_tail = self._log_tail()
+                return
+            except StoreFailure:
                 self.stop()
-                # Another process may have taken a port after it was found free.
-                if attempt == _STARTS:
-                    raise StoreFailure(f"{error}; its log ends: {log_tail}") from error
+                if attempt == _STARTS:  # before, another process may have taken a port after it was found free
+                    raise
             except BaseException:
                 self.stop()
                 raise
-            else:
-                return
 
     def _start_once(self, weed: str) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="monocontext-seaweed-"))
         (self._directory / "logs").mkdir()
-        ports = dict(zip(("master", "volume", "filer", "s3", "admin"), _free_ports(5), strict=True))
+        log = self._directory / "logs" / "output"
+        ports = dict(zip(("master", "volume", "filer", "s3", "admin"), _free_ports(), strict=True))
         self.endpoint = f"http://127.0.0.1:{ports['s3']}"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         # With these variables it accepts this pair of keys only; without them it accepts any signature, or none.
@@ -144,29 +128,32 @@ class SeaweedServer:
         command += ["-s3.port.iceberg=0", "-s3.port.lance=0", "-admin.ui=false", "-webdav=false"]
         # By default it sends telemetry, and creates a bucket for a mistyped name.
         command += ["-master.telemetry=false", "-filer.maxMB=1", "-s3.autoCreateBucket=false", f"-bucket={self.bucket}"]
-        with open(self._directory / "logs" / "output", "wb") as output:
+        with open(log, "wb") as output:
             self._process = subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
-        self._wait_ready(self._process)
+        if error := self._wait_ready(self._process):
+            log_tail = " | ".join(log.read_text(errors="replace").splitlines()[-3:])
+            raise StoreFailure(f"{error}; its log ends: {log_tail}")
 
-    def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_ready(self, process: subprocess.Popen[bytes]) -> str:
+        """Wait until it serves the bucket; returns why it never will."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
         client = self.client()
-        errors = import_module("botocore.exceptions")
         end = time.monotonic() + _READY_SECONDS
         try:
             while time.monotonic() < end:
                 if process.poll() is not None:
-                    raise StoreFailure(f"weed ended with code {process.returncode} before it was ready")
-                # At first it does not listen, then it has no bucket: only a signed list of the bucket shows that it is
-                # ready.
-                with suppress(errors.BotoCoreError, errors.ClientError):
+                    return f"weed ended with code {process.returncode} before it was ready"
+                # At first it does not listen, then it has no bucket: only a signed list shows that it is ready.
+                with suppress(BotoCoreError, ClientError):
                     client.list_objects_v2(Bucket=self.bucket, MaxKeys=1)
-                    return
+                    return ""
                 time.sleep(0.05)
         finally:
             client.close()
-        raise StoreFailure(f"weed was not ready after {_READY_SECONDS:.0f} s")
+        return f"weed was not ready after {_READY_SECONDS:.0f} s"
 
     def stop(self) -> None:
         """Stop the process and remove its directory. Idempotent."""
@@ -183,36 +170,21 @@ class SeaweedServer:
             shutil.rmtree(directory, ignore_errors=True)
         self.endpoint = ""
 
-    def _log_tail(self) -> str:
-        if self._directory is None:
-            return ""
-        with suppress(OSError):
-            text = (self._directory / "logs" / "output").read_text(errors="replace")
-            return " | ".join(text.split("\n")[-4:]).strip()
-        return ""
 
-
-def _free_ports(count: int) -> list[int]:
-    """Free ports for which the port 10000 above is free too: each server opens both.
+def _free_ports() -> range:
+    """Five free ports for which those 10000 above are free too: each server opens both.
 
     All of them are below the range in which the system chooses ports for connections.
     """
-    taken: set[int] = set()
-    results: list[int] = []
-    for port in random.sample(_PORTS, len(_PORTS)):
-        pair = {port, port + _GRPC}
-        if not pair & taken and all(_is_free(item) for item in pair):
-            taken |= pair
-            results.append(port)
-            if len(results) == count:
-                return results
+    for _ in range(1000):
+        first = random.choice(_PORTS)
+        if all(_is_free(port) and _is_free(port + _GRPC) for port in range(first, first + 5)):
+            return range(first, first + 5)
     raise StoreFailure("no free ports on 127.0.0.1")
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
+    with socket.socket() as probe, suppress(OSError):
+        probe.bind(("127.0.0.1", port))
         return True
+    return False

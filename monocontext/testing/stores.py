@@ -7,13 +7,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from functools import partial
+from typing import NoReturn, TypeVar
 
 from monocontext.errors import AccessDenied
 from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreBase, StoreWrapper
 
 _LISTED_PER_REQUEST = 1000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +36,29 @@ class Request:
 class WrappedStore(StoreWrapper):
     """Passes every call on to the store below. Subclasses change one thing each."""
 
-    def _before(self, request: Request) -> None:
-        """Called before each request."""
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
+        """Carry out a request, which `call` passes on."""
+        return call()
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        self._before(Request("get", key))
-        return super().get(key, most_bytes=most_bytes)
+        return self._send(Request("get", key), partial(super().get, key, most_bytes=most_bytes))
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        self._before(Request("get_range", key, start, length))
-        return super().get_range(key, start, length, etag=etag)
+        request = Request("get_range", key, start, length)
+        return self._send(request, partial(super().get_range, key, start, length, etag=etag))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        self._before(Request("put", key, 0, len(data)))
-        return super().put(key, data, if_absent=if_absent, if_match=if_match)
+        request = Request("put", key, 0, len(data))
+        return self._send(request, partial(super().put, key, data, if_absent=if_absent, if_match=if_match))
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        self._before(Request("list", prefix))
-        return super().list(prefix)
+        return self._send(Request("list", prefix), partial(super().list, prefix))
 
     def head(self, key: str) -> ObjectInfo:
-        self._before(Request("head", key))
-        return super().head(key)
+        return self._send(Request("head", key), partial(super().head, key))
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        self._before(Request("delete", key))
-        super().delete(key, if_match=if_match)
+        self._send(Request("delete", key), partial(super().delete, key, if_match=if_match))
 
 
 class CountingStore(WrappedStore):
@@ -105,65 +105,46 @@ class CountingStore(WrappedStore):
         with self._lock:
             return self.counts.total()
 
-    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        return self._count_read(super().get(key, most_bytes=most_bytes))
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        return self._count_read(super().get_range(key, start, length, etag=etag))
-
-    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        etag = super().put(key, data, if_absent=if_absent, if_match=if_match)
-        with self._lock:
-            self.bytes_written += len(data)
-        return etag
-
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         for number, result in enumerate(super().list(prefix)):
             if number and number % _LISTED_PER_REQUEST == 0:
-                self._before(Request("list", prefix))
+                self._note(Request("list", prefix))
             yield result
 
-    def _before(self, request: Request) -> None:
+    def _note(self, request: Request) -> None:
         with self._lock:
             self.log.append(request)
             self.counts[request.verb] += 1
 
-    def _count_read(self, blob: Blob) -> Blob:
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
+        self._note(request)
+        result = call()
         with self._lock:
-            self.bytes_read += len(blob.data)
-        return blob
+            if isinstance(result, Blob):
+                self.bytes_read += len(result.data)
+            elif request.verb == "put":
+                self.bytes_written += request.length or 0
+        return result
 
 
 class SlowStore(WrappedStore):
     """Delays each `get` and `get_range` by `seconds`, and by the time of its bytes at `bytes_per_second`."""
 
     def __init__(
-        self,
-        store: Store,
-        seconds: float | Callable[[], float],
-        *,
-        bytes_per_second: float | None = None,
+        self, store: Store, seconds: float | Callable[[], float], *, bytes_per_second: float | None = None
     ) -> None:
         super().__init__(store)
         self.is_near = False
         self._seconds = seconds
         self._bytes_per_second = bytes_per_second
 
-    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        self._wait()
-        return self._deliver(super().get(key, most_bytes=most_bytes))
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        self._wait()
-        return self._deliver(super().get_range(key, start, length, etag=etag))
-
-    def _wait(self) -> None:
-        time.sleep(self._seconds() if callable(self._seconds) else self._seconds)
-
-    def _deliver(self, blob: Blob) -> Blob:
-        if self._bytes_per_second:
-            time.sleep(len(blob.data) / self._bytes_per_second)
-        return blob
+    def _send(self, request: Request, call: Callable[[], T]) -> T:
+        if request.verb in ("get", "get_range"):
+            time.sleep(self._seconds() if callable(self._seconds) else self._seconds)
+        result = call()
+        if self._bytes_per_second and isinstance(result, Blob):
+            time.sleep(len(result.data) / self._bytes_per_second)
+        return result
 
 
 class VirtualStore(StoreBase):

@@ -1,28 +1,48 @@
-"""A context of any size, made of one repeated frame and a few planted ones, in a few megabytes of memory."""
+"""A context of any size, made of one repeated frame and a few planted ones, in a few megabytes of memory.
+
+Its search filters are computed when they are read: nearly all columns are equal, since nearly all frames are.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import google_crc32c
 
 from monocontext.format import inline
 from monocontext.format.codec import describe
-from monocontext.format.directories import Directory, use_directories
+from monocontext.format.directories import use_directories
 from monocontext.format.document_refs import DocumentsRef
+from monocontext.format.filters.building import GROUP_FRAMES
+from monocontext.format.filters.case_folding import TABLES
+from monocontext.format.filters.frame_column import OVERLAP_BYTES, compute_column, fold_head
+from monocontext.format.filters.grams import height, shrink_rows
+from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
-from monocontext.format.refs import PageRef
+from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef, PageRef
 from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.protocol import Store
 from monocontext.testing.stores import VirtualStore
-from monocontext.testing.virtual_filters import virtual_filters
 from monocontext.writing.document_table import join_documents
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.pages import moved_page
 from monocontext.writing.segments import segment_key
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 FRAMES_PER_SEGMENT = 64
+_BITS = 16
+
+Objects = dict[str, tuple[int, Callable[[int, int], bytes]]]
+"""The size of each object, and the function that returns its bytes [start, stop)."""
 
 
 def virtual_context(
@@ -50,61 +70,50 @@ def virtual_context(
     plain = filler.encode()
     record = describe(plain, plain)
     special = {number: describe(data, data) for number, data in plants.items()}
-    objects: dict[str, tuple[int, Callable[[int, int], bytes]]] = {}
+    objects: Objects = {}
     pages: list[PageRef] = []
     repeated: dict[int, PageRef] = {}
-    for first in range(0, frames, FRAMES_PER_PAGE):
-        size = min(FRAMES_PER_PAGE, frames - first)
-        here = {n - first: special[n] for n in special if first <= n < first + size}
-        own = None if here or distinct else repeated.get(size)
-        if own is None:
-            records = [here.get(i, record) for i in range(size)]
-            data = encode_page(_runs(first, size, plain, plants, objects, distinct), records)
-            own = page_ref(data, records, None)
-            objects[own.key] = _bytes(data)
-            if not here and not distinct:
-                repeated[size] = own
-        pages.append(moved_page(own, None, pages[-1] if pages else None))
-    copies = inline.ends(plants.get(0, plain), plants.get(frames - 1, plain))
-    manifest = Manifest(
-        generation=1,
-        write_id="virtual",
-        created="2026-01-01T00:00:00+00:00",
-        pages=tuple(pages),
-        final_newline=plants.get(frames - 1, plain).endswith(b"\n"),
-        stored_bytes=pages[-1].bytes,
-        codec="raw",
-        flags=flags_of_text([record, *special.values()]),
-        head=copies["head"],
-        tail=copies["tail"],
-        filters=virtual_filters(frames, plain, plants, objects) if filters else (),
-        documents=_one_each(frames, record, special, objects) if documents else None,
-    )
-
-    def put(key: str, data: bytes) -> None:
-        objects[key] = _bytes(data)
-
-    def get(ref: Directory) -> bytes:
-        size, read = objects[ref.key]
-        return read(0, size)
-
-    root = use_directories(manifest, put, get).to_bytes()
-    for key in (ROOT_KEY, generation_key(1)):
-        put(key, root)
-    return VirtualStore(objects)
-
-
-def _bytes(data: bytes) -> tuple[int, Callable[[int, int], bytes]]:
-    return len(data), lambda start, stop: data[start:stop]
+    store = MemoryStore(f"virtual-{uuid.uuid4().hex}")
+    try:
+        for first in range(0, frames, FRAMES_PER_PAGE):
+            size = min(FRAMES_PER_PAGE, frames - first)
+            here = {n - first: special[n] for n in special if first <= n < first + size}
+            own = None if here or distinct else repeated.get(size)
+            if own is None:
+                records = [here.get(i, record) for i in range(size)]
+                data = encode_page(_runs(first, size, plain, plants, objects, distinct), records)
+                own = page_ref(data, records, None)
+                store.put(own.key, data)
+                if not here and not distinct:
+                    repeated[size] = own
+            pages.append(moved_page(own, None, pages[-1] if pages else None))
+        copies = inline.ends(plants.get(0, plain), plants.get(frames - 1, plain))
+        manifest = Manifest(
+            generation=1,
+            write_id="virtual",
+            created="2026-01-01T00:00:00+00:00",
+            pages=tuple(pages),
+            final_newline=plants.get(frames - 1, plain).endswith(b"\n"),
+            stored_bytes=pages[-1].bytes,
+            codec="raw",
+            flags=flags_of_text([record, *special.values()]),
+            head=copies["head"],
+            tail=copies["tail"],
+            filters=_filters(frames, plain, plants, objects) if filters else (),
+            documents=_one_each(store, [special.get(n, record) for n in range(frames)]) if documents else None,
+        )
+        root = use_directories(manifest, store.put, lambda ref: store.get(ref.key).data).to_bytes()
+        for key in (ROOT_KEY, generation_key(1)):
+            store.put(key, root)
+        for info in store.list():
+            objects[info.key] = info.size_bytes, _Bytes([store.get(info.key).data])
+        return VirtualStore(objects)
+    finally:
+        forget(store.url.removeprefix("memory://"))
 
 
 def _runs(
-    first: int,
-    size: int,
-    plain: bytes,
-    planted: Mapping[int, bytes],
-    objects: dict[str, tuple[int, Callable[[int, int], bytes]]],
-    distinct: bool,
+    first: int, size: int, plain: bytes, planted: Mapping[int, bytes], objects: Objects, distinct: bool
 ) -> list[FrameRun]:
     """The runs of one page. Adds their segments to `objects`."""
     runs, digest = [], hashlib.sha256(plain).digest()
@@ -114,40 +123,81 @@ def _runs(
         content = (start if distinct else count, count, digest, sorted(pieces.items()))
         name = hashlib.sha256(repr(content).encode()).hexdigest()
         if (key := segment_key(name)) not in objects:
-            body = _SegmentBytes([pieces.get(i, plain) for i in range(count)])
-            objects[key] = (body.size, body)
+            body = [pieces.get(i, plain) for i in range(count)]
+            objects[key] = sum(map(len, body)), _Bytes(body)
         runs.append(FrameRun(key, 0, count, "raw"))
     return runs
 
 
-def _one_each(
-    frames: int, record: FrameRecord, special: Mapping[int, FrameRecord], objects: dict[str, Any]
-) -> DocumentsRef | None:
-    """A document for each frame. Adds their pages and tables of names to `objects`."""
-    store = MemoryStore(f"virtual-{uuid.uuid4().hex}")
-    try:
-        rows = DocumentRows(store)
-        for number in range(frames):
-            item = special.get(number, record)
-            rows.begin(f"frame {number}")
-            rows.add_counts(item.characters, item.bytes, item.newlines)
-            rows.end_document()
-        rows.close()
-        ref = join_documents(store, None, rows)
-        for info in store.list():
-            data = store.get(info.key).data
-            objects[info.key] = (len(data), lambda start, stop, data=data: data[start:stop])
-        return ref
-    finally:
-        forget(store.url.removeprefix("memory://"))
+def _one_each(store: Store, frames: Sequence[FrameRecord]) -> DocumentsRef | None:
+    """A document for each frame. Stores their pages and tables of names."""
+    rows = DocumentRows(store)
+    for number, item in enumerate(frames):
+        rows.begin(f"frame {number}")
+        rows.add_counts(item.characters, item.bytes, item.newlines)
+        rows.end_document()
+    rows.close()
+    return join_documents(store, None, rows)
 
 
-class _SegmentBytes:
-    """The bytes of a segment, which are joined only when they are read."""
+def _filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: Objects) -> tuple[FilterRef, ...]:
+    """The filters of `frames` frames with the text `plain` or a planted one. Adds their parts to `objects`."""
+    reach = OVERLAP_BYTES + GRAM_BYTES - 1
+
+    def column_of(frame: bytes, following: Iterable[bytes]) -> NDArray[np.uint8]:
+        return shrink_rows(compute_column(frame, fold_head(following, reach)), height(_BITS), axis=0)
+
+    usual = column_of(plain, [plain] * reach)
+    near = -(-reach // len(plain))
+    changed = {n for number in planted for n in range(max(number - near, 0), number + 1)}
+    changed |= set(range(max(frames - near, 0), frames))  # these have no frame after them
+    special = {
+        number: column_of(
+            planted.get(number, plain),
+            (planted.get(n, plain) for n in range(number + 1, min(frames, number + 1 + reach))),
+        )
+        for number in changed
+    }
+    refs = []
+    for first in range(0, frames, GROUP_FRAMES):
+        size = min(GROUP_FRAMES, frames - first)
+        here = {number - first: special[number] for number in special if first <= number < first + size}
+        seed = google_crc32c.value(f"{first} {size}".encode())
+        ref = FilterRef(FILTER_KIND, TABLES, _BITS, OVERLAP_BYTES, size, ((first, 0, size),), (), seed)
+        layout = FilterLayout(ref)
+        names = [f"virtual filter {first} {size} {part}".encode() for part in range(layout.parts)]
+        refs.append(replace(ref, parts=tuple(hashlib.sha256(name).hexdigest()[:32] for name in names)))
+        for key, (start, stop) in zip(refs[-1].keys, layout.row_ranges(), strict=True):
+            size_bytes = (stop - start) // layout.rows_per_block * layout.block_bytes
+            objects[key] = size_bytes, partial(_filter_bytes, layout, usual, here, start)
+    return tuple(refs)
+
+
+def _filter_bytes(
+    layout: FilterLayout,
+    usual: NDArray[np.uint8],
+    special: Mapping[int, NDArray[np.uint8]],
+    first_row: int,
+    start: int,
+    stop: int,
+) -> bytes:
+    """The bytes [start, stop) of the part of a filter that begins with a row. `special`: columns by number."""
+    import numpy as np
+
+    low, high = start // layout.block_bytes, -(-stop // layout.block_bytes)
+    rows = slice(first_row + low * layout.rows_per_block, first_row + high * layout.rows_per_block)
+    packed = usual[rows, None] * np.packbits(np.ones(layout.columns, np.uint8), bitorder="little")
+    for column, own in special.items():
+        byte, bit = divmod(column, 8)
+        packed[:, byte] = packed[:, byte] & 255 - (1 << bit) | own[rows] << bit
+    return layout.encode(packed, rows.start)[start - low * layout.block_bytes : stop - low * layout.block_bytes]
+
+
+class _Bytes:
+    """The bytes of an object, which are joined only when they are read."""
 
     def __init__(self, pieces: list[bytes]):
         self._pieces = pieces
-        self.size = sum(map(len, pieces))
 
     def __call__(self, start: int, stop: int) -> bytes:
         taken, offset = [], 0
