@@ -7,7 +7,6 @@ rest. As a second wall, Node's permission model lets the process read only the f
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -20,12 +19,11 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from rlm.calls.subcalls import SubCalls
-from rlm.errors import ChannelAbuse, RunnerUnavailable
-from rlm.runners.channel import ChannelClosed, Message
+from rlm.errors import RunnerUnavailable
+from rlm.runners.channel import ChannelClosed
 from rlm.runners.piped_process import PipedProcess
-from rlm.runners.pyodide import HOME, find_folder, what_is_missing
-from rlm.runners.remote import START_SECONDS, RemoteRunner, SharedOptions
-from rlm.runners.wasm.snapshot import load_snapshot
+from rlm.runners.pyodide import find_folder, what_is_missing
+from rlm.runners.remote import START_SECONDS, RemoteRunner, SharedOptions, receive_hello
 
 MEMORY_BYTES = 2 << 30
 DISK_BYTES = 64 << 20
@@ -33,11 +31,6 @@ _HEAP_MIB = 512
 """JavaScript heap for Pyodide's own objects and file names, in MiB."""
 _PACKAGES = ("rlm", "monocontext", "cachetools")
 """The packages that a worker gets."""
-_IMPORTED_AHEAD = (
-    "rlm.runners.wasm.inside", "tempfile", "monocontext.engine.remote", "monocontext.text.monocontext",
-    "monocontext.text.namespace",
-)  # fmt: skip
-"""The modules of a snapshot."""
 _PAGE_BYTES = 64 << 10
 _PROGRAM = Path(__file__).with_name("node.mjs")
 
@@ -67,58 +60,29 @@ class WasmRunner(RemoteRunner):
     def launch(self) -> tuple[NodeProcess, Mapping[str, Any]]:
         if lacks := what_is_missing(self._pyodide):
             raise RunnerUnavailable(f"runner 'wasm': {lacks}")
-        return start_module(find_folder(self._pyodide), self._memory_bytes)
-
-
-def start_module(folder: Path, memory_bytes: int) -> tuple[NodeProcess, Mapping[str, Any]]:
-    """A module that begins with a snapshot of one that has imported what a worker needs, and the fields of its hello.
-
-    The first start of a version makes the snapshot, where it can be kept. Raises RunnerUnavailable.
-    """
-    node = shutil.which("node") or "node"
-    command = node_command(node, folder, memory_bytes)
-    archive = _pack()
-    depends_on = (
-        _version(node).encode(), (folder / "package.json").read_bytes(), _PROGRAM.read_bytes(), archive,
-        json.dumps(_IMPORTED_AHEAD).encode(),
-    )  # fmt: skip
-
-    def make() -> bytes:
-        process, (_, snapshot) = _launch(command, folder, {"modules": _IMPORTED_AHEAD}, archive, b"")
-        process.end()
-        return bytes(snapshot)
-
-    kept = os.path.expanduser(HOME)  # not absolute where the user has no home
-    snapshot = load_snapshot(Path(kept, "snapshots"), depends_on, make) if os.path.isabs(kept) else b""
-    process, (hello, _) = _launch(command, folder, {}, archive, snapshot)
-    return process, hello
-
-
-def _launch(
-    command: list[str], folder: Path, fields: Mapping[str, Any], archive: bytes, snapshot: bytes
-) -> tuple[NodeProcess, Message]:
-    """A process, and its first message. Raises RunnerUnavailable."""
-    popen = subprocess.Popen(
-        command,
-        env={"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {},
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    process = NodeProcess(popen)
-    try:
-        process.channel.send({**fields, "archive": len(archive)}, [archive, snapshot], seconds=START_SECONDS)
-        first = process.channel.receive(START_SECONDS)
-    except (ChannelClosed, ChannelAbuse):
-        first = None  # its stderr tells more
-    except BaseException:
-        process.end()
-        raise
-    if first is None:
-        raise RunnerUnavailable(f"runner 'wasm': {process.end(gone=True)}")
-    return process, first
+        folder = find_folder(self._pyodide)
+        popen = subprocess.Popen(
+            node_command(shutil.which("node") or "node", folder, self._memory_bytes),
+            env={"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {},
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        process = NodeProcess(popen)
+        hello = None
+        try:
+            process.channel.send({}, [_pack()], seconds=START_SECONDS)
+            hello = receive_hello(process)
+        except ChannelClosed:
+            pass  # its stderr tells more
+        except BaseException:
+            process.end()
+            raise
+        if hello is None:
+            raise RunnerUnavailable(f"runner 'wasm': {process.end(gone=True)}")
+        return process, hello
 
 
 def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:

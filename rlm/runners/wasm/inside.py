@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
-import random
 import selectors
 import signal
 import sys
 import time
-from collections.abc import Iterable
 from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 from types import FrameType, ModuleType
 from typing import Any
@@ -24,8 +21,6 @@ _NAP_SECONDS = 0.05
 """The longest sleep before the event loop looks for messages again."""
 _JAVASCRIPT = ("js", "pyodide", "pyodide_js", "_pyodide", "_pyodide_core", "asyncio")
 """Packages that contain objects of JavaScript; asyncio contains Pyodide's event loop."""
-_plain_asyncio: dict[str, ModuleType] = {}
-"""The modules of asyncio without that loop, if they were imported ahead."""
 
 
 class OneThreadLink(WorkerLink):
@@ -64,21 +59,9 @@ class _Absent(ModuleType):
         raise ImportError(f"{self.__name__} is not in the sandbox")
 
 
-def import_ahead(modules: Iterable[str]) -> None:
-    """Import what workers need, for a snapshot of this module's memory."""
-    _leave_out_absent()
-    for name in modules:
-        importlib.import_module(name)
-    patched = _take_modules(("asyncio",))
-    importlib.import_module("asyncio")
-    _plain_asyncio.update(_take_modules(("asyncio",)))
-    sys.modules.update(patched)
-
-
 def main() -> None:
     """Run the worker over /dev/channel. Once that is open, the module can ask only for files and clocks."""
-    _leave_out_absent()
-    _reseed()
+    sys.modules.update({name: _Absent(name) for name in ABSENT})
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
     worker.prepare()
     forget_javascript()
@@ -93,7 +76,8 @@ def forget_javascript() -> None:
 
     kind = type(js)
     sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
-    _take_modules(_JAVASCRIPT)
+    for name in [name for name in sys.modules if name.partition(".")[0] in _JAVASCRIPT]:
+        del sys.modules[name]
     del js
     _use_plain_asyncio()
     for holder in gc.get_objects():  # the collector tracks what refers to them, not the objects themselves
@@ -108,25 +92,8 @@ def forget_javascript() -> None:
         raise RuntimeError(f"JavaScript objects are still reachable: {remaining[:5]}")
 
 
-def _leave_out_absent() -> None:
-    sys.modules.update({name: _Absent(name) for name in ABSENT if name not in sys.modules})
-
-
-def _reseed() -> None:
-    """Seed random generators again: other workers may have begun with a copy of the same memory."""
-    for generator in gc.get_objects():
-        if isinstance(generator, random.Random):
-            generator.seed()
-
-
-def _take_modules(packages: tuple[str, ...]) -> dict[str, ModuleType]:
-    """Remove the modules of packages from the imported ones."""
-    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in packages}
-
-
 def _use_plain_asyncio() -> None:
     """Use asyncio without Pyodide's patches, with a loop that has timers and callbacks, but no sockets or threads."""
-    sys.modules.update(_plain_asyncio)
     import asyncio
 
     class HostLoop(asyncio.SelectorEventLoop):

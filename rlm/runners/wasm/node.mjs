@@ -1,9 +1,7 @@
 // Run a worker's Python in a WebAssembly module: `node ... --eval THIS FOLDER_OF_PYODIDE DISK_BYTES`.
 //
 // The standard streams are the channel to the host. The first message has the Python files of the worker, as a zip
-// archive, and a snapshot, the memory of a module that has imported them, if there is one. If the message names modules
-// to import, this program only makes and sends a snapshot. Python sees the channel as the file /dev/channel, and gets
-// no object of JavaScript.
+// archive. Python sees the channel as the file /dev/channel, and gets no object of JavaScript.
 
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -72,19 +70,9 @@ const receive = (size) => {
   return whole;
 };
 
-const send = (head, body) => {
-  const lengths = new DataView(new ArrayBuffer(8));
-  lengths.setUint32(0, head.length + body.length);
-  lengths.setUint32(4, head.length);
-  for (const part of [new Uint8Array(lengths.buffer), head, body]) {
-    for (let sent = 0; sent < part.length; ) sent += fs.writeSync(1, part, sent);
-  }
-};
-
 const lengths = new DataView(receive(8).buffer);
-const given = JSON.parse(Buffer.from(receive(lengths.getUint32(4))).toString());
-const archive = receive(given.archive);
-const snapshot = receive(lengths.getUint32(0) - lengths.getUint32(4) - given.archive);
+receive(lengths.getUint32(4)); // an empty object
+const archive = receive(lengths.getUint32(0) - lengths.getUint32(4));
 
 const { loadPyodide } = await import(pathToFileURL(`${folder}/pyodide.mjs`));
 const pyodide = await loadPyodide({
@@ -92,7 +80,6 @@ const pyodide = await loadPyodide({
   stdin: () => null,
   stdout: () => {},
   stderr: () => {},
-  ...(given.modules ? { _makeSnapshot: true } : snapshot.length ? { _loadSnapshot: snapshot } : {}),
 });
 const { FS, _module: module } = pyodide;
 const { HEAPU8: bytes, HEAPU32: words, MEMFS } = module;
@@ -104,17 +91,6 @@ for (let at = words[module._PyImport_Inittab >> 2] >> 2; words[at]; at += 2) {
   const start = words[at];
   const name = Buffer.from(bytes.subarray(start, bytes.indexOf(0, start))).toString("latin1");
   if (UNWANTED.test(name)) bytes[start] = 0xff;
-}
-
-if (given.modules) {
-  pyodide.runPython(`
-import sys
-sys.path.insert(0, "/worker.zip")
-from rlm.runners.wasm.inside import import_ahead
-import_ahead(${JSON.stringify(given.modules)})
-`);
-  send(Buffer.from("{}"), pyodide.makeMemorySnapshot?.() ?? new Uint8Array(0)); // not in every release
-  node.exit(0);
 }
 
 const device = FS.makedev(200, 0);
@@ -182,7 +158,7 @@ globalThis.console = { error() {}, log() {}, warn() {} }; // the console of Node
 
 pyodide.runPython(`
 import sys
-if "/worker.zip" not in sys.path: sys.path.insert(0, "/worker.zip")
+sys.path.insert(0, "/worker.zip")
 from rlm.runners.wasm.inside import main
 main()
 `);

@@ -18,8 +18,7 @@ from rlm.calls.usage import Usage
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners import make_runner
 from rlm.runners.pyodide import PYODIDE_VARIABLE, find_folder, what_is_missing
-from rlm.runners.wasm import DISK_BYTES, WasmRunner, node_command, start_module
-from rlm.runners.wasm.snapshot import MOST_KEPT, load_snapshot
+from rlm.runners.wasm import DISK_BYTES, WasmRunner, node_command
 
 SECRET = "planted-secret-4711"
 REFUSED = """
@@ -35,15 +34,6 @@ def refused(*attempts):
 
 real = pytest.mark.slow
 """Starting a module takes seconds."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A home without snapshots of other runs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(PYODIDE_VARIABLE, str(find_folder(None)))
-        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-        yield
 
 
 @pytest.fixture
@@ -268,78 +258,15 @@ def test_behind_it_node_has_no_files_no_programs_and_no_code_of_text(tmp_path: P
     assert Path(files[0]).read_text() == SECRET
 
 
-# -- snapshots ---------------------------------------------------------------------------------------------------------
+# -- where it is chosen ------------------------------------------------------------------------------------------------
 
 
-@real
-def test_workers_of_one_snapshot_share_no_chance_and_a_damaged_one_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if lacks := what_is_missing():
-        pytest.skip(lacks)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    code = "import os, random, tempfile, uuid\n"
-    code += "print(random.random(), os.urandom(8), uuid.uuid4(), next(tempfile._get_candidate_names()))"
-
-    def draw() -> list[str]:
-        runner = make()
-        drawn = outcome(runner, code).split()
-        runner.close()
-        return drawn
-
-    first, second = draw(), draw()
-    assert not set(first) & set(second)
-    (kept,) = (tmp_path / ".monocontext" / "snapshots").iterdir()
-    whole = kept.read_bytes()
-    kept.write_bytes(whole[:-1] + b"x")
-    assert not set(draw()) & {*first, *second}
-    assert len(kept.read_bytes()) == len(whole)
-    assert SECRET.encode() not in whole
-
-
-def test_a_snapshot_is_made_once_for_what_it_depends_on_and_anew_where_it_is_damaged(tmp_path: Path) -> None:
-    made: list[int] = []
-
-    def make_one() -> bytes:
-        made.append(len(made))
-        return b"memory %d" % made[-1]
-
-    folder = tmp_path / "snapshots"
-    assert [load_snapshot(folder, (b"node", b"x"), make_one) for _ in range(3)] == [b"memory 0"] * 3
-    assert load_snapshot(folder, (b"nodex", b""), make_one) == b"memory 1"
-    for damage in (lambda data: data[:-1], lambda data: b"?" + data[1:], lambda data: b""):
-        for path in folder.iterdir():
-            path.write_bytes(damage(path.read_bytes()))
-        expected = b"memory %d" % len(made)
-        assert [load_snapshot(folder, (b"node", b"x"), make_one) for _ in range(2)] == [expected] * 2
-    for version in range(20):
-        load_snapshot(folder, (b"%d" % version,), make_one)
-    assert len(list(folder.iterdir())) == MOST_KEPT
-    assert load_snapshot(folder, (b"19",), make_one) == b"memory %d" % (len(made) - 1)
-
-
-def test_a_user_without_a_home_starts_without_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_has_no_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("HOME", PYODIDE_VARIABLE):
-        monkeypatch.delenv(name)
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("os.getuid", lambda: 2**31 - 2)
     assert find_folder(None) == Path("/~/.monocontext/node_modules/pyodide")
-    begun_with: list[bytes] = []
-
-    def launch(*given: Any) -> tuple[None, tuple[dict[str, object], bytes]]:
-        begun_with.append(given[-1])
-        return None, ({}, b"made")
-
-    monkeypatch.setattr(rlm.runners.wasm, "_launch", launch)
-    monkeypatch.setattr(rlm.runners.wasm, "_version", lambda node: "v22.13.0")
-    (tmp_path / "package.json").write_text("{}")
-    start_module(tmp_path, 1 << 30)
-    assert begun_with == [b""]
-    assert [file.name for file in tmp_path.iterdir()] == ["package.json"]
-
-
-# -- where it is chosen ------------------------------------------------------------------------------------------------
 
 
 def test_without_pyodide_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
