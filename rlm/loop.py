@@ -21,7 +21,7 @@ from rlm.prompts import faults
 from rlm.prompts import messages as prompts
 from rlm.prompts.compaction import Window, compact
 from rlm.prompts.examples import conversation
-from rlm.prompts.faults import TextFinal
+from rlm.prompts.finals import TextFinal, assigned_names, holds_code, judge, stands_alone
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
 from rlm.runners.answers import check_written_answer
 from rlm.runners.claims import Claim
@@ -211,7 +211,7 @@ class Loop:
         Returns the sent messages, the number of shortened ones, the reply, and the reason why the run ends if the call
         was not answered: a spent budget or a refusal.
         """
-        messages, shortened = compact(messages, self.window.tokens, self.window.scale)
+        messages, shortened = compact(messages, self.window)
         try:
             try:
                 reply = self._ask(turn, messages)
@@ -267,7 +267,7 @@ class Loop:
         if self.window.tokens == UNBOUNDED:
             raise refusal
         window = self.window.refused(messages, refusal)
-        shorter, changed = compact(messages, window.tokens, window.scale)
+        shorter, changed = compact(messages, window)
         if not changed:
             raise refusal
         self.window = window
@@ -319,20 +319,19 @@ class Loop:
     ) -> tuple[str | None, str | None]:
         """An answer in words, the value of the variable that it names, or what it gives as code, which is added to
         `cells`; else a notice for the model."""
-        if final.is_name and faults.may_name_variable(final.text):
+        if final.is_name and final.text.isidentifier() and not final.text.startswith("__"):
             if final.beside_code:
                 return None, f"Answer refused: {faults.NOT_RUN}"
             name = final.text  # no cell: it is no code of the model
             looked_up = self._runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
             return looked_up.final_answer, None if looked_up.final_answer else looked_up.stderr.strip()
-        if faults.may_be_code(final):
-            said = (message["content"] for message in messages if message["role"] == "assistant")
-            is_code = faults.judge(final, self._runner.run("").variables, faults.assigned_names(said))
-            if is_code is None:
-                return None, f"Answer refused: {faults.NOT_RUN}"
-            if is_code:
-                self._run_all([CodeBlock(final.call)], cells)
-                return cells[-1].result.final_answer, None
+        said = (message["content"] for message in messages if message["role"] == "assistant")
+        is_code = judge(final, {*self._runner.run("").variables, *assigned_names(said)})
+        if is_code is None:
+            return None, f"Answer refused: {faults.NOT_RUN}"
+        if is_code:
+            self._run_all([CodeBlock(final.call)], cells)
+            return cells[-1].result.final_answer, None
         if final.is_name:
             return None, f"Answer refused: {faults.NO_NAME.format(final.text[:80])}"
         try:
@@ -372,7 +371,7 @@ class Loop:
 def _is_thought(final: TextFinal, reply: Reply) -> bool:
     """Whether the thinking of a reply does something with what its answer names: it did not run."""
     thought = reply.thinking
-    return bool(thought) and (faults.holds_code(thought, final) or not faults.stands_alone(final, thought))
+    return bool(thought) and (holds_code(thought, final) or not stands_alone(final, thought))
 
 
 def has_run(cell: Cell) -> bool:

@@ -88,13 +88,9 @@ def fit(text: str, window: Window) -> str:
     return shorten(text, limit)
 
 
-def compact(messages: Sequence[Message], window_tokens: int, scale: float = 1.0) -> tuple[list[Message], int]:
-    """The messages, shortened until they fill at most 85 % of the window, and the number of shortened ones.
-
-    `scale`: see `Window.scale`.
-    """
-    window = Window(window_tokens, scale)
-    room = int(FILL * window_tokens)
+def compact(messages: Sequence[Message], window: Window) -> tuple[list[Message], int]:
+    """The messages, shortened until they fill at most 85 % of the window, and the number of shortened ones."""
+    room = int(FILL * window.tokens)
     if window.count(messages) <= room:
         return list(messages), 0
     best: list[Message] = list(messages)
@@ -103,17 +99,13 @@ def compact(messages: Sequence[Message], window_tokens: int, scale: float = 1.0)
         if window.count(best) <= room:
             break
     else:
-        best = [*best[:-1], _cut_newest(best, room, window)] if len(conversation(best)) > 1 else best
+        if len(conversation(best)) > 1:  # the newest message is cut to the room that the others leave
+            newest = best[-1]
+            share = (room - window.count(best[:-1])) / max(1, window.count([newest]))
+            limit = max(_FEWEST_CHARACTERS, int(share * len(newest["content"])))
+            best = [*best[:-1], {"role": newest["role"], "content": shorten(newest["content"], limit)}]
     changed = sum(old != new for old, new in zip(messages, best, strict=True))
     return best, changed
-
-
-def _cut_newest(messages: Sequence[Message], room: int, window: Window) -> Message:
-    """The newest message, cut to the room that the others leave."""
-    newest = messages[-1]
-    text, taken = newest["content"], window.count([newest])
-    share = (room - window.count(messages[:-1])) / max(1, taken)
-    return {"role": newest["role"], "content": shorten(text, max(_FEWEST_CHARACTERS, int(share * len(text))))}
 
 
 def without_turn(text: str) -> str:

@@ -10,7 +10,7 @@ from rlm.context.excerpt import shorten
 from rlm.models.lm import Message, Reply
 from rlm.prompts.compaction import Window, fit, without_turn
 from rlm.prompts.examples import LOOK_FIRST, QUESTION_OPENS, example_messages
-from rlm.prompts.replies import code_of_call
+from rlm.prompts.replies import codes_of_json
 from rlm.runners.syntax import has_no_statement
 from rlm.trajectory.step import Cell, Step
 
@@ -76,14 +76,14 @@ def opening_messages(query: str, context: Description, system: str) -> list[Mess
     """
     # The quoted form is what the rlms visualizer shows as the question of a run.
     question = f'{QUESTION_OPENS}{query}"\n\nThe variable `context` holds {context.sentence}.'
-    return [_message("system", system), *example_messages(context), _message("user", question)]
+    return [{"role": "system", "content": system}, *example_messages(context), {"role": "user", "content": question}]
 
 
 def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Message:
     """The message that begins another question in the same namespace. `lost`: the runner's note on lost variables."""
     before = "The query before was broken off; leave it. " if broken_off else ""
     kept = lost.strip() or "`context` and your variables are as you left them."
-    return _message("user", f'{before}Now answer another query: "{query}"\n\n{kept}')
+    return {"role": "user", "content": f'{before}Now answer another query: "{query}"\n\n{kept}'}
 
 
 def turn_message(
@@ -100,11 +100,11 @@ def turn_message(
     number = f"Turn {turn}{'' if turns is None else f'/{turns}'}"
     look = f" {LOOK_FIRST}" if to_read and not has_run else ""
     if turn == 1:
-        return _message("user", f"{number}:{look}")
+        return {"role": "user", "content": f"{number}:{look}"}
     short = " ".join(shorten(query, _QUERY_CHARACTERS).split())
     repeated = (_AGAIN if has_run else _AGAIN_UNRUN) if again else ""
     above = f"Answer from the output above {_ANSWER} if the output does not say." if has_run else f"Answer {_ANSWER}."
-    return _message("user", f"{number}. {repeated}{short}{look or f' {above}'}")
+    return {"role": "user", "content": f"{number}. {repeated}{short}{look or f' {above}'}"}
 
 
 def join(messages: Sequence[Message]) -> list[Message]:
@@ -112,7 +112,7 @@ def join(messages: Sequence[Message]) -> list[Message]:
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:
-            joined[-1] = _message(message["role"], f"{joined[-1]['content']}\n\n{message['content']}")
+            joined[-1] = {"role": message["role"], "content": f"{joined[-1]['content']}\n\n{message['content']}"}
         else:
             joined.append(dict(message))
     return joined
@@ -124,12 +124,12 @@ def history(step: Step, window: Window) -> list[Message]:
         return [*step.prompt, *feedback(step, window)]
     *before, last = step.prompt
     kept = without_turn(last["content"])
-    return [*before, _message(last["role"], kept)] if kept else before
+    return [*before, {"role": last["role"], "content": kept}] if kept else before
 
 
 def forced_message(turns: int) -> Message:
     """The demand for an answer after the last turn."""
-    return _message("user", _FORCED.format(turns=turns))
+    return {"role": "user", "content": _FORCED.format(turns=turns)}
 
 
 def feedback(step: Step, window: Window) -> list[Message]:
@@ -141,7 +141,10 @@ def feedback(step: Step, window: Window) -> list[Message]:
     ]
     if step.notice:
         parts.append(step.notice)
-    return [_message("assistant", step.reply.text), *([_message("user", "\n\n".join(parts))] if parts else [])]
+    return [
+        {"role": "assistant", "content": step.reply.text},
+        *([{"role": "user", "content": "\n\n".join(parts)}] if parts else []),
+    ]
 
 
 def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
@@ -161,8 +164,8 @@ def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | 
 
 def with_call(reply: Reply) -> Reply:
     """The reply with the code of a tool call as a block: its only argument. Other calls change nothing."""
-    block = code_of_call(reply.call_arguments) if reply.called else None
-    return reply if block is None else replace(reply, text=f"{reply.text}\n```repl\n{block.code}\n```".lstrip())
+    code = next(codes_of_json(reply.call_arguments), None) if reply.called else None
+    return reply if code is None else replace(reply, text=f"{reply.text}\n```repl\n{code}\n```".lstrip())
 
 
 def _format_cell(cell: Cell, window: Window) -> str:
@@ -177,7 +180,3 @@ def _format_cell(cell: Cell, window: Window) -> str:
         more = f"... and {len(names) - _NAMES} more, " if len(names) > _NAMES else ""
         parts.append(f"REPL variables: {more}{', '.join(names[-_NAMES:])}")
     return "\n".join(parts)
-
-
-def _message(role: str, content: str) -> Message:
-    return {"role": role, "content": content}

@@ -11,18 +11,19 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from textwrap import dedent
 from typing import Any
 
 from rlm.prompts import faults
-from rlm.prompts.faults import TextFinal
+from rlm.prompts.finals import TextFinal, find_finals, holds_code, stands_alone
 from rlm.runners.syntax import acts, compiles, gives_answer
 
 _TAG = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
 _PYTHON = re.compile(_TAG, re.IGNORECASE)
 """The tags that name Python."""
-_FENCE = re.compile(r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?P<mark>`{3,}(?!.*`)|~{3,})[ \t]*(?P<info>.*)$")
+_FENCE = re.compile(
+    r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?P<mark>`{3,}(?!.*`)|~{3,})[{\s]*\.?(?P<tag>[^\s:{},;]*)"
+)
 """The line that opens a fence, after spaces or the marker of a list."""
 _NAMES = r"(?:code|python|repl|py|execute|tool_code|run)"
 _MARKS = [
@@ -61,13 +62,12 @@ _TURN_AFTER_CODE = re.compile(
     re.IGNORECASE,
 )
 """How the REPL and the user begin what they alone write: a reply that goes on so has invented the next turn."""
-_FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL|SUBMIT)[ \t]*[(（]", re.MULTILINE)
-_SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
-_LINE_END = re.compile(r"[*_`. \t]*(?=\n|\Z)")
+_DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\d?\3\d{4})[ \t]*[,)]", re.MULTILINE)
+"""A date without quotes: as code it would give a sum."""
 _OPENS = "\n"
 """In place of code before a fence: it has a tag, so it closes one block and opens the next."""
 _TRIES = 50
-"""The ends to try for the blocks of a reply, and for an answer: each costs a parse of the text before it."""
+"""The ends to try for the blocks of a reply: each costs a parse of the text before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,39 +123,35 @@ def parse_reply(text: str) -> ParsedReply:
     return replace(whole, fault=faults.TO_COME) if whole.final and parsed.words and not whole.fault else whole
 
 
-def code_of_call(arguments: str) -> CodeBlock | None:
-    """The code that is the only argument of a tool call, by its arguments in JSON; None if there is none."""
-    return next(map(CodeBlock, _codes_of_json(arguments)), None)
-
-
 def _parse(text: str, *, drafts: bool) -> ParsedReply:
     parts = list(_read_parts(text.split("\n"), drafts))
     own_text = _text(parts)
     kept = [part for part in parts if part.kind not in ("python", "draft") and _text([part]).strip()]
     words = kept[0].code if len(kept) == 1 and kept[0].kind != "prose" else _text(kept).strip()
     if blocks := tuple(CodeBlock(part.code, part.cut) for part in parts if part.kind == "python"):
-        fault = next(filter(None, (faults.of_code(block.code) for block in blocks)), "")
-        return ParsedReply(() if fault else blocks, None, words, own_text, fault)
+        if date := next(filter(None, [_DATE.search(block.code) for block in blocks]), None):
+            return ParsedReply((), None, words, own_text, faults.DATE.format(date[1]))
+        return ParsedReply(blocks, None, words, own_text)
     first = next((i for i, part in enumerate(parts) if part.kind != "prose"), len(parts))
     before = dedent(_text(parts[:first])).strip("\n")
     if acts(before) and (first == len(parts) or parts[first].kind == "loose"):
         return ParsedReply((CodeBlock(before),), None, "", own_text)  # code only, or up to a fence that closes it
     hidden = "\n".join(line if part.kind == "prose" else " " * len(line) for part in parts for line in part.lines)
-    finals = list(_find_finals(own_text, hidden))
+    finals = list(find_finals(own_text, hidden))
     asked = [part for part in parts if part.kind in ("loose", "other")] or [_Part("other", [], own_text.strip())]
     results: list[CodeBlock] = []
     for part in asked:
         if part.kind == "loose" and _is_code(part.code) and not any(part.code in final.text for final in finals):
             results.append(CodeBlock(part.code))
         elif re.search(r'"(?:arguments|parameters|args|code)"[ \t]*:', part.code):
-            results += map(CodeBlock, _codes_of_json(part.code))
-    if results and not (finals and faults.stands_alone(finals[-1], "\n".join(block.code for block in results))):
+            results += map(CodeBlock, codes_of_json(part.code))
+    if results and not (finals and stands_alone(finals[-1], "\n".join(block.code for block in results))):
         return ParsedReply(tuple(results), None, words, own_text)
     fault = faults.explain(own_text, hidden, finals)
     if not finals:
         return ParsedReply((), None, words, own_text, fault)
     start, stop = finals[-1].span
-    beside_code = faults.holds_code(f"{own_text[:start]}\n{own_text[stop:]}", finals[-1])
+    beside_code = holds_code(f"{own_text[:start]}\n{own_text[stop:]}", finals[-1])
     return ParsedReply((), replace(finals[-1], beside_code=beside_code), words, own_text, fault)
 
 
@@ -210,16 +206,14 @@ def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> li
 def _read_fence(lines: list[str], at: int, opening: re.Match[str], tries: list[int]) -> _Part:
     """A fenced block. One of Python ends at the first fence before which its code is complete."""
     margin, mark, at = len(opening["margin"]), opening["mark"], at + 1
-    match = re.match(r"[{\s]*\.?([^\s:{},;]*)", opening["info"])
-    tag = match[1].lower() if match else ""
-    is_python = _PYTHON.fullmatch(tag) is not None
+    is_python = _PYTHON.fullmatch(opening["tag"]) is not None
     ends = ((i, last) for i in range(at, len(lines)) if (last := _closing(lines[i], mark, is_python)) is not None)
     if not is_python:
         end, last = next(ends, (len(lines), ""))
         code = _dedent([*lines[at:end], last] if last else lines[at:end], margin)
         if _MARKS[-1][0].fullmatch(code.partition("\n")[0]):
             code = code.partition("\n")[2]
-        return _Part("other" if tag else "loose", lines[at - 1 : end + 1], code, end == len(lines))
+        return _Part("other" if opening["tag"] else "loose", lines[at - 1 : end + 1], code, end == len(lines))
     in_comment = broken = None
     for end, last in ends:
         opens = last == _OPENS
@@ -260,7 +254,7 @@ def _codes_of_calls(text: str) -> Iterator[str]:
     for call in _CALL.split(text):
         parameters = [part for part in _PARAMETER.split(call)[1::2] if part.strip()]
         if "{" in call and not parameters:
-            results = list(_codes_of_json(call[call.index("{") :]))
+            results = list(codes_of_json(call[call.index("{") :]))
         elif parameters:
             results = [dedent(part).strip("\n") for part in parameters if len(parameters) == 1]
         else:
@@ -268,7 +262,7 @@ def _codes_of_calls(text: str) -> Iterator[str]:
         yield from (code for code in results if _is_code(code))
 
 
-def _codes_of_json(text: str) -> Iterator[str]:
+def codes_of_json(text: str) -> Iterator[str]:
     """The code that is the only argument of each call, in a text of JSON objects."""
     decoder = json.JSONDecoder(strict=False)
     offset = 0 if text.lstrip()[:1] in ("{", "[") else -1
@@ -283,7 +277,7 @@ def _codes_of_json(text: str) -> Iterator[str]:
 def _codes_of_value(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         if value.lstrip().startswith("{"):
-            yield from _codes_of_json(value)
+            yield from codes_of_json(value)
         elif _is_code(value):
             yield value
     elif isinstance(value, dict):
@@ -291,51 +285,6 @@ def _codes_of_value(value: Any) -> Iterator[str]:
         own = [item for name, item in value.items() if name not in _NO_ARGUMENTS]
         if inner is not None or len(own) == 1:
             yield from _codes_of_value(own[0] if inner is None else inner)
-
-
-def _find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
-    """The answers in words of a text; in `hidden` its blocks are blank."""
-    for match in islice(_FINAL.finditer(hidden), _TRIES // 2):
-        end, is_sure = _close(text, hidden, match.end())
-        inside = text[match.end() : end].strip()
-        is_last = _LINE_END.match(hidden, end + 1 + len(match["mark"] or "")) is not None
-        if end < 0 or not inside or (match["mark"] and is_sure and not is_last):
-            continue
-        is_name = match["name"] == "FINAL_VAR"
-        call = f"{'FINAL' if is_name else match['name']}({inside})" if faults.call_of(inside) else ""
-        answer, claims = faults.read_answer(inside)
-        value = answer.strip("\"'`") if is_name else answer
-        yield TextFinal(value, is_name, claims, call, (match.start(), end + 1), is_sure, is_last)
-
-
-def _close(text: str, hidden: str, start: int) -> tuple[int, bool]:
-    """The offset of the parenthesis that closes an answer, -1 if none does; and whether no other one may."""
-    if re.match(r"\s*(?:[rRbBuUfF]{0,2}[\"']|[\[{(]|\w+=)", text[start : start + 100]):
-        for closing in islice(re.compile(r"\)").finditer(text, start), _TRIES):
-            if faults.call_of(text[start : closing.start()]):
-                return closing.start(), True
-    smiling = _SMILEY.sub(lambda match: match[0][:-1] + "_", hidden)
-    end = next((end for display in (smiling, hidden) if (end := _balance(display, start)) >= 0), -1)
-    if end < 0:
-        return end, False
-    ends_line = _LINE_END.match(hidden, end + 1) is not None
-    if ends_line and "\n" not in hidden[start:end]:
-        return end, True
-    stop = following.start() if (following := _FINAL.search(hidden, end)) else len(hidden)
-    if ends_line and (paragraph := hidden.find("\n\n", end, stop)) >= 0:
-        stop = paragraph
-    is_sure = _balance(smiling[:stop], end + 1) < 0
-    return end if is_sure else hidden.rindex(")", 0, stop), is_sure
-
-
-def _balance(text: str, start: int) -> int:
-    """The offset of the parenthesis that closes one before `start`; -1 if none does."""
-    depth = 1
-    for match in re.compile("[()（）]").finditer(text, start):
-        depth += 1 if match[0] in "(（" else -1
-        if depth == 0:
-            return match.start()
-    return -1
 
 
 def _is_code(code: str) -> bool:

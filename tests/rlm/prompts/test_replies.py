@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from rlm.prompts.replies import code_of_call, parse_reply
+from rlm.prompts.replies import codes_of_json, parse_reply
 
 ADD = "x = x + 41\nFINAL(x)"
 JSON = '{"name": "python", "arguments": {"code": "x = x + 41\\nFINAL(x)"}}'
@@ -201,12 +201,9 @@ def test_sources_stand_beside_a_dict() -> None:
 
 
 def test_a_call_with_one_argument_is_code() -> None:
-    block = code_of_call('{"code": "print(1)"}')
-    assert block
-    assert block.code == "print(1)"
-    assert [code_of_call(other) for other in ("", "{", '{"q": "two words"}', '{"a": "x = 1", "b": "y = 2"}')] == [
-        None
-    ] * 4
+    assert list(codes_of_json('{"code": "print(1)"}')) == ["print(1)"]
+    others = ("", "{", '{"q": "two words"}', '{"a": "x = 1", "b": "y = 2"}')
+    assert [list(codes_of_json(other)) for other in others] == [[]] * 4
 
 
 def test_a_reply_is_cut_where_it_invents_a_turn() -> None:

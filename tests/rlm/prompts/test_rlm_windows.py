@@ -112,7 +112,7 @@ def test_a_refused_prompt_is_followed_by_a_smaller_one() -> None:
     ):
         before = Window(128_000)
         after = before.refused(prompt, PromptTooLong("x", **counts))
-        shorter, changed = compact(prompt, after.tokens, after.scale)
+        shorter, changed = compact(prompt, after)
         assert changed
         assert after.count(shorter) < after.count(prompt)
         assert after.tokens <= counts.get("window_tokens", 128_000)
@@ -132,13 +132,13 @@ def test_an_output_fills_at_most_a_quarter_of_the_window(text: str, scale: float
 
 def test_newest_turns_stay_whole_where_they_fit_and_are_cut_last() -> None:
     prompt = turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE)
-    out, changed = compact(prompt, int(3_000 / FILL))
+    out, changed = compact(prompt, Window(int(3_000 / FILL)))
     assert changed
     assert out[-1] == prompt[-1]
-    tight, _ = compact(prompt, int(700 / FILL))
+    tight, _ = compact(prompt, Window(int(700 / FILL)))
     assert len(tight[-1]["content"]) < len(PROSE)
     assert tight[:2] == prompt[:2]
-    few, _ = compact(turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE * 3), int(5_600 / FILL))
+    few, _ = compact(turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE * 3), Window(int(5_600 / FILL)))
     assert [len(message["content"]) > 2_000 for message in few[3::2]] == [True, True, True] or few[-1] == prompt[-1]
 
 
