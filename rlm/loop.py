@@ -14,7 +14,7 @@ from rlm.calls.cache import SubCache
 from rlm.calls.gateway import Gateway
 from rlm.calls.prices import Prices
 from rlm.calls.subcalls import SubCalls
-from rlm.context.lazy import ReadMeter, hint, thinking
+from rlm.context.lazy import ReadMeter, Reads, hint, thinking
 from rlm.errors import AnswerRefused, BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
 from rlm.models.lm import LM, Message, Reply
 from rlm.prompts import faults
@@ -39,7 +39,7 @@ _CHANGES = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The settings that all runs of one RLM share."""
+    """The settings that all runs of one RLM share; most are keywords of `RLM`."""
 
     root: LM
     root_model: str | None
@@ -52,20 +52,15 @@ class Setup:
     cell_timeout: float | None
     output_limit: int
     max_depth: int
-    """1 for no child runs."""
     tools: Mapping[str, object]
-    """Custom names in the namespace, with their values."""
     tool_lines: tuple[str, ...]
     """A line for the model on each tool."""
     prices: Prices
     backoff: Backoff
     cache: SubCache | None
     window_tokens: int
-    """The window of the root: a history that nears it is shortened."""
     prompt_characters: int
-    """The most characters of a prompt of a sub-call."""
     models: frozenset[str] | None
-    """The models that cells may name; None for any, or any with a known price under a budget of dollars."""
     target: str | os.PathLike[str] | None
     """The file or directory of trajectories."""
     metadata: Mapping[str, Any]
@@ -156,7 +151,7 @@ class Loop:
         """
         started = self._gate.elapsed()
         with self._meter.measure() as reads:
-            messages, shortened, reply, reason = self._ask_to_fit(turn, messages)
+            messages, shortened, reply, reason = self._ask(turn, messages)
         thinking_seconds = self._gate.elapsed() - started
         reply = prompts.with_call(reply)
         parsed = parse_reply(reply.text)
@@ -205,29 +200,52 @@ class Loop:
             repeats=repeats,
         )
 
-    def _ask_to_fit(self, turn: int, messages: list[Message]) -> tuple[list[Message], int, Reply, str | None]:
-        """Ask the root model with these messages, shortened to fit into its window.
+    def _ask(self, turn: int, messages: list[Message]) -> tuple[list[Message], int, Reply, str | None]:
+        """Ask the root model with these messages, shortened to fit into its window, and once more if it refuses them
+        as too long; meanwhile the context may read ahead, guided by the reply so far.
 
         Returns the sent messages, the number of shortened ones, the reply, and the reason why the run ends if the call
         was not answered: a spent budget or a refusal.
         """
+        setup, tell = self._setup, hint(self._context)
+        streamed = False
+
+        def on_delta(delta: str) -> None:
+            nonlocal streamed
+            streamed = True
+            tell(delta)
+            if self._is_top and setup.on_delta:
+                setup.on_delta(delta)
+
         messages, shortened = compact(messages, self.window)
-        try:
+        of_top = turn if self._is_top else None
+        too_long: PromptTooLong | None = None
+        while True:
             try:
-                reply = self._ask(turn, messages)
+                with thinking(self._meter.parts):
+                    reply = self._gate.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=of_top)
+                    if not streamed:
+                        on_delta(reply.text)
             except PromptTooLong as exc:
-                messages, more = self._compact_harder(messages, exc)
-                shortened += more
-                reply = self._ask(turn, messages)
-        except BudgetSpent as exc:
-            return messages, shortened, Reply("", 0, 0, ""), exc.reason
-        except ReplyRefused as exc:
-            if not self._is_top:  # a failed call, for the cell that made it
-                raise
-            self._gate.note(str(exc))
-            return messages, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
-        self.window = self.window.after(messages, reply)
-        return messages, shortened, reply, None
+                if too_long or self.window.tokens == UNBOUNDED:
+                    raise
+                too_long, window = exc, self.window.refused(messages, exc)
+                messages, more = compact(messages, window)
+                if not more:
+                    raise
+                self.window, shortened = window, shortened + more
+                advice = f"window_tokens={window.tokens} shortens it in time"
+                self._gate.note(f"{exc}: the history was shortened and asked again; {advice}")
+            except BudgetSpent as exc:
+                return messages, shortened, Reply("", 0, 0, ""), exc.reason
+            except ReplyRefused as exc:
+                if not self._is_top:  # a failed call, for the cell that made it
+                    raise
+                self._gate.note(str(exc))
+                return messages, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
+            else:
+                self.window = self.window.after(messages, reply)
+                return messages, shortened, reply, None
 
     def _find_answer(
         self, reply: Reply, parsed: ParsedReply, messages: list[Message], cells: list[Cell], may_refuse: bool
@@ -235,7 +253,7 @@ class Loop:
         """Run the code of a reply, adding its cells to `cells`. Returns an answer, or a notice for the model."""
         final = parsed.final if not reply.cut or (parsed.final and parsed.final.ends_line) else None
         if parsed.blocks:
-            self._run_all(parsed.blocks, cells)
+            self._run(parsed.blocks, cells)
             last, skipped = cells[-1].result, len(parsed.blocks) - len(cells)
             return last.final_answer, prompts.SKIPPED.format(skipped) if last.raised and skipped else None
         if final is None or parsed.fault:
@@ -259,60 +277,21 @@ class Loop:
             reason="answer", claims=final.claims, start_seconds=self._gate.elapsed(), seconds=0.0, thinking_seconds=0.0,
         )  # fmt: skip
 
-    def _compact_harder(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
-        """Shorten messages that the endpoint found too long. Returns them, and the number of shortened ones.
-
-        Raises the refusal if nothing can be shortened.
-        """
-        if self.window.tokens == UNBOUNDED:
-            raise refusal
-        window = self.window.refused(messages, refusal)
-        shorter, changed = compact(messages, window)
-        if not changed:
-            raise refusal
-        self.window = window
-        self._gate.note(
-            f"{refusal}: the history was shortened and asked again; window_tokens={window.tokens} shortens it in time"
-        )
-        return shorter, changed
-
-    def _ask(self, turn: int, messages: list[Message]) -> Reply:
-        """Ask the root model once; meanwhile the context may read ahead, guided by the reply so far."""
-        setup, tell = self._setup, hint(self._context)
-        streamed = False
-
-        def on_delta(delta: str) -> None:
-            nonlocal streamed
-            streamed = True
-            tell(delta)
-            if self._is_top and setup.on_delta:
-                setup.on_delta(delta)
-
-        with thinking(self._meter.parts):
-            of_top = turn if self._is_top else None
-            reply = self._gate.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=of_top)
-            if not streamed:
-                on_delta(reply.text)
-        return reply
-
-    def _run_all(self, blocks: Sequence[CodeBlock], cells: list[Cell]) -> None:
-        """Run blocks up to one that answers, that raises, or that spends a budget."""
+    def _run(self, blocks: Sequence[CodeBlock], cells: list[Cell]) -> None:
+        """Run blocks up to one that answers, that raises, or that spends a budget, and add their cells to `cells`."""
         for block in blocks:
-            cells.append(self._run(block))
-            if cells[-1].result.final_answer is not None or cells[-1].result.raised or self._gate.spent:
-                break
-
-    def _run(self, block: CodeBlock) -> Cell:
-        if not block.may_run:
-            unrun = CellResult(stderr=prompts.CUT_NOT_RUN, raised=True)
-            return Cell(block.code, unrun, start_seconds=self._gate.elapsed())
-        started, waited = self._gate.elapsed(), self._subcalls.waited_seconds
-        with self._meter.measure() as reads:
-            result = self._runner.run(block.code)
-        if block.cut:
-            result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
-        waited = self._subcalls.waited_seconds - waited
-        return Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed)
+            started, waited = self._gate.elapsed(), self._subcalls.waited_seconds
+            if block.cut and not compiles(block.code):
+                reads, result = Reads(), CellResult(stderr=prompts.CUT_NOT_RUN, raised=True)
+            else:
+                with self._meter.measure() as reads:
+                    result = self._runner.run(block.code)
+                if block.cut:
+                    result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
+            waited = self._subcalls.waited_seconds - waited
+            cells.append(Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed))
+            if result.final_answer is not None or result.raised or self._gate.spent:
+                return
 
     def _text_answer(
         self, final: TextFinal, messages: Sequence[Message], cells: list[Cell]
@@ -330,7 +309,7 @@ class Loop:
         if is_code is None:
             return None, f"Answer refused: {faults.NOT_RUN}"
         if is_code:
-            self._run_all([CodeBlock(final.call)], cells)
+            self._run([CodeBlock(final.call)], cells)
             return cells[-1].result.final_answer, None
         if final.is_name:
             return None, f"Answer refused: {faults.NO_NAME.format(final.text[:80])}"
@@ -346,7 +325,7 @@ class Loop:
             return parsed.own_text.strip()
         beside = parse_reply(parsed.words).final
         if parsed.blocks and (beside or any(gives_answer(block.code) for block in parsed.blocks)):
-            self._run_all(parsed.blocks, cells)
+            self._run(parsed.blocks, cells)
             if cells[-1].result.final_answer is not None:
                 return cells[-1].result.final_answer
         broken = "\n".join(block.code for block in parsed.blocks if not compiles(block.code))
@@ -388,15 +367,15 @@ def count_repeats(previous: Step | None, text: str, cells: Sequence[Cell], notic
     if previous is None:
         return 0
     if cells or previous.cells:
-        same = list(map(_shown, previous.cells)) == list(map(_shown, cells))
+        same = _shown(previous.cells) == _shown(cells)
     else:
         same = previous.reply.text.strip() == text.strip() and previous.notice == notice
     return previous.repeats + 1 if same else 0
 
 
-def _shown(cell: Cell) -> tuple[str, ...]:
-    texts = cell.code.strip(), cell.result.stdout.removesuffix(prompts.CUT_AND_RUN), cell.result.stderr
-    return tuple(_CHANGES.sub("", text) for text in texts)
+def _shown(cells: Sequence[Cell]) -> list[str]:
+    texts = [text for cell in cells for text in (cell.code.strip(), cell.result.stdout, cell.result.stderr)]
+    return [_CHANGES.sub("", text.removesuffix(prompts.CUT_AND_RUN)) for text in texts]
 
 
 def _answer_words(reply: ParsedReply) -> str:

@@ -37,18 +37,6 @@ class Budget:
             if not value >= 0:
                 raise ValueError(f"max_{field.name} must not be negative, not {value}")
 
-    def spent(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> str | None:
-        """The keyword of the first limit that is reached, such as `max_calls`; None if none is.
-
-        Iterations are not checked: after them a run makes one more call for a forced answer.
-        """
-        used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
-        for name, amount in used.items():
-            limit = getattr(self, name)
-            if limit is not None and amount >= limit:
-                return f"max_{name}"
-        return None
-
     def less(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> Budget:
         """This budget less the given amounts; a limit does not fall below 0."""
         used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}

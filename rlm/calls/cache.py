@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
-from rlm.models.lm import Message, Reply
-
-
-def call_key(model: str, messages: Sequence[Message]) -> str:
-    """The key of a call: equal for the same model and the same messages."""
-    text = json.dumps([model, [[message["role"], message["content"]] for message in messages]])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+from rlm.models.lm import Reply
 
 
 class SubCache:

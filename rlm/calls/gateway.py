@@ -17,12 +17,11 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from typing import Any, Protocol
 
 from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget, describe_end
-from rlm.calls.cache import SubCache, call_key
+from rlm.calls.cache import SubCache
 from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
 from rlm.errors import BudgetSpent, LLMError
@@ -32,6 +31,7 @@ from rlm.models.lm import (
     Listener,
     Message,
     Reply,
+    call_key,
     check_prompt,
     check_whole,
     clean,
@@ -79,7 +79,7 @@ class Gateway:
         self._models = models
         self._backoff = backoff or Backoff()
         self._cache = cache
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._calls_numbered = 0
         self._notes: dict[str, None] = {}
         self.under_way = 0
@@ -113,7 +113,13 @@ class Gateway:
     def spent(self) -> str | None:
         """The keyword of the budget that is spent, such as `max_calls`; None while calls are allowed."""
         with self._lock:
-            return self._why_spent()
+            used, budget = self.usage, self.budget
+            amounts = (
+                ("max_calls", used.calls + self.under_way, budget.calls), ("max_tokens", used.tokens, budget.tokens),
+                ("max_dollars", used.known_dollars, budget.dollars), ("max_seconds", self.elapsed(), budget.seconds),
+            )  # fmt: skip
+            reached = (name for name, amount, limit in amounts if limit is not None and amount >= limit)
+            return self._stopped or next(reached, None)
 
     @property
     def turns_left(self) -> int | None:
@@ -183,14 +189,28 @@ class Gateway:
         order = self.number_calls(1)[0] if order is None else order
         about = {"key": key, "root_model": name, "turn": turn, "order": order}
         started = self.elapsed()
-        try:
-            call = partial(self._complete, lm, messages, model, on_delta)
-            reply = self._try_with_backoff(call, messages, name, whole=whole)
-        except BudgetSpent:
-            raise
-        except LLMError as exc:
-            self._write(about, started, exc.reply, {"response": "", "error": str(exc)})
-            raise
+        tries, asked_again = 0, False
+        while True:
+            tries += 1
+            try:
+                reply = self._try(lm, messages, model, on_delta)
+                if whole:
+                    check_whole(reply)
+                break
+            except BudgetSpent:
+                raise
+            except LLMError as exc:
+                is_empty = exc.reply and not (exc.reply.cut or exc.reply.called or has_words(exc.reply.text))
+                if type(exc) is LLMError and is_empty and not asked_again:
+                    exc.transient = asked_again = True
+                patience = None if self.budget.seconds is None else self.seconds_left()
+                seconds = self._backoff.wait(exc, tries, patience)
+                if seconds is None or seconds >= self.seconds_left():
+                    self._write(about, started, exc.reply, {"response": "", "error": str(exc)})
+                    raise
+                kind, said, most = type(exc).__name__, str(exc), self._backoff.retries + 1
+            log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=said)
+            time.sleep(seconds)
         self._write(about, started, reply, {})
         if cache:
             try:
@@ -205,71 +225,45 @@ class Gateway:
             about = {"key": key, "root_model": model, "turn": None, "order": order}
             self.journal({"type": "child", **about, "response": text})
 
-    def _try_with_backoff(
-        self, call: Callable[[], Reply], messages: Sequence[Message], name: str, *, whole: bool
-    ) -> Reply:
-        asked_again = False
-        tries = 0
-        while True:
-            tries += 1
-            try:
-                reply = self._try(call, messages)
-                return check_whole(reply) if whole else reply
-            except LLMError as exc:
-                if type(exc) is LLMError and exc.reply is not None and not asked_again and _is_empty(exc.reply):
-                    exc.transient = asked_again = True
-                patience = None if self.budget.seconds is None else self.seconds_left()
-                seconds = self._backoff.wait(exc, tries, patience)
-                if seconds is None or seconds >= self.seconds_left():
-                    raise
-                kind, said = type(exc).__name__, str(exc)
-            most = self._backoff.retries + 1
-            log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=said)
-            time.sleep(seconds)
-
-    def _try(self, call: Callable[[], Reply], messages: Sequence[Message]) -> Reply:
-        """Try the call once, and count what it costs."""
-        reply: Reply | None = None
-        self._enter()
-        try:
-            try:
-                reply = with_counted_usage(call(), messages)
-            except LLMError as exc:
-                if exc.reply is not None:  # refused, and paid
-                    reply = exc.reply = with_counted_usage(exc.reply, messages)
-                raise
-        finally:
-            with self._lock:  # answered and no longer under way, in one step
-                self.under_way -= 1
-                if reply is not None:
-                    self.usage.add(reply)
-        assert reply is not None  # otherwise the call has raised
-        check_prompt(reply, messages)
-        return reply
-
-    def _complete(
+    def _try(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
     ) -> Reply:
-        """The reply without its thinking. An exception of the `LM` becomes an LLMError, but not one of `on_delta`.
+        """Make the call once, and count what it costs. Returns the reply without its thinking.
 
-        All calls stream: a limit of time ends them, and so does text that only repeats itself.
+        An exception of the `LM` becomes an LLMError, but not one of `on_delta`. All calls stream: a limit of time ends
+        them, and so does text that only repeats itself.
         """
         listener = Listener(on_delta, self._check_time)
         name = model or getattr(lm, "model", None) or type(lm).__name__
+        paid: Reply | None = None
+        with self._lock:  # checked and under way in one step: the calls of a batch exceed no limit together
+            if reason := self.spent:
+                advice = "" if self._stopped else "; answer from what you have"
+                raise BudgetSpent(f"no more calls: {describe_end(reason)}{advice}", reason=reason)
+            self.under_way += 1
         try:
             reply = lm.complete(messages, model=model, on_delta=listener)
-        except LLMError:
+            if not isinstance(reply, Reply) or not isinstance(reply.text, str) or not isinstance(reply.model, str):
+                value = f"a Reply with {reply.text!r:.80}" if isinstance(reply, Reply) else type(reply).__name__
+                raise LLMError(f"model {name!r}: its `complete` returned {value}, not a Reply with a text and a model")
+            for note in reply.notes or ():
+                self.note(note)
+            paid = with_counted_usage(separate_thinking(reply), messages)
+        except LLMError as exc:
+            if exc.reply is not None:  # refused, and paid
+                paid = exc.reply = with_counted_usage(exc.reply, messages)
             raise
         except Exception as exc:
             if exc is listener.raised:
                 raise
             raise LLMError(f"model {name!r}: {type(exc).__name__}: {one_line(exc)}") from exc
-        if not isinstance(reply, Reply) or not isinstance(reply.text, str) or not isinstance(reply.model, str):
-            value = f"a Reply with {reply.text!r:.80}" if isinstance(reply, Reply) else type(reply).__name__
-            raise LLMError(f"model {name!r}: its `complete` returned {value}, not a Reply with a text and a model")
-        for note in reply.notes or ():
-            self.note(note)
-        return separate_thinking(reply)
+        finally:
+            with self._lock:  # answered and no longer under way, in one step
+                self.under_way -= 1
+                if paid is not None:
+                    self.usage.add(paid)
+        check_prompt(paid, messages)
+        return paid
 
     def note(self, note: str) -> None:
         """Add a note to the completion of the run; equal notes are kept once."""
@@ -282,25 +276,6 @@ class Gateway:
             notes, self._notes = list(self._notes), {}
         return notes
 
-    def _why_spent(self) -> str | None:
-        """The keyword of the spent budget; None if calls are allowed. Call it under the lock."""
-        if self._stopped:
-            return self._stopped
-        used = self.usage
-        return self.budget.spent(
-            calls=used.calls + self.under_way, tokens=used.tokens, dollars=used.known_dollars, seconds=self.elapsed()
-        )
-
-    def _enter(self) -> None:
-        """Count a call as under way, so that the calls of a batch do not exceed the limit together."""
-        with self._lock:
-            reason = self._why_spent()
-            if reason is None:
-                self.under_way += 1
-                return
-        advice = "" if reason == self._stopped else "; answer from what you have"
-        raise BudgetSpent(f"no more calls: {describe_end(reason)}{advice}", reason=reason)
-
     def _check_time(self) -> None:
         if self._stopped or self.seconds_left() <= 0:
             reason = self._stopped or "max_seconds"
@@ -312,7 +287,3 @@ class Gateway:
             times = {"start_seconds": round(started, 6), "execution_time": round(self.elapsed() - started, 6)}
             paid = {} if reply is None else {"model": reply.model, "dollars": reply.dollars, **reply_fields(reply)}
             self.journal({"type": "reply" if about["turn"] else "call", **about, **times, **paid, **failure})
-
-
-def _is_empty(reply: Reply) -> bool:
-    return not (reply.cut or reply.called or has_words(reply.text))

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from monocontext.text.lazy_kinds import LazyContext
-from rlm.calls.cache import call_key
 from rlm.calls.gateway import Gateway
 from rlm.calls.prices import dollars
 from rlm.calls.usage import Usage
@@ -18,7 +17,7 @@ from rlm.context.description import describe
 from rlm.context.excerpt import shorten
 from rlm.context.lazy import is_text, thinking
 from rlm.errors import LLMError, PromptTooLong
-from rlm.models.lm import LM, Reply
+from rlm.models.lm import LM, Reply, call_key
 
 CONCURRENCY = 16
 """Calls of one batch that are under way at once; the figure of rlms."""
@@ -170,24 +169,21 @@ class SubCalls:
         name = model or self._model
         display = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
-        started, prices = self.gate.elapsed(), self.gate.usage.prices
-
-        def record(reply: Reply, dollars: float | None, error: LLMError | None = None) -> None:
-            key = call_key(display, messages)
-            self._record(
-                messages[0]["content"], reply, dollars, start_seconds=started, key=key, order=order, error=error
-            )
-
+        about: dict[str, Any] = {"start_seconds": self.gate.elapsed(), "order": order}
+        prices, error, cause = self.gate.usage.prices, None, None
         try:
             reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
         except Exception as exc:
             error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
+            cause = exc.__cause__ if error is exc else exc
             _say_what_fits(error, prompt, self._lm)
             # A reply that is no answer (cut, empty, refused) was paid for all the same.
-            paid = error.reply or Reply("", 0, 0, display)
-            record(paid, dollars(paid, prices) if error.reply else None, error)
-            raise error from (exc.__cause__ if error is exc else exc)
-        record(reply, dollars(reply, prices))
+            reply = error.reply or Reply("", 0, 0, display)
+        cost = None if error and not error.reply else dollars(reply, prices)
+        key = call_key(display, messages)  # of the messages as they were sent
+        self._record(messages[0]["content"], reply, cost, error=error, key=key, **about)
+        if error:
+            raise error from cause
         return reply.text
 
     def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -141,6 +143,12 @@ def clean(messages: list[Message]) -> None:
     """Escape lone surrogates in the messages: half of a pair has no form in which it could be sent."""
     for message in messages:
         message["content"] = make_printable(message["content"], terminal=False)
+
+
+def call_key(model: str, messages: Sequence[Message]) -> str:
+    """The key of a call: equal for the same model and the same messages."""
+    text = json.dumps([model, [[message["role"], message["content"]] for message in messages]])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:

@@ -77,12 +77,7 @@ class CodeBlock:
     code: str
     """Source, dedented, without its marks."""
     cut: bool = False
-    """The reply ended before the end of this block."""
-
-    @property
-    def may_run(self) -> bool:
-        """Whether the block may run: a cut block that is not complete source must not."""
-        return not self.cut or compiles(self.code)
+    """The reply ended before the end of this block: it may run only if it is complete source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from rlm.calls.cache import call_key
 from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage
 from rlm.errors import LLMError, TrajectoryError
-from rlm.models.lm import Reply, TokenDetails, is_amount
+from rlm.models.lm import Reply, TokenDetails, call_key, is_amount
 from rlm.runners.runner import CellResult
 from rlm.trajectory import fields
 from rlm.trajectory.step import Cell, Step

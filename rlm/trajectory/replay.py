@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rlm.calls.cache import call_key
 from rlm.errors import ScriptExhausted
-from rlm.models.lm import Message, Reply
+from rlm.models.lm import Message, Reply, call_key
 from rlm.trajectory.recording import Recording
 
 

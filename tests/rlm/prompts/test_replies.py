@@ -7,6 +7,7 @@ import time
 import pytest
 
 from rlm.prompts.replies import codes_of_json, parse_reply
+from rlm.runners.syntax import compiles
 
 ADD = "x = x + 41\nFINAL(x)"
 JSON = '{"name": "python", "arguments": {"code": "x = x + 41\\nFINAL(x)"}}'
@@ -174,7 +175,10 @@ SENT_BACK: dict[str, str] = {
 @pytest.mark.parametrize("reply", RUNS)
 def test_code_runs(reply: str) -> None:
     parsed = parse_reply(reply)
-    shown = [f"{'CUT' if b.cut else ''}{'' if b.may_run else '!'}{' ' if b.cut else ''}{b.code}" for b in parsed.blocks]
+    shown = [
+        f"{'CUT' if b.cut else ''}{'!' if b.cut and not compiles(b.code) else ''}{' ' if b.cut else ''}{b.code}"
+        for b in parsed.blocks
+    ]
     assert (shown, parsed.final) == (RUNS[reply], None)
 
 
