@@ -57,7 +57,7 @@ FRAMEWORKS = (
 """Agent frameworks, which take `monocontext.tools`; smolagents takes the text itself."""
 DEEPAGENTS = Host("deepagents", "deepagents", ("deepagents==0.7.32", SHELL))
 SANDBOXES = Host("sandboxes", "sandboxes", ("e2b==2.63.0", "daytona==0.226.1", "vercel-sandbox==0.10.0"))
-"""Not hosts: providers of sandboxes, whose calls are compared with the doubles of docs/runners.md."""
+"""Not hosts: providers of sandboxes, whose calls are compared with the doubles of examples/sandboxes."""
 LIBRARIES = Host("libraries", "libraries", ("pandas==2.3.3",))
 """Not a host: libraries that read files, for `context.file()`."""
 

@@ -1,8 +1,8 @@
-"""The runner `sandbox`, with the classes of docs/runners.md over doubles of the providers; the worker is real."""
+"""The runner `sandbox`, with the classes of examples/sandboxes over doubles of the providers; the worker is real."""
 
 from __future__ import annotations
 
-import re
+import runpy
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,21 +19,18 @@ from rlm.runners.relay import FROM_WORKER, LineDecoder, encode_lines
 from rlm.runners.sandbox import SandboxRunner
 from tests.rlm.runners import provider_doubles
 
-PAGE = Path(__file__).parents[3] / "docs" / "runners.md"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "sandboxes"
 PROVIDERS = {"e2b": "E2BSandbox", "daytona": "DaytonaSandbox", "vercel": "VercelSandbox", "modal": "ModalSandbox"}
 
 
 @pytest.fixture
 def make_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
-    """The class of the page for a provider."""
+    """The class of the examples for a provider."""
     for name, module in provider_doubles.MODULES.items():
         monkeypatch.setitem(sys.modules, name, module)
 
     def take(provider: str) -> Any:
-        [block] = re.findall(rf"```python\n# {provider}\n(.*?)```", PAGE.read_text(), re.DOTALL)
-        names: dict[str, Any] = {}
-        exec(block, names)
-        return names[PROVIDERS[provider]]
+        return runpy.run_path(str(EXAMPLES / f"with_{provider}.py"))[PROVIDERS[provider]]
 
     provider_doubles.started.clear()
     yield take
@@ -47,7 +44,7 @@ def calls() -> SubCalls:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_provider_of_the_page_runs_cells(provider: str, make_of: Callable[[str], Any]) -> None:
+def test_a_provider_of_the_examples_runs_cells(provider: str, make_of: Callable[[str], Any]) -> None:
     options: Any = {"make": make_of(provider), "python": sys.executable}
     runner = SandboxRunner("the contéxt" * 50_000, calls(), **options)
     assert runner.confinement == "sandbox"
