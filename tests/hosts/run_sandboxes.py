@@ -1,4 +1,4 @@
-"""Compare the doubles of sandbox providers with the packages: each call that examples/sandboxes make is one they take."""
+"""Compare the doubles of sandbox providers with the packages: they take each call that examples/sandboxes make."""
 
 from __future__ import annotations
 
