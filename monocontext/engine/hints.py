@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 MOST_HINTS = 256
-"""The most hints of one reply."""
-MOST_LINE = 4_000
+"""The most hints of one reply, and the most values of a list that are known."""
+_MOST_LINE = 4_000
 """Characters of a line that are read, and of lines that are read together."""
 _MOST_LINES = 20
 """The most lines that are read together."""
@@ -59,6 +59,8 @@ class Search:
 
 
 Hint = Ranges | Search
+_Names = dict[str, Any]
+"""Known values of names: a number, a text, a `range`, a tuple, the context."""
 
 _SEARCHES: dict[str, tuple[Reach, bool]] = {
     "find": ("first", False), "index": ("first", False), "count": ("all", False),
@@ -67,17 +69,15 @@ _SEARCHES: dict[str, tuple[Reach, bool]] = {
 """Methods of a text that look for another: what they look for, and whether from the end."""
 _MATCHES: dict[str, Reach] = {"search": "first", "findall": "all", "finditer": "first", "split": "all"}
 """The functions of `re` that are followed."""
-_FOLDED: dict[str, Callable[..., Any]] = {"int": int, "round": round, "min": min, "max": max, "abs": abs}
+_FLAGS = {*"IMSXAU", "IGNORECASE", "MULTILINE", "DOTALL", "VERBOSE", "ASCII"}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "int": int, "round": round, "min": min, "max": max, "abs": abs, "range": range
+}  # fmt: skip
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
     ast.FloorDiv: lambda a, b: a // b, ast.Div: lambda a, b: a / b, ast.Mod: lambda a, b: a % b,
     ast.BitOr: lambda a, b: a | b,
 }  # fmt: skip
-_FENCE = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:`{3,}|~{3,})")
-
-
-class _Unknown(Exception):
-    """An expression cannot be folded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +88,14 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
-class _Literals:
-    """The value of a list or tuple of values that are known."""
+class _Scope:
+    """The names that lines see: of a reply, or of a loop in its first rounds and its last one."""
 
-    items: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Derived:
-    """The values of a name that depends on a loop, by the number of the round."""
-
-    loop: str
-    values: dict[int, Any]
+    indent: int
+    """The margin of the loop's head; -1 outside of loops."""
+    rounds: list[_Names]
+    count: int
+    """The number of rounds that the loop has."""
 
 
 class CodeHints:
@@ -110,40 +106,42 @@ class CodeHints:
 
     def __init__(self, characters: int) -> None:
         self._characters = characters
-        self._values: dict[str, Any] = {}
-        """What names are known to be: a number, a text, a `range` or tuple that a loop goes through, the context."""
+        self._names: _Names = {}
         self.begin()
 
     def begin(self) -> None:
         """Begin a new reply. Names that earlier replies defined are still known."""
-        self._values["context"] = _Text()
-        self._rest: list[str] = []
-        self._rest_characters = 0
+        self._names["context"] = _Text()
+        self._scopes = [_Scope(-1, [self._names], 1)]
+        """The loops around the last line, the innermost last."""
+        self._rest = ""
         self._open: list[str] = []
         """Earlier lines of a statement that has not ended."""
         self._seen: set[Hint] = set()
 
     def feed(self, delta: str) -> list[Hint]:
         """The new hints of the lines that this piece of the reply ends, each once a reply."""
-        *ended, rest = delta.split("\n")
+        *ended, rest = (self._rest + delta).split("\n")
+        self._rest = rest[:_MOST_LINE]
         hints: list[Hint] = []
-        for part in ended:
-            line = ("".join(self._rest) + part)[:MOST_LINE]
-            self._rest, self._rest_characters = [], 0
-            hints += self._read_line(line.rstrip("\r"))
-        if self._rest_characters < MOST_LINE:
-            self._rest.append(rest)
-            self._rest_characters += len(rest)
+        for line in ended:
+            try:
+                for hint in self._read_line(line[:_MOST_LINE].rstrip("\r")):
+                    if hint not in self._seen and len(self._seen) < MOST_HINTS:
+                        self._seen.add(hint)
+                        hints.append(hint)
+            except RecursionError:  # a statement that is too deep
+                continue
         return hints
 
     def end(self) -> list[Hint]:
         """End the reply. Returns the hints of a last line without an end."""
         return self.feed("\n")
 
-    def _read_line(self, line: str) -> list[Hint]:
-        if not line.strip() or _FENCE.match(line):
+    def _read_line(self, line: str) -> Iterator[Hint]:
+        if not line.strip() or "```" in line or "~~~" in line:
             self._open = []
-            return []
+            return
         tree = None
         if self._open:
             self._open.append(line)
@@ -152,95 +150,78 @@ class CodeHints:
                 self._open = []
         if tree is None:
             tree = _parse(line)
-            if tree is None and not self._open and line.count("(") + line.count("[") + line.count("{"):
+            if tree is None and not self._open and any(bracket in line for bracket in "([{"):
                 self._open = [line]
         if tree is None:
-            return []
-        return [hint for statement in tree.body for hint in self._new(self._statement(statement, line[:1].isspace()))]
-
-    def _new(self, hints: Iterator[Hint]) -> Iterator[Hint]:
-        """The hints that this reply has not given before. A statement that is too deep or odd has no more of them."""
-        try:
-            for hint in hints:
-                if hint not in self._seen and len(self._seen) < MOST_HINTS:
-                    self._seen.add(hint)
-                    yield hint
-        except RecursionError:
             return
+        indent = len(line) - len(line.lstrip())
+        while self._scopes[-1].indent >= indent:
+            self._scopes.pop()
+        for statement in tree.body:
+            yield from self._statement(statement, indent, indent > 0)
 
-    # -- statements --------------------------------------------------------------------------------------------------
-
-    def _statement(self, node: ast.stmt, is_inner: bool) -> Iterator[Hint]:
+    def _statement(self, node: ast.stmt, indent: int, is_inner: bool) -> Iterator[Hint]:
         """The reads of a statement, and of its body on the same line; then what it assigns is known."""
         is_inner = is_inner or isinstance(node, ast.If | ast.For | ast.While | ast.FunctionDef | ast.Try | ast.With)
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr):
-                yield from self._reads(part, is_inner)
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                self._values.pop(part.id, None)
-        match node:
-            case ast.For(target=ast.Name(name), iter=source):
-                self._set(name, source, is_loop=True)
-            case ast.Assign(targets=[ast.Name(name)], value=value):
-                self._set(name, value)
-            case _:
-                pass
+                yield from self._reads(part, self._scopes[-1], is_inner)
+        rounds = self._scopes[-1].rounds
+        values = [self._fold(node.value, names) if isinstance(node, ast.Assign) else None for names in rounds]
+        loop = self._loop(node.target, node.iter, self._scopes[-1], indent) if isinstance(node, ast.For) else None
+        for stored in _stored_in(node):
+            for names in [names for scope in self._scopes for names in scope.rounds]:
+                names.pop(stored, None)
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            for names, value in zip(rounds, values, strict=True):
+                if value is not None and len(names) < _MOST_NAMES:
+                    names[node.targets[0].id] = value
+        if loop:
+            self._scopes.append(loop)
         for body in getattr(node, "body", ()):
             if isinstance(body, ast.stmt):
-                yield from self._statement(body, is_inner=True)
+                yield from self._statement(body, indent, is_inner=True)
 
-    def _set(self, name: str, value: ast.expr, *, is_loop: bool = False) -> None:
-        """Know a name's value, or that it is unknown."""
-        self._values.pop(name, None)
-        if len(self._values) >= _MOST_NAMES:
-            return
-        try:
-            created = self._rounds(value) if is_loop else self._fold(value)
-            if not is_loop and (loop := self._loop(value)):
-                created = _Derived(loop, {number: self._fold(value, (loop, number)) for number in self._numbers(loop)})
-        except _Unknown:
-            return
-        self._values[name] = created
+    def _loop(self, target: ast.expr, source: ast.expr, scope: _Scope, indent: int) -> _Scope:
+        """The scope of a loop's body. Loops around it stay in their first round."""
+        rounds = self._fold(source, scope.rounds[0])
+        if not isinstance(rounds, range | tuple) or not rounds or not isinstance(target, ast.Name):
+            unknown = dict.fromkeys(_stored_in(target))
+            return _Scope(indent, [names | unknown for names in scope.rounds], scope.count)
+        chosen = rounds if isinstance(rounds, tuple) or len(rounds) <= 4 else (*rounds[:3], rounds[-1])
+        return _Scope(indent, [scope.rounds[0] | {target.id: value} for value in chosen], len(rounds))
 
     # -- reads -------------------------------------------------------------------------------------------------------
 
-    def _reads(self, node: ast.expr, is_inner: bool, is_drained: bool = False) -> Iterator[Hint]:
+    def _reads(self, node: ast.expr, scope: _Scope, is_inner: bool, is_drained: bool = False) -> Iterator[Hint]:
         """The reads of an expression and of its parts. `is_drained`: a list is made of all its items."""
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             for generator in node.generators:
-                yield from self._reads(generator.iter, is_inner, not isinstance(node, ast.GeneratorExp))
-                if isinstance(generator.target, ast.Name):
-                    self._set(generator.target.id, generator.iter, is_loop=True)
+                yield from self._reads(generator.iter, scope, is_inner, not isinstance(node, ast.GeneratorExp))
+                scope = self._loop(generator.target, generator.iter, scope, scope.indent)
             is_inner = True
         match node:
             case ast.Subscript(value=text, slice=index):
-                yield from self._subscript(text, index, is_inner)
+                yield from self._subscript(text, index, scope, is_inner)
             case ast.Compare(left=needle, ops=[ast.In() | ast.NotIn()], comparators=[text]):
-                yield from self._search(text, [needle], "first", backward=False)
+                yield from self._search(text, [needle], scope, "first", backward=False)
             case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=name), args=[pattern, text, *flags]):
                 if name in _MATCHES:
                     flags += [keyword.value for keyword in node.keywords if keyword.arg == "flags"]
-                    yield from self._match(text, pattern, flags, "all" if is_drained else _MATCHES[name])
+                    yield from self._match(text, pattern, flags, scope, "all" if is_drained else _MATCHES[name])
             case ast.Call(func=ast.Attribute(value=text, attr=name), args=arguments) if name in _SEARCHES:
-                yield from self._search(text, arguments, *_SEARCHES[name])
+                yield from self._search(text, arguments, scope, *_SEARCHES[name])
             case _:
                 pass
         for part in ast.iter_child_nodes(node):
-            if isinstance(part, ast.expr):
-                yield from self._reads(part, is_inner)
-            elif isinstance(part, ast.keyword):
-                yield from self._reads(part.value, is_inner)
+            if isinstance(part, ast.expr | ast.keyword):
+                yield from self._reads(part.value if isinstance(part, ast.keyword) else part, scope, is_inner)
 
-    def _subscript(self, node: ast.expr, index: ast.expr, is_inner: bool) -> Iterator[Hint]:
-        try:
-            if not isinstance(self._fold(node), _Text):
-                return
-            loop = self._loop(index)
-            spans = [self._span(index, (loop, number)) for number in self._numbers(loop)]
-        except _Unknown:
+    def _subscript(self, node: ast.expr, index: ast.expr, scope: _Scope, is_inner: bool) -> Iterator[Hint]:
+        spans = [span for names in scope.rounds if (span := self._span(index, names))]
+        if not isinstance(self._fold(node, scope.rounds[0]), _Text) or len(spans) < len(scope.rounds):
             return
-        count = len(self._values[loop]) if loop else 1
+        spans, count = (spans, scope.count) if len(set(spans)) > 1 else (spans[:1], 1)
         if len(spans) < count:
             first, (start, stop), (second, _), (last, _) = spans
             step = second - start
@@ -252,131 +233,90 @@ class CodeHints:
                 return
         for start, stop in spans:
             if start < stop:
-                yield Ranges(start, stop - start, stop - start, 1, is_literal=not loop and not is_inner)
+                yield Ranges(start, stop - start, stop - start, 1, is_literal=not is_inner)
 
-    def _search(self, node: ast.expr, arguments: list[ast.expr], reach: Reach, backward: bool) -> Iterator[Hint]:
-        try:
-            text = self._fold(node)
-            loop = self._loop(arguments[0])
-            needles = [self._fold(arguments[0], (loop, number)) for number in self._numbers(loop)]
-        except (_Unknown, IndexError):
+    def _search(
+        self, node: ast.expr, arguments: list[ast.expr], scope: _Scope, reach: Reach, backward: bool
+    ) -> Iterator[Hint]:
+        text = self._fold(node, scope.rounds[0])
+        if not isinstance(text, _Text) or not arguments:
             return
-        if not isinstance(text, _Text):
-            return
-        start, stop = 0, self._characters
-        try:
-            bounds = [self._fold(argument) for argument in arguments[1:3]]
-            start, stop, _ = slice(*(*bounds, None, None)[:2]).indices(self._characters)
-        except (_Unknown, TypeError):
-            reach = "unplaced"
-        for needle in needles:
+        bounds = [self._fold(argument, scope.rounds[0]) for argument in arguments[1:3]]
+        if not all(isinstance(bound, int) for bound in bounds):
+            reach, bounds = "unplaced", []
+        start, stop, _ = slice(*(*bounds, None, None)[:2]).indices(self._characters)
+        for names in scope.rounds:
+            needle = self._fold(arguments[0], names)
             if isinstance(needle, str) and needle and start < stop:
                 yield Search(needle, start, stop, reach, text.ignore_case, backward)
 
-    def _match(self, node: ast.expr, pattern: ast.expr, flags: list[ast.expr], reach: Reach) -> Iterator[Hint]:
-        try:
-            text, source = self._fold(node), self._fold(pattern)
-            folded = self._fold(flags[0]) if flags else 0
-        except _Unknown:
-            return
+    def _match(
+        self, node: ast.expr, pattern: ast.expr, flags: list[ast.expr], scope: _Scope, reach: Reach
+    ) -> Iterator[Hint]:
+        names = scope.rounds[0]
+        text, source = self._fold(node, names), self._fold(pattern, names)
+        folded = self._fold(flags[0], names) if flags else 0
         if isinstance(text, _Text) and isinstance(source, str) and isinstance(folded, int):
             folded |= re.IGNORECASE if text.ignore_case else 0
             yield Search(source, 0, self._characters, reach, flags=int(folded))
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def _loop(self, node: ast.expr) -> str:
-        """The innermost loop that an expression depends on; "" for none. Loops around it stay in their first round."""
-        loops = set()
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name):
-                value = self._values.get(part.id)
-                loops.add(value.loop if isinstance(value, _Derived) else part.id)
-        known = [name for name, value in self._values.items() if name in loops and isinstance(value, range | tuple)]
-        return known[-1] if known else ""
-
-    def _numbers(self, loop: str) -> list[int]:
-        """The rounds of a loop that are folded: all of a short one, else the first three and the last."""
-        rounds = self._values[loop] if loop else ((),)
-        if isinstance(rounds, tuple) or len(rounds) <= 4:
-            return list(range(len(rounds)))
-        return [0, 1, 2, len(rounds) - 1]
-
-    def _rounds(self, node: ast.expr) -> range | tuple[Any, ...]:
-        """What a loop goes through: a range, or a few known values."""
-        match node:
-            case ast.Call(func=ast.Name("range"), args=arguments):
-                try:
-                    rounds = range(*(self._fold(argument) for argument in arguments))
-                    if len(rounds):
-                        return rounds
-                except (TypeError, ValueError, OverflowError):
-                    pass
-            case _:
-                folded = self._fold(node)
-                if isinstance(folded, _Literals):
-                    return folded.items
-        raise _Unknown
-
-    def _span(self, index: ast.expr, round_: tuple[str, int]) -> tuple[int, int]:
-        """The characters [start, stop) that an index reads, in one round of a loop."""
-        if not isinstance(index, ast.Slice):
-            number = self._fold(index, round_)
-            if not isinstance(number, int):
-                raise _Unknown
-            bounds = [number, number + 1 or None]
-        elif index.step is not None:
-            raise _Unknown
+    def _span(self, index: ast.expr, names: _Names) -> tuple[int, int] | None:
+        """The characters [start, stop) that an index reads; None if they are unknown."""
+        if isinstance(index, ast.Slice):
+            parts = (index.lower, index.upper)
+            bounds = [None if part is None else self._fold(part, names) for part in parts]
+            is_known = index.step is None and all(
+                part is None or isinstance(bound, int) for part, bound in zip(parts, bounds, strict=True)
+            )
         else:
-            bounds = [None if part is None else self._fold(part, round_) for part in (index.lower, index.upper)]
-        try:
-            start, stop, _ = slice(*bounds).indices(self._characters)
-        except TypeError:
-            raise _Unknown from None
-        return start, stop
+            number = self._fold(index, names)
+            is_known = isinstance(number, int)
+            bounds = [number, number + 1 or None] if is_known else []
+        return slice(*bounds).indices(self._characters)[:2] if is_known else None
 
-    def _fold(self, node: ast.expr, round_: tuple[str, int] = ("", 0)) -> Any:
-        """The value of an expression, in one round of a loop (its name and the number). Raises `_Unknown`."""
+    def _fold(self, node: ast.expr, names: _Names) -> Any:
+        """The value of an expression; None if it is unknown."""
         value: Any = None
         try:
             match node:
                 case ast.Constant(value=int() | float() | str()):
                     value = node.value
                 case ast.Name(id=name):
-                    value = self._values.get(name)
-                    if isinstance(value, range | tuple):
-                        value = value[round_[1] if name == round_[0] else 0]
-                    elif isinstance(value, _Derived):
-                        value = value.values.get(round_[1] if value.loop == round_[0] else 0)
-                case ast.Attribute(value=ast.Name("re"), attr=("I" | "M" | "S" | "X" | "A" | "U"
-                                   | "IGNORECASE" | "MULTILINE" | "DOTALL" | "VERBOSE" | "ASCII") as name):  # fmt: skip
+                    value = names.get(name)
+                case ast.Attribute(value=ast.Name("re"), attr=name) if name in _FLAGS:
                     value = int(getattr(re, name))
                 case ast.Tuple(elts=items) | ast.List(elts=items) if 0 < len(items) <= MOST_HINTS:
-                    value = _Literals(tuple(self._fold(item) for item in items))
+                    folded = tuple([self._fold(item, names) for item in items])
+                    value = None if None in folded else folded
                 case ast.UnaryOp(op=ast.USub(), operand=operand):
-                    value = -self._fold(operand, round_)
+                    value = -self._fold(operand, names)
                 case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
-                    sides = self._fold(left, round_), self._fold(right, round_)
-                    if not any(isinstance(side, str) for side in sides):
+                    sides = self._fold(left, names), self._fold(right, names)
+                    if not any(isinstance(side, str | tuple) for side in sides):
                         value = _OPERATIONS[type(op)](*sides)
-                case ast.Call(func=ast.Name("len"), args=[text]) if isinstance(self._fold(text), _Text):
+                case ast.Call(func=ast.Name("len"), args=[text]) if isinstance(self._fold(text, names), _Text):
                     value = self._characters
-                case ast.Call(func=ast.Name(name), args=arguments) if name in _FOLDED:
-                    value = _FOLDED[name](*(self._fold(argument, round_) for argument in arguments))
+                case ast.Call(func=ast.Name(name), args=arguments) if name in _FUNCTIONS:
+                    value = _FUNCTIONS[name](*(self._fold(argument, names) for argument in arguments))
                 case ast.Call(func=ast.Attribute(value=text, attr="lower" | "upper" | "casefold"), args=[]):
-                    value = _Text(ignore_case=True) if isinstance(self._fold(text), _Text) else None
+                    value = _Text(ignore_case=True) if isinstance(self._fold(text, names), _Text) else None
                 case _:
                     pass
         except (ArithmeticError, TypeError, ValueError, AttributeError):
-            raise _Unknown from None
-        if value is None or (isinstance(value, int | float) and not abs(value) < _MOST_NUMBER):
-            raise _Unknown
-        return value
+            return None
+        return None if isinstance(value, int | float) and not abs(value) < _MOST_NUMBER else value
+
+
+def _stored_in(node: ast.AST) -> set[str]:
+    """The names that a statement or a target sets."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
 
 
 def _parse(source: str) -> ast.Module | None:
     """The tree of a statement without its margin; the head of a loop or of a condition gets an empty body."""
-    if len(source) > MOST_LINE:
+    if len(source) > _MOST_LINE:
         return None
     source = source.lstrip()
     if source.startswith("elif "):

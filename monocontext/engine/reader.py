@@ -303,14 +303,10 @@ class Reader:
             growth=WAVE_GROWTH if is_wave else 1,
             eager=eager,
         )
-        try:
-            for text in texts:
-                if log:
-                    log.add(max(start, text.frame.start), min(stop, text.frame.stop))
-                yield self._use(text)
-        finally:
-            if not eager:
-                self.ahead.end_scan()
+        for text in texts:
+            if log:
+                log.add(max(start, text.frame.start), min(stop, text.frame.stop))
+            yield self._use(text)
 
     def _first_bytes(self, only: Candidates | None) -> int:
         """The bytes that a pass requests at first, since its caller may not go to the end."""

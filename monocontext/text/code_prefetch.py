@@ -10,7 +10,7 @@ from monocontext.engine.fetch.requests import Priority
 from monocontext.engine.fetch.workers import LOCK
 from monocontext.engine.hints import CodeHints, Hint, Ranges, Search
 from monocontext.engine.prefetch.read_ahead import Plan
-from monocontext.engine.prefetch.routes import FIRST_BYTES, Route
+from monocontext.engine.prefetch.routes import Route
 from monocontext.engine.reader import Reader
 from monocontext.format.filters.query import Literal, Query
 
@@ -60,13 +60,12 @@ class CodePrefetcher:
             route = routes.ranges(base + hint.start, hint.width, hint.step, hint.count)
             if hint.is_literal:
                 return Plan(route, Priority.LITERAL_HINT)
-            return Plan(route, Priority.COMPUTED_HINT, skips_used=True)
+            return Plan(route, Priority.COMPUTED_HINT)
         if hint.ignore_case and self._stop - base <= self._limit:
             route = routes.between(base, self._stop)  # `lower()` of a text of this size is a `str`
         else:
             route = self._search_route(hint, base + hint.start, base + hint.stop)
-        free = FIRST_BYTES if hint.reach == "first" else None
-        return Plan(route, Priority.COMPUTED_HINT, skips_used=True, is_scan=True, free_bytes=free)
+        return Plan(route, Priority.COMPUTED_HINT)
 
     def _search_route(self, hint: Search, start: int, stop: int) -> Route:
         """The frames that a search reads. A pattern is parsed when the route is first walked; an invalid one has

@@ -15,7 +15,6 @@ Invariants:
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -47,8 +46,6 @@ UNDER_WAY_BYTES = 16 << 20
 STALE_READS = 64
 """The number of reads without room for a guess after which what was prefetched and not used is no longer expected: four
 for each of 16 streams."""
-MOST_USED = 1 << 16
-"""The most frames that are remembered as used, of 16 GB of text: one that is forgotten may be fetched again."""
 HITS = 32
 """The most hits that are remembered: a model looks at the first ones, not at ten thousand."""
 WINDOW = 10_000
@@ -65,16 +62,6 @@ class Plan:
     _: KW_ONLY
     is_guess: bool = False
     """Whether earlier reads or searches suggest it; else code or a caller announces it."""
-    skips_used: bool = False
-    """Whether it skips frames that this code has read already, in memory or not: a loop does not come back."""
-    is_scan: bool = False
-    """Whether it serves one pass, and is useless after that."""
-    free_bytes: int | None = None
-    """For a plan that code may abandon at any step: it may have fetched as much as was used since it began, and so many
-    bytes more."""
-    fetched_bytes: int = 0
-    used_before: int = 0
-    """The bytes that callers had used when it began."""
     missing: tuple[FetchItem, ...] = ()
     """The items that must arrive before the route continues."""
     next: Frame | None = None
@@ -82,7 +69,7 @@ class Plan:
 
 
 class ReadAhead:
-    """The read-ahead of one reader. Its owner holds the lock during each call but `end_scan`."""
+    """The read-ahead of one reader. Its owner holds the lock during each call."""
 
     def __init__(
         self, prefetch: Prefetch, routes: Routes, fetcher: Fetcher, *, frames: int, text_bytes: int, has_tail: bool
@@ -98,8 +85,6 @@ class ReadAhead:
         """The number of frames that were used for the first time since they were fetched."""
         self.late = 0
         """The number of these that a caller waited for."""
-        self.used_bytes = 0
-        """The text of frames that were used, in whole frames, each counted once a fetch."""
         self.is_thinking = False
         """Whether a model is at work."""
         self._calls = 0
@@ -117,9 +102,6 @@ class ReadAhead:
         self._plans: list[Plan] = []
         self._requests: list[Request] = []
         """The requests of plans that are not done: one that is dropped here and not started is never sent."""
-        self._used: set[int] = set()
-        """The frames that this code has used."""
-        self._ended_scans: deque[None] = deque()
         self._reads_without_room = 0
         self._is_warm = False
         """Whether the first and the last frame were planned."""
@@ -156,7 +138,6 @@ class ReadAhead:
         """Drop the reads that earlier code announced and did not do, since a new reply of the model begins."""
         self._drop(guesses=False)
         self._cache.expect_nothing()
-        self._used.clear()
         if self.follows_reads:
             self._warm_up()
             self.walk()
@@ -164,9 +145,7 @@ class ReadAhead:
     def expect(self, plans: Iterable[Plan]) -> None:
         """Prefetch the reads that code announces."""
         if self.prefetch != "off":
-            for plan in plans:
-                plan.used_before = self.used_bytes
-                self._plans.append(plan)
+            self._plans += plans
             self.walk()
 
     def forget(self) -> None:
@@ -186,7 +165,6 @@ class ReadAhead:
         )
         if self._reads_without_room == STALE_READS:
             self._cache.expect_nothing()
-            self._streams.be_careful()
         for expected in self._streams.read(read, self.late != late, room):
             self._follow(expected)
         self.walk()
@@ -195,11 +173,6 @@ class ReadAhead:
         """Take note of the first use of a frame since it was fetched."""
         self.fresh += 1
         self.late += text.was_awaited
-        self.used_bytes += text.frame.bytes
-        if self._plans or self.follows_code:
-            if len(self._used) >= MOST_USED:
-                self._used.clear()
-            self._used.add(text.frame.number)
         if text.is_prefetched:
             self._cache.get(text.frame.number)  # it is no longer expected
         if self._plans:
@@ -210,20 +183,10 @@ class ReadAhead:
         if self.follows_reads and len(self._hits) < HITS:
             self._hits[character - WINDOW, character + WINDOW] = None
 
-    def end_scan(self) -> None:
-        """Fetch no more for a pass that has ended or was abandoned. Its prefetched data stays. Takes no lock, since the
-        collector may call it at any line."""
-        if self._plans:
-            self._ended_scans.append(None)
-
     # -- walking ---------------------------------------------------------------------------------------------------
 
     def walk(self) -> None:
         """Walk all plans as far as budgets allow, the most certain first, and request their items."""
-        while self._ended_scans:
-            self._ended_scans.popleft()
-            if scan := next((plan for plan in self._plans if plan.is_scan), None):
-                self._plans.remove(scan)
         pid = os.getpid()
         self._requests = [request for request in self._requests if not request.is_done and request.pid == pid]
         if not self._plans or self._fetcher.is_closed:
@@ -264,29 +227,16 @@ class ReadAhead:
                 continue
             plan.next = step
             size_bytes = step.bytes + FRAME_BYTES
-            if self._needs_fetch(plan, step) and size_bytes <= self._share_bytes(plan):
-                if size_bytes > room_bytes or not self._may_go_on(plan, step):
+            is_here = step.number in self._cache or self._fetcher.is_fetching(step.number)
+            if not is_here and size_bytes <= self._share_bytes(plan):
+                if size_bytes > room_bytes:
                     return False
                 room_bytes -= size_bytes
-                plan.fetched_bytes += step.bytes
                 items.append(frame_item(step))
             elif plan.is_guess and size_bytes <= room_bytes and self._cache.expect(step.number):
                 room_bytes -= size_bytes
             plan.next = None
         return True
-
-    def _needs_fetch(self, plan: Plan, frame: Frame) -> bool:
-        number = frame.number
-        if number in self._cache or self._fetcher.is_fetching(number):
-            return False
-        return not (plan.skips_used and number in self._used)
-
-    def _may_go_on(self, plan: Plan, frame: Frame) -> bool:
-        """Whether a plan that code may abandon is not too far ahead."""
-        if plan.free_bytes is None:
-            return True
-        used_bytes = self.used_bytes - plan.used_before
-        return plan.fetched_bytes + frame.bytes <= plan.free_bytes + used_bytes
 
     def _under_way_bytes(self) -> int:
         return sum([item.bytes for request in self._requests if not request.is_done for item in request.items])

@@ -105,7 +105,9 @@ class Routes:
             runs = [range(*run) for run in narrowed.runs]
             numbers = chain.from_iterable(map(reversed, reversed(runs)) if backward else runs)
             yield from _first(self.numbered(numbers), FIRST_BYTES if reach == "first" else CANDIDATES_BYTES)
-        elif reach != "unplaced":
+        elif reach == "first":
+            yield from _first(self.between(start, stop, backward), FIRST_BYTES)
+        elif reach == "all":
             yield from self.between(start, stop, backward)
 
     def _peek(self, key: object) -> object:

@@ -7,19 +7,16 @@ not reported here, so a loop over short slices shows up once a frame.
 Invariants:
 
 - nothing is read ahead after a first read, nor after a second one elsewhere
-- a stream reads further ahead only after its reader has waited, and less far after prefetched data was not used
+- a stream reads further ahead only after its reader has waited
 - it is ahead by a quarter of its reads, or by one read: a loop that ends early has wasted little
 - expected reads are fetched whole: half of one would save no request
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Iterator
-from functools import partial
-from itertools import count
+from collections import deque
 
-from monocontext.records import dataclass, field
+from monocontext.records import dataclass
 
 STREAMS = 16
 """The most streams: a loop that zips eight logs has eight, and other reads in between add some."""
@@ -52,16 +49,15 @@ class ExpectedRead:
 class _Stream:
     """Reads that follow one another, by the same step in characters, or frame by frame."""
 
-    __slots__ = ("ahead", "in_frames", "last", "number", "reads", "reads_ahead", "step")
+    __slots__ = ("ahead", "in_frames", "last", "reads", "reads_ahead", "step")
 
-    def __init__(self, number: int, last: Read, step: int, in_frames: bool):
-        self.number = number
+    def __init__(self, last: Read, step: int, in_frames: bool, waited: bool):
         self.reads = 2
         self.last = last
         self.step = step
         """The distance to the next read: in characters, or 1 or -1 in frames."""
         self.in_frames = in_frames
-        self.reads_ahead = 0
+        self.reads_ahead = 1 if waited else 0
         """The number of reads that it may be ahead of its reader."""
         self.ahead = 0
         """The number of reads after the last one that were predicted."""
@@ -100,21 +96,16 @@ class _Stream:
         return ExpectedRead(start, stop, False) if 0 <= start < stop else None
 
 
-@dataclass(slots=True, eq=False)
 class Streams:
     """The streams of one reader. Its owner holds the lock."""
 
-    _characters: int
-    _frames: int
-    _streams: OrderedDict[int, _Stream] = field(default_factory=OrderedDict)
-    """By number, the one that was read last at the end."""
-    _single: deque[Read] = field(default_factory=partial(deque, maxlen=_MOST_SINGLE))
-    """The last reads outside of streams."""
-    _numbers: Iterator[int] = field(default_factory=count)
-
-    @property
-    def _frame_characters(self) -> int:
-        return max(1, self._characters // max(self._frames, 1))
+    def __init__(self, characters: int, frames: int):
+        self._characters, self._frames = characters, frames
+        self._frame_characters = max(1, characters // max(frames, 1))
+        self._streams: deque[_Stream] = deque(maxlen=STREAMS)
+        """The one that was read last is at the end."""
+        self._single: deque[Read] = deque(maxlen=_MOST_SINGLE)
+        """The last reads outside of streams."""
 
     def read(self, read: Read, waited: bool, room: int) -> list[ExpectedRead]:
         """Record a read, and return the reads to fetch now, of at most `room` characters. `waited`: for storage."""
@@ -124,21 +115,15 @@ class Streams:
     def think(self, reads: int, room: int) -> list[ExpectedRead]:
         """The next reads of each stream, the one that was read last first, of at most `room` characters."""
         results: list[ExpectedRead] = []
-        for stream in reversed(self._streams.values()):
+        for stream in reversed(self._streams):
             more = self._extend(stream, max(reads, stream.reads_ahead), room)
             room -= sum(self._size(expected) for expected in more)
             results += more
         return results
 
-    def be_careful(self) -> None:
-        """Read less far ahead, since predictions were not used in a long time."""
-        for stream in self._streams.values():
-            stream.reads_ahead //= 2
-            stream.ahead = 0
-
     def _walk_of(self, read: Read, waited: bool) -> _Stream | None:
         """The stream in which a read begins where the one before ended."""
-        for stream in reversed(self._streams.values()):
+        for stream in reversed(self._streams):
             if stream.is_walk and stream.accepts(read):
                 return self._record(stream, read, waited)
         for single in reversed(self._single):
@@ -160,9 +145,8 @@ class Streams:
     def _stride_of(self, read: Read, waited: bool) -> _Stream | None:
         """The stream in which a read is one step from the one before. Scans that take turns at equal distances look
         like that too, so each read of a stride may still turn out to begin a walk."""
-        result = next(
-            (stream for stream in reversed(self._streams.values()) if not stream.is_walk and stream.accepts(read)), None
-        )
+        strides = (stream for stream in reversed(self._streams) if not stream.is_walk)
+        result = next((stream for stream in strides if stream.accepts(read)), None)
         if result is not None:
             self._record(result, read, waited)
         else:
@@ -177,11 +161,7 @@ class Streams:
 
     def _begin(self, read: Read, step: int, in_frames: bool, waited: bool) -> _Stream:
         """Begin a stream with its second read."""
-        stream = _Stream(next(self._numbers), read, step, in_frames)
-        stream.reads_ahead = 1 if waited else 0
-        self._streams[stream.number] = stream
-        if len(self._streams) > STREAMS:
-            self._streams.popitem(last=False)
+        self._streams.append(stream := _Stream(read, step, in_frames, waited))
         return stream
 
     def _record(self, stream: _Stream, read: Read, waited: bool) -> _Stream:
@@ -195,7 +175,8 @@ class Streams:
             stream.reads += 1
             if waited:
                 stream.reads_ahead = min(max(1, 2 * stream.reads_ahead), MOST_AHEAD)
-        self._streams.move_to_end(stream.number)
+        self._streams.remove(stream)
+        self._streams.append(stream)
         return stream
 
     def _extend(self, stream: _Stream, reads: int, room: int) -> list[ExpectedRead]:

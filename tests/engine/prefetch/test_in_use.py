@@ -14,7 +14,6 @@ from begun_threads import begun_threads
 from engine.counted import stored, wait_until_idle
 from monocontext import Monocontext, append, publish
 from monocontext.engine.fetch.workers import LOCK
-from monocontext.engine.prefetch import read_ahead
 from monocontext.testing import CountingStore, SlowStore
 from rlm import RLM, ScriptedLM
 from tests.simulated import SimulatedWorkers
@@ -115,17 +114,6 @@ def test_a_failure_of_our_own_hangs_nobody(what: str, monkeypatch: pytest.Monkey
     thread.start()
     thread.join(20)
     assert read == [TEXT[500:510]]
-
-
-def test_a_long_run_over_a_large_text_is_remembered_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_ahead, "MOST_USED", 4)
-    for mode in ("all", "off"):
-        context, _ = opened(prefetch=mode, cache_bytes=0)
-        for _ in range(20):
-            assert context.find("line 0099") == TEXT.find("line 0099")
-        ahead = context._reader.ahead  # type: ignore[union-attr]
-        assert len(ahead._used) <= 4
-        assert not ahead._ended_scans
 
 
 def test_requests_that_a_fork_left_to_the_parent_are_not_under_way_in_the_child() -> None:

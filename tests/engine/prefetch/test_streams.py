@@ -54,7 +54,7 @@ def test_the_read_after_two_that_meet() -> None:
 def test_a_read_that_begins_where_the_last_one_did_and_goes_further() -> None:
     known = streams()
     fed(known, [(0, 250), (0, 450), (0, 650)])
-    assert all(stream.step for stream in known._streams.values())
+    assert all(stream.step for stream in known._streams)
 
 
 def test_backward() -> None:
@@ -85,7 +85,7 @@ def test_a_stride_needs_three() -> None:
 def test_it_grows_only_when_the_reader_waited_and_by_what_was_read() -> None:
     known = streams()
     fed(known, [(at, at + 250) for at in range(0, 2500, 250)], waited=False)
-    [stream] = known._streams.values()
+    [stream] = known._streams
     assert (stream.reads_ahead, stream.ahead) == (0, 0)
     for at in range(2500, 10_000, 250):
         known.read(read(at, at + 250), True, ROOM)
@@ -111,7 +111,7 @@ def test_sixteen_streams_that_take_turns() -> None:
             if k:
                 assert (at + 250, at + 500) in places(found) or k > 1
     assert len(known._streams) <= STREAMS
-    assert all(stream.is_walk for stream in list(known._streams.values())[-STREAMS:])
+    assert all(stream.is_walk for stream in list(known._streams)[-STREAMS:])
 
 
 def test_scans_at_equal_distances_are_scans() -> None:
@@ -121,17 +121,7 @@ def test_scans_at_equal_distances_are_scans() -> None:
         for one in range(8):
             at = one * 10_000 + k * 250
             known.read(read(at, at + 250), True, ROOM)
-    assert sum(stream.is_walk for stream in known._streams.values()) == 8
-
-
-def test_what_was_not_used_makes_it_careful() -> None:
-    known = streams()
-    fed(known, [(at, at + 250) for at in range(0, 10_000, 250)])
-    [stream] = known._streams.values()
-    before = stream.reads_ahead
-    known.be_careful()
-    assert stream.reads_ahead == before // 2
-    assert not stream.ahead
+    assert sum(stream.is_walk for stream in known._streams) == 8
 
 
 def test_thinking_gives_each_stream_its_next_reads() -> None:
