@@ -1,8 +1,7 @@
 """The names of `rlm`, each from its home; `rlm` imports them at the first use of one."""
 
-from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
-from rlm.calls.cache import SubCache
+from rlm.calls.gateway import Backoff, SubCache
 from rlm.calls.usage import ModelUsage, Usage
 from rlm.compat.shapes import RLM_REPL
 from rlm.errors import (
@@ -29,7 +28,7 @@ from rlm.rlm import RLM
 from rlm.session import Session
 from rlm.tool_registry import ToolRegistry
 from rlm.trajectory.completion import Completion
-from rlm.trajectory.replay import ReplayLM
+from rlm.trajectory.recording import ReplayLM
 from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
 

@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
-from rlm.calls.cache import SubCache
-from rlm.calls.gateway import Gateway
+from rlm.calls.gateway import Backoff, Gateway, SubCache
 from rlm.calls.prices import Prices
 from rlm.calls.subcalls import SubCalls
 from rlm.context.lazy import ReadMeter, Reads, hint, thinking

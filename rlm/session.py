@@ -25,7 +25,7 @@ from rlm.prompts.system import system_prompt
 from rlm.runners import make_runner
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
-from rlm.trajectory.ranges import union
+from rlm.trajectory.fields import union
 from rlm.trajectory.recording import Recording, count_lines
 from rlm.trajectory.source import Read, Source, cite, places_of
 from rlm.trajectory.step import Step

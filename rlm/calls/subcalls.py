@@ -55,11 +55,6 @@ class SubCall:
     child: Mapping[str, Any] | None = None
     """For a child run: `usage`, `reason`, and `iterations` as in a trajectory but without prompts."""
 
-    @property
-    def response(self) -> str:
-        """The answer; empty when the call failed."""
-        return self.reply.text
-
 
 @dataclass(frozen=True, slots=True)
 class ChildAnswer:
@@ -102,7 +97,7 @@ class SubCalls:
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
-        return self._make_one(partial(self._ask, _check_prompt(prompt), model))
+        return str(self._make([partial(self._ask, _check_prompt(prompt), model)], 1)[0])
 
     def llm_query_batched(
         self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
@@ -113,14 +108,14 @@ class SubCalls:
         its LLMError instead.
         """
         texts = _check_prompts(prompts, "llm_query_batched")
-        return self._make_many([partial(self._ask, text, model) for text in texts], CONCURRENCY, return_exceptions)
+        return self._make([partial(self._ask, text, model) for text in texts], CONCURRENCY, return_exceptions)
 
     def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
         """Let a child run answer `prompt` over `context`, with code; at the limit of depth, ask as llm_query does.
 
         Raises LLMError when the child fails.
         """
-        return self._make_one(partial(self._child, _check_prompt(prompt), context, model))
+        return str(self._make([partial(self._child, _check_prompt(prompt), context, model)], 1)[0])
 
     def rlm_query_batched(
         self,
@@ -138,7 +133,7 @@ class SubCalls:
         if len(values) != len(texts):
             raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(values)}")
         calls = [partial(self._child, text, value, model) for text, value in zip(texts, values, strict=True)]
-        return self._make_many(calls, CHILDREN if self._spawn else CONCURRENCY, return_exceptions)
+        return self._make(calls, CHILDREN if self._spawn else CONCURRENCY, return_exceptions)
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """What cells call, by name."""
@@ -176,7 +171,11 @@ class SubCalls:
         except Exception as exc:
             error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
             cause = exc.__cause__ if error is exc else exc
-            _say_what_fits(error, prompt, self._lm)
+            if isinstance(error, PromptTooLong):  # say what fits, by the endpoint's counts less a tenth
+                fits = min(getattr(self._lm, "prompt_characters", None) or len(prompt), len(prompt)) // 2
+                if error.tokens and error.window_tokens:
+                    fits = min(len(prompt), int(0.9 * len(prompt) * error.window_tokens / error.tokens))
+                error.args = (f"{error}; this prompt has {len(prompt):,} characters, and about {fits:,} fit",)
             # A reply that is no answer (cut, empty, refused) was paid for all the same.
             reply = error.reply or Reply("", 0, 0, display)
         cost = None if error and not error.reply else dollars(reply, prices)
@@ -188,7 +187,13 @@ class SubCalls:
 
     def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:
         if self._spawn is None:
-            return self._ask(_prompt_with_context(prompt, context, self._lm), model, order)
+            limit = getattr(self._lm, "prompt_characters", None) or 100_000
+            if context is not None and (not is_text(context) or len(context) > limit):  # type: ignore[arg-type]
+                raise LLMError(
+                    f"max_depth allows no further child run, so the context must be text that fits into one prompt "
+                    f"({limit:,} characters), and this {type(context).__name__} is not: pass a smaller str"
+                )
+            return self._ask(prompt if context is None else f"{prompt}\n\n{context}", model, order)
         self._check_model(model)
         query = prompt
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
@@ -211,25 +216,13 @@ class SubCalls:
         self._record(prompt, reply, used.dollars, child=child, **about)
         return answer.text
 
-    def _make_one(self, call: Callable[[int], str]) -> str:
-        answer = self._make([call], 1)[0]
-        if isinstance(answer, LLMError):
-            raise answer
-        return answer
-
-    def _make_many(
-        self, calls: Sequence[Callable[[int], str]], most: int, return_exceptions: bool
+    def _make(
+        self, calls: Sequence[Callable[[int], str]], most: int, return_exceptions: bool | None = None
     ) -> list[str | LLMError]:
-        answers = self._make(calls, most)
-        failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
-        if failed and not return_exceptions:
-            index, error = failed[0]
-            failures = f"{len(failed)} of {len(calls)} calls failed"
-            raise LLMError(f"{failures}; the first was prompts[{index}]: {error}") from error
-        return answers
+        """Make calls, each by its number, at most `most` at once; the texts may read ahead meanwhile.
 
-    def _make(self, calls: Sequence[Callable[[int], str]], most: int) -> list[str | LLMError]:
-        """Make calls, each by its number, at most `most` at once; the texts may read ahead meanwhile."""
+        `return_exceptions`: see `llm_query_batched`; None raises the error of the only call.
+        """
         started = self._abandoned
 
         def attempt(call: Callable[[int], str], order: int) -> str | LLMError:
@@ -244,7 +237,15 @@ class SubCalls:
             return []
         jobs = [partial(attempt, *job) for job in zip(calls, self.gate.number_calls(len(calls)), strict=True)]
         with (mine := threading.Lock()), self._waited.running(mine), thinking(self._texts):
-            return run_side_by_side(jobs, most)
+            answers = run_side_by_side(jobs, most)
+        failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
+        if failed and not return_exceptions:
+            index, error = failed[0]
+            if return_exceptions is None:
+                raise error
+            failures = f"{len(failed)} of {len(calls)} calls failed"
+            raise LLMError(f"{failures}; the first was prompts[{index}]: {error}") from error
+        return answers
 
     def _check_model(self, model: object) -> None:
         """Raise TypeError or LLMError for a model that a cell may not name; its default is always allowed."""
@@ -281,31 +282,3 @@ def _check_prompt(prompt: object) -> str:
     if is_text(prompt):
         return f"{prompt}"
     raise TypeError(f"a prompt must be a str, not {type(prompt).__name__}: pass text such as context[a:b]")
-
-
-def _say_what_fits(error: LLMError, prompt: str, lm: LM) -> None:
-    """Add to a PromptTooLong how many characters fit, for the model that wrote the prompt.
-
-    The estimate follows the counts of the endpoint, less a tenth, since other text has other tokens.
-    """
-    if not isinstance(error, PromptTooLong):
-        return
-    if error.tokens and error.window_tokens:
-        fits = int(0.9 * len(prompt) * error.window_tokens / error.tokens)
-    else:
-        fits = min(getattr(lm, "prompt_characters", None) or len(prompt), len(prompt)) // 2
-    error.args = (f"{error}; this prompt has {len(prompt):,} characters, and about {min(fits, len(prompt)):,} fit",)
-
-
-def _prompt_with_context(prompt: str, context: object, lm: LM) -> str:
-    """Prompt and context as one prompt. Raises LLMError for a context that does not fit."""
-    if context is None:
-        return prompt
-    limit = getattr(lm, "prompt_characters", None) or 100_000
-    if not is_text(context) or len(context) > limit:  # type: ignore[arg-type]
-        kind = type(context).__name__
-        raise LLMError(
-            f"max_depth allows no further child run, so the context must be text that fits into one prompt ({limit:,} "
-            f"characters), and this {kind} is not: pass a smaller str"
-        )
-    return f"{prompt}\n\n{context}"

@@ -1,4 +1,4 @@
-"""Read fields of a trajectory's lines, which other programs or an attacker may have written.
+"""Read fields of a trajectory's lines, which other programs or an attacker may have written; merge their ranges.
 
 Every value is checked: an invalid number becomes None, and a value that should be text but is not becomes JSON.
 """
@@ -7,10 +7,27 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
-from rlm.trajectory.ranges import Range, union
+Range = tuple[int, int]
+Number = TypeVar("Number", int, float)
+
+
+def union(ranges: Iterable[tuple[Number, Number]], gap: int = 0) -> list[tuple[Number, Number]]:
+    """The ranges in order and without overlaps; ranges at most `gap` characters apart are joined."""
+    merged: list[tuple[Number, Number]] = []
+    for start, stop in sorted(ranges):
+        if merged and start <= merged[-1][1] + gap:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
+        elif stop > start:
+            merged.append((start, stop))
+    return merged
+
+
+def size(ranges: Iterable[Range]) -> int:
+    """Characters in ranges without overlap."""
+    return sum(stop - start for start, stop in ranges)
 
 
 def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:

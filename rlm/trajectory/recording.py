@@ -6,14 +6,14 @@ import json
 import os
 import threading
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage
-from rlm.errors import LLMError, TrajectoryError
-from rlm.models.lm import Reply, TokenDetails, call_key, is_amount
+from rlm.errors import LLMError, ScriptExhausted, TrajectoryError
+from rlm.models.lm import Message, Reply, TokenDetails, call_key, is_amount
 from rlm.runners.runner import CellResult
 from rlm.trajectory import fields
 from rlm.trajectory.step import Cell, Step
@@ -226,3 +226,48 @@ def _cell(block: Mapping[str, Any]) -> Cell:
         ranges=fields.ranges(block),
         handed=fields.ranges(block, "handed"),
     )  # fmt: skip
+
+
+class ReplayLM:
+    """Replays the replies of a trajectory, as root and as model of sub-calls: shows a run again without costs.
+
+    A prompt of several messages gets the next reply of the recorded root; a single message gets the recorded reply to
+    it. A call that was not recorded raises ScriptExhausted.
+    """
+
+    def __init__(self, trajectory: str | os.PathLike[str] | Iterable[dict[str, Any]]) -> None:
+        """`trajectory`: a file, or the lines of one, as `Completion.trajectory` holds them. Raises TrajectoryError."""
+        if isinstance(trajectory, (str, os.PathLike)):
+            self._recording, _ = Recording.load(trajectory)
+        else:
+            self._recording = Recording(list(trajectory))
+        self.model = str(self._recording.metadata["root_model"])
+        """The root model of the recorded run."""
+        self._lock = threading.Lock()
+        self._turn = 0
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        on_delta: Callable[[str], object] | None = None,
+    ) -> Reply:
+        """The recorded reply. Raises ScriptExhausted if there is none, LLMError if the recorded call failed."""
+        if len(messages) > 1:
+            with self._lock:
+                self._turn += 1
+                turn = self._turn
+            reply = self._recording.take_turn(turn)
+            missing = f"the trajectory holds no turn {turn}"
+        else:
+            names = self._recording.sub_models if model is None else (model,)
+            replies = (self._recording.take(call_key(name, messages)) for name in names)
+            reply = next((reply for reply in replies if reply), None)
+            missing = f"the trajectory holds no answer to the prompt {messages[0]['content'][:80]!r}"
+        if reply is None:
+            raise ScriptExhausted(missing)
+        if on_delta:
+            for line in reply.text.splitlines(keepends=True):
+                on_delta(line)
+        return reply if reply.model else replace(reply, model=self.model)  # rlms does not write it

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
 
 from rlm.context.excerpt import join_ends
 from rlm.context.lazy import TextPart, text_parts
 from rlm.runners.claims import Claim
-from rlm.trajectory.ranges import Range
+from rlm.trajectory.fields import Range
 
 MOST_CHARACTERS = 1_000_000
 """The longest source, in characters."""
@@ -53,9 +53,11 @@ class Read:
         return asdict(self) | {"lines": None if self.lines is None else list(self.lines)}
 
     @classmethod
-    def from_dict(cls, row: Mapping[str, Any]) -> Read:
+    def from_dict(cls, row: Mapping[str, Any]) -> Self:
         """The place for the fields that `to_dict` returned."""
-        return cls(row["start"], row["stop"], _pair(row.get("lines")), row.get("document"))
+        lines, known = row.get("lines"), {field.name for field in fields(cls)}
+        given = {"document": None, **row, "lines": None if lines is None else tuple(lines)}
+        return cls(**{name: value for name, value in given.items() if name in known})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +83,17 @@ class Source(Read):
         """The fields as JSON values."""
         return Read.to_dict(self) | {"reference": self.reference}
 
-    @classmethod
-    def from_dict(cls, row: Mapping[str, Any]) -> Source:
-        """The source for the fields that `to_dict` returned."""
-        return cls(
-            row["start"], row["stop"], _pair(row.get("lines")), row.get("document"), row["text"],
-            row.get("generation"), row.get("sha256", ""), row.get("url"),
-        )  # fmt: skip
-
 
 def format_sources(sources: Sequence[Source]) -> str:
     """A line for each source: its place, its reference, and its first words."""
-    lines = []
+    if not sources:
+        return NONE_NAMED
+    lines = ["Sources:"]
     for source in sources:
         words = " ".join(source.text.split())
         more = "..." if len(words) > _LISTED_CHARACTERS else ""
         lines.append(f"{source.place}  {source.reference}  {words[:_LISTED_CHARACTERS]}{more}")
-    return "\n".join(["Sources:", *lines]) if lines else NONE_NAMED
+    return "\n".join(lines)
 
 
 def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None) -> tuple[list[Source], list[str]]:
@@ -147,7 +143,14 @@ def _find(
     if claim is None:
         return None, "it is no pair of characters and no quote"
     if isinstance(claim, str):
-        return _find_quote(parts, claim, read)
+        quote, remaining = claim.strip(), _MOST_SEARCHED
+        for start, stop in [(0, sys.maxsize)] if read is None else read:
+            for part in parts:
+                first, last = max(0, start - part.start), min(len(part.text), stop - part.start)
+                if first < last and remaining > 0 and (offset := part.text.find(quote, first, last)) >= 0:
+                    return (part, offset, offset + len(quote)), ""
+                remaining -= max(0, last - first)
+        return None, f"{quote[:80]!r} is not {'there' if read is None else 'where the run has read'}"
     if not is_whole:
         return None, "of documents a quote can be looked for, no pair of characters"
     start, stop = claim
@@ -156,18 +159,6 @@ def _find(
     if stop - start > MOST_CHARACTERS:
         return None, f"{start}:{stop} are more than {MOST_CHARACTERS:,} characters"
     return (parts[0], start, stop), ""
-
-
-def _find_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] | None) -> tuple[Location | None, str]:
-    quote = quote.strip()
-    remaining = _MOST_SEARCHED
-    for start, stop in [(0, sys.maxsize)] if read is None else read:
-        for part in parts:
-            first, last = max(0, start - part.start), min(len(part.text), stop - part.start)
-            if first < last and remaining > 0 and (offset := part.text.find(quote, first, last)) >= 0:
-                return (part, offset, offset + len(quote)), ""
-            remaining -= max(0, last - first)
-    return None, f"{quote[:80]!r} is not {'there' if read is None else 'where the run has read'}"
 
 
 def _place(part: TextPart, start: int, stop: int) -> Read:
@@ -186,7 +177,3 @@ def _source(part: TextPart, start: int, stop: int) -> Source:
     return Source(
         read.start, read.stop, read.lines, read.document, display, generation, sha256, part.url_at(start),
     )  # fmt: skip
-
-
-def _pair(value: Any) -> tuple[int, int] | None:
-    return None if value is None else (value[0], value[1])

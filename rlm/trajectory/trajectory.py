@@ -13,13 +13,12 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rlm.calls.prices import dollars
-from rlm.calls.subcalls import SubCall
 from rlm.calls.usage import ModelUsage, Usage
 from rlm.models.lm import reply_fields
 from rlm.models.log import WARNING, log
@@ -57,7 +56,8 @@ class Trajectory:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text("")
             partial_of(self.path).unlink(missing_ok=True)
-        self._add({"type": "metadata", "timestamp": _now(), "trajectory_version": VERSION, **metadata})
+        now = datetime.now().isoformat()
+        self._add({"type": "metadata", "timestamp": now, "trajectory_version": VERSION, **metadata})
         self._has_begun = True
 
     def go_on(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
@@ -82,55 +82,53 @@ class Trajectory:
 
         `question`: set if the step begins a later question. `sources` and `reads`: those of the question that it ends.
         """
-        line = iteration(step, usage) | {"timestamp": _now()} | ({"question": question} if question else {})
+        line = iteration(step, usage) | ({"question": question} if question else {})
         for name, places in (("sources", sources), ("reads", reads)):
             line |= {name: [location.to_dict() for location in places]} if places else {}
         self._add(line)
         self._ended = step.reason is not None
-        self._drop_partial()
+        if self.path:
+            self._write(partial_of(self.path), None)
 
     def write_ahead(self, record: Mapping[str, Any]) -> None:
         """Write a call that has just ended to `NAME.partial`. A call that ends after its run is not recorded."""
         if self.path and not self._ended:
-            self._append(partial_of(self.path), {**record, "iteration": len(self.records)})
+            self._write(partial_of(self.path), {**record, "iteration": len(self.records)})
 
     def reopen(self) -> None:
         """Begin another question; drop calls of an earlier one that failed."""
         self._ended = False
-        self._drop_partial()
+        if self.path:
+            self._write(partial_of(self.path), None)
 
     def _add(self, record: dict[str, Any]) -> None:
         self.records.append(record)
         if self.path:
-            self._append(self.path, record)
+            self._write(self.path, record)
 
-    def _append(self, path: Path, record: Mapping[str, Any]) -> None:
+    def _write(self, path: Path, record: Mapping[str, Any] | None) -> None:
+        """Append a record to a file; None deletes the file.
+
+        A run that cannot be recorded any more, as on a full disk, goes on: what it has paid for is in memory. Nothing
+        is written after that: a file without a line in its middle could not be resumed.
+        """
         line = json.dumps(record)
         for secret in self._secrets():
             line = line.replace(json.dumps(secret)[1:-1], "[secret]")
-        with self._lock, self._going_on():
-            if not self.warning:
-                with path.open("ab") as file:
-                    file.write(line.encode() + b"\n")
-
-    def _drop_partial(self) -> None:
-        with self._lock, self._going_on():
-            if self.path and not self.warning:
-                partial_of(self.path).unlink(missing_ok=True)
-
-    @contextmanager
-    def _going_on(self) -> Iterator[None]:
-        """Let a run end that cannot be recorded any more, as on a full disk: what it has paid for is in memory.
-
-        Nothing is written after that: a file without a line in its middle could not be resumed.
-        """
-        try:
-            yield
-        except OSError as exc:
-            if not self._has_begun:
-                raise
-            self.warning = f"the trajectory ends early: {self.path} cannot be written: {exc.strerror or exc}"
-            log(WARNING, "%s", self.warning)
+        with self._lock:
+            try:
+                if self.warning:
+                    return
+                if record is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    with path.open("ab") as file:
+                        file.write(line.encode() + b"\n")
+            except OSError as exc:
+                if not self._has_begun:
+                    raise
+                self.warning = f"the trajectory ends early: {self.path} cannot be written: {exc.strerror or exc}"
+                log(WARNING, "%s", self.warning)
 
 
 def partial_of(path: Path) -> Path:
@@ -155,61 +153,61 @@ def iteration(step: Step, usage: Usage) -> dict[str, Any]:
         "dollars": dollars(step.reply, usage.prices),
         "compacted": step.compacted,
         **({"repeats": step.repeats} if step.repeats else {}),
-        "ahead": None if step.ahead is None else dict(step.ahead),
+        "ahead": step.ahead and dict(step.ahead),
         **reply_fields(step.reply),
         "totals": {"calls": usage.calls, "prompt_tokens": usage.input_tokens,
                    "completion_tokens": usage.output_tokens, "dollars": usage.dollars},
+        "timestamp": datetime.now().isoformat(),
     }  # fmt: skip
 
 
 def _result(cell: Cell) -> dict[str, Any]:
-    calls = cell.result.calls
-    costs = [call.dollars for call in calls if call.error is None or call.reply.input_tokens]
-    known = [cost for cost in costs if cost is not None]
-    result: dict[str, Any] = {
-        "stdout": cell.result.stdout,
-        "stderr": cell.result.stderr,
-        "locals": dict(cell.result.variables),
-        "execution_time": round(cell.result.execution_seconds, 6),
-        "rlm_calls": [_call(call) for call in calls],
-        "final_answer": cell.result.final_answer,
+    """The record of a cell. Its calls have the usage twice: rlms writes the summary, its viewer reads the fields."""
+    result, is_priced = cell.result, True
+    known: float = 0
+    calls: list[dict[str, Any]] = []
+    for call in result.calls:
+        reply, child = call.reply, call.child
+        if call.error is None or reply.input_tokens:
+            known, is_priced = known + (call.dollars or 0.0), is_priced and call.dollars is not None
+        used = child["usage"] if child else {
+            "model_usage_summaries": {reply.model: ModelUsage.of_call(reply, None).to_dict()}
+        }  # fmt: skip
+        calls.append({
+            "root_model": reply.model,
+            "prompt": call.prompt,
+            "execution_time": round(call.execution_seconds, 6),
+            "usage_summary": used,
+            "dollars": call.dollars,
+            "start_seconds": round(call.start_seconds, 6),
+            "cached": reply.cached,
+            "key": call.key,
+            "order": call.order,
+            **reply_fields(reply),
+            **({"iterations": child["iterations"], "reason": child["reason"]} if child else {}),
+            **({"error": call.error} if call.error else {}),
+        })  # fmt: skip
+    return {
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "locals": dict(result.variables),
+        "execution_time": round(result.execution_seconds, 6),
+        "rlm_calls": calls,
+        "final_answer": result.final_answer,
         "start_seconds": round(cell.start_seconds, 6),
-        "prompt_tokens": sum(call.reply.input_tokens for call in calls),
-        "completion_tokens": sum(call.reply.output_tokens for call in calls),
-        "dollars": sum(known) if len(known) == len(costs) else None,
+        "prompt_tokens": sum(call.reply.input_tokens for call in result.calls),
+        "completion_tokens": sum(call.reply.output_tokens for call in result.calls),
+        "dollars": known if is_priced else None,
         "seconds": {
-            "executing": round(cell.result.execution_seconds, 6),
+            "executing": round(result.execution_seconds, 6),
             "waiting_for_calls": round(cell.calls_seconds, 6),
             "waiting_for_storage": None if cell.io is None or "ms" not in cell.io else cell.io["ms"] / 1000,
         },
-        "ahead": None if cell.ahead is None else dict(cell.ahead),
+        "ahead": cell.ahead and dict(cell.ahead),
         "ranges": None if cell.ranges is None else [list(pair) for pair in cell.ranges],
         "handed": None if cell.handed is None else [list(pair) for pair in cell.handed],
+        **({} if cell.io is None else {"io": dict(cell.io)}),
     }
-    if cell.io is not None:
-        result["io"] = dict(cell.io)
-    return result
-
-
-def _call(call: SubCall) -> dict[str, Any]:
-    """The record of a sub-call. It has the usage twice: rlms writes the summary, its viewer reads the plain fields."""
-    reply = call.reply
-    used = ModelUsage.of_call(reply, None).to_dict()
-    record: dict[str, Any] = {
-        "root_model": reply.model,
-        "prompt": call.prompt,
-        "execution_time": round(call.execution_seconds, 6),
-        "usage_summary": call.child["usage"] if call.child else {"model_usage_summaries": {reply.model: used}},
-        "dollars": call.dollars,
-        "start_seconds": round(call.start_seconds, 6),
-        "cached": reply.cached,
-        "key": call.key,
-        "order": call.order,
-        **reply_fields(reply),
-    }
-    if call.child:
-        record |= {"iterations": call.child["iterations"], "reason": call.child["reason"]}
-    return record | ({"error": call.error} if call.error else {})
 
 
 def _file(target: Path) -> Path:
@@ -217,9 +215,3 @@ def _file(target: Path) -> Path:
     if target.suffix == ".jsonl" and not target.is_dir():
         return target
     return target / f"rlm_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{os.urandom(4).hex()}.jsonl"
-
-
-def _now() -> str:
-    from datetime import datetime
-
-    return datetime.now().isoformat()

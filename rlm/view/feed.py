@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from rlm.errors import TrajectoryError
 from rlm.trajectory import fields
-from rlm.trajectory.ranges import Range, size, union
+from rlm.trajectory.fields import Range, size, union
 from rlm.trajectory.trajectory import partial_of
 from rlm.view import rows
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rlm.trajectory.fields import count, items, mapping, number, ranges, text
-from rlm.trajectory.ranges import union
+from rlm.trajectory.fields import count, items, mapping, number, ranges, text, union
 
 _LINE_CHARACTERS = 160
 """The most characters of a first line of code in a list."""

@@ -30,7 +30,7 @@ def test_on_step_sees_each_turn(complete: Complete) -> None:
     steps: list[Step] = []
     complete([repl("llm_query('x')"), "FINAL(1)"], on_step=steps.append)
     assert [step.iteration for step in steps] == [1, 2]
-    assert steps[0].cells[0].result.calls[0].response == "X"
+    assert steps[0].cells[0].result.calls[0].reply.text == "X"
     assert steps[1].final_answer == "1"
     assert steps[0].thinking_seconds <= steps[0].seconds
 

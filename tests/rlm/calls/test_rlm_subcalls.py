@@ -54,7 +54,7 @@ def test_a_failed_slot_raises_after_all_have_ended_and_is_never_a_string() -> No
         calls.llm_query_batched(["a", "b", "c"])
     assert usage.calls == 2
     records = calls.drain()
-    assert {(r.prompt, r.response, r.error) for r in records} == {
+    assert {(r.prompt, r.reply.text, r.error) for r in records} == {
         ("a", "A", None), ("b", "", "no luck with b"), ("c", "C", None),
     }  # fmt: skip
     assert calls.drain() == ()
