@@ -13,13 +13,12 @@ from itertools import groupby
 
 from monocontext.format import inline
 from monocontext.format.codec import encode
-from monocontext.format.filters.building import add_columns
-from monocontext.format.filters.joining import added
+from monocontext.format.filters.joining import Moved, added, moved
 from monocontext.format.index import Frame
 from monocontext.format.inline import Gathered, copies
 from monocontext.format.manifest import Manifest
 from monocontext.records import replace
-from monocontext.writing.cover import covered, gaps, moved_by, wants_filters
+from monocontext.writing.cover import covered, gaps, wants_filters
 from monocontext.writing.segments import SegmentLayout, Segments, Written, cut_frames
 from monocontext.writing.splice import Stretch, splice
 from monocontext.writing.stored_text import StoredText
@@ -58,17 +57,10 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
         frame_bytes=layout.frame_bytes,
         codec=layout.codec,
     )
-    get, put = text.get, text.store.put
-    if new.filters is not None:
-        if layout.filters and wants_filters(root):  # workers could not cover the ends of their shares
-            root = replace(root, filters=added(root.filters, moved_by(new.filters, base.frames), get, put))
-            missing = [(max(first, base.frames), stop) for first, stop in gaps(root.filters, root.frames)]
-            root = covered(text.after(root), [item for item in missing if item[0] < item[1]])
-    elif new.columns:
-        frames = [(base.frames, new.columns.frames)]
-        root = replace(root, filters=add_columns(root.filters, new.columns, frames, get, put))
-    if layout.filters and base.frames and new.records:
-        root = _cover_end(text, root, base.frames, base.frames)
+    if layout.filters and new.records and wants_filters(root):
+        added_to = moved(new.filters, [Moved(0, 0, 0, base.frames)])
+        root = replace(root, filters=added(root.filters, added_to, text.get, text.store.put))
+        root = _cover_end(text, root, base.frames)
     may_be_whole = len(root.pages) == 1 and root.last_page is not None
     copied = copies(base if base.frames else None, new.gathered, may_be_whole=may_be_whole)
     root = replace(root, **copied)
@@ -92,7 +84,7 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
     stretch = Stretch(first, base.frames, len(written.records))
     root = splice(text, [stretch], written, frame_bytes=layout.frame_bytes, codec=layout.codec)
     if is_full and layout.filters:
-        root = _cover_end(text, root, first, root.frames)
+        root = _cover_end(text, root, first)
     kept = root.stored_bytes - len(stored)
     is_whole = len(root.pages) == 1 and root.last_page is not None and (base.text or not base.frames)
     if is_whole and kept + len(stored) <= inline.MOST_GROWN_BYTES:
@@ -120,12 +112,11 @@ def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
     return pieces
 
 
-def _cover_end(text: StoredText, root: Manifest, first: int, stop: int) -> Manifest:
-    """The root with a filter for the frames before `stop` that have none, from about frame `first` on."""
-    last = gaps(root.filters, stop)[-1:]
-    if not wants_filters(root) or not last or last[0][1] < stop:
-        return root
-    return covered(text.after(root), [(max(last[0][0], first - 2 * FULL_FRAMES, 0), stop)])
+def _cover_end(text: StoredText, root: Manifest, first: int) -> Manifest:
+    """The root with a filter for the frames from about frame `first` on that have none."""
+    least = max(first - 2 * FULL_FRAMES, 0)
+    missing = [(max(start, least), stop) for start, stop in gaps(root.filters, root.frames) if stop > least]
+    return covered(text.after(root), missing) if missing and wants_filters(root) else root
 
 
 def merged(sizes: Sequence[int], new: int, least: int) -> int:

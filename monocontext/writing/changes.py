@@ -37,59 +37,82 @@ class Change(NamedTuple):
         return self.text is None and not self.keeps_text
 
 
-@dataclass(slots=True)
-class ChangedPlace:
+class Patch(NamedTuple):
+    """Characters [start, stop) of the old text, and those that replace them."""
+
+    start: int
+    """That of the document, or of its header line, which is deleted with it."""
+    stop: int
+    """That of the document, or of a newline after it that belongs to no document."""
+    text: str
+    """The new text of the document, with a newline at its end."""
+
+
+class _Place(NamedTuple):
     """The place of a changed document in the old text, in characters."""
 
     number: int
-    name: bytes
+    header: str
+    """The header line that may precede it."""
     change: Change
-    previous_stop: int
+    before: int
     """The end of the document before it."""
     start: int
     stop: int
-    has_text_after: bool
-    """Whether text that belongs to no document follows it."""
-    header_characters: int = 0
-    """The length of its header line, if that is deleted with it."""
-    drops_newline: bool = False
-    """Whether the newline after it, which belongs to no document, is removed with it."""
+    after: int
+    """The start of the document after it."""
 
     @property
     def first_affected(self) -> int:
-        """The first character that may change: that of a header line before it, if the document is deleted and the gap
-        is short enough to be one."""
-        gap = self.start - self.previous_stop
-        is_headed = self.change.text is None and 0 < gap <= len(HEADER) + len(self.name) + 1
-        return self.previous_stop if is_headed else self.start
+        """The first character that may change: that of a header line before a deleted document, if the gap is short
+        enough to be one."""
+        is_headed = self.change.deletes and 0 < self.start - self.before <= len(self.header) + 1
+        return self.before if is_headed else self.start
 
-    @property
-    def stop_affected(self) -> int:
-        """The end of the characters that may change: with the newline after it."""
-        return self.stop + (1 if self.has_text_after else 0)
-
-    @property
-    def new_text(self) -> str:
-        """The document, and a newline after it if it does not end in one."""
-        text = self.change.text or ""
-        return text if not text or text.endswith("\n") else text + "\n"
+    def patch(self, read: Callable[[int, int], str]) -> Patch:
+        """The change of the text."""
+        start, stop, text = self.start, self.stop, self.change.text or ""
+        if self.after > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
+            stop += 1
+        if self.first_affected < start and read(self.first_affected, start).removeprefix("\n") == self.header:
+            start -= len(self.header)
+        return Patch(start, stop, text if not text or text.endswith("\n") else text + "\n")
 
 
 @dataclass(slots=True)
-class Group:
+class _Group:
     """Neighbouring frames [first, stop) of the old text with changes, which are stored again together."""
 
     first: int
     stop: int
-    places: list[ChangedPlace]
+    places: list[_Place]
 
 
-def places_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], characters: int) -> list[ChangedPlace]:
-    """The places of documents whose text changes, in order.
+def stored_again(
+    text: StoredText, pages: Sequence[DocumentPage], wanted: Mapping[int, Change]
+) -> tuple[list[Stretch], Written, dict[int, Patch]]:
+    """Store the frames of changed documents (`wanted`, by number) with the new texts (1 PUT for 16 MiB), a few groups
+    at once. Returns also the changes of the text by number of the document."""
+    root = text.root
+    segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
+    stretches: list[Stretch] = []
+    patches: dict[int, Patch] = {}
+    groups = _grouped(text, _places(pages, wanted, root.characters))
+    for number in range(0, len(groups), _GROUPS_AT_ONCE):
+        some = groups[number : number + _GROUPS_AT_ONCE]
+        rewritten = at_once(lambda group: _rewritten(text, group), some, _GROUPS_AT_ONCE)
+        for group, (frames, changed) in zip(some, rewritten, strict=True):
+            for stored, record in frames:
+                segments.add(stored, record)
+            stretches.append(Stretch(group.first, group.stop, len(frames)))
+            patches |= changed
+        if len(some) == _GROUPS_AT_ONCE:
+            give_back_memory()
+    return stretches, segments.finish(), patches
 
-    `wanted`: changes by document number; `characters`: the length of the text.
-    """
-    results: list[ChangedPlace] = []
+
+def _places(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], characters: int) -> Iterator[_Place]:
+    """Yield the places of documents whose text changes, in order, in a text of so many characters."""
     firsts = [page.first for page in pages]
     for number in sorted(wanted):
         if wanted[number].keeps_text:
@@ -99,52 +122,32 @@ def places_of(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], chara
         before = page.stops[i - 1] if i else pages[n - 1].stops[-1] if n else 0
         is_last = i + 1 == len(page)
         after = page.starts[i + 1] if not is_last else pages[n + 1].starts[0] if n + 1 < len(pages) else characters
-        start, stop = page.starts[i], page.stops[i]
-        results.append(ChangedPlace(number, page.raw_name(i), wanted[number], before, start, stop, after > stop))
-    return results
+        header = HEADER.replace("{path}", page.name(i))
+        yield _Place(number, header, wanted[number], before, page.starts[i], page.stops[i], after)
 
 
-def grouped(text: StoredText, places: Iterable[ChangedPlace]) -> list[Group]:
+def _grouped(text: StoredText, places: Iterable[_Place]) -> list[_Group]:
     """Group changes; those in the same or neighbouring frames share a group."""
-    groups: list[Group] = []
+    groups: list[_Group] = []
     frames = text.root.frames
-    for location in places:
-        is_inside = location.first_affected < text.root.characters
-        first = text.locate(location.first_affected).number if is_inside else max(frames - 1, 0)
-        is_empty = location.stop_affected == location.first_affected
-        last = first if is_empty else text.locate(location.stop_affected - 1).number
-        stop = min(last + 1, frames)  # a text of empty documents has no frames
+    for place in places:
+        start, stop = place.first_affected, place.stop + (place.after > place.stop)
+        first = text.locate(start).number if start < text.root.characters else max(frames - 1, 0)
+        last = first if stop == start else text.locate(stop - 1).number
+        end = min(last + 1, frames)  # a text of empty documents has no frames
         previous = groups[-1] if groups else None
         if previous and (
             first < previous.stop or (first == previous.stop and _bytes_of(text, previous) < _FULL_GROUP_BYTES)
         ):
-            previous.stop = max(previous.stop, stop)
-            previous.places.append(location)
+            previous.stop = max(previous.stop, end)
+            previous.places.append(place)
         else:
-            groups.append(Group(first, stop, [location]))
+            groups.append(_Group(first, end, [place]))
     return groups
 
 
-def stored_again(text: StoredText, groups: Sequence[Group]) -> tuple[list[Stretch], Written]:
-    """Store the frames of these groups with the new texts (1 PUT for 16 MiB), a few groups at once, and complete their
-    places."""
-    root = text.root
-    segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
-    stretches: list[Stretch] = []
-    for number in range(0, len(groups), _GROUPS_AT_ONCE):
-        some = groups[number : number + _GROUPS_AT_ONCE]
-        rewritten = at_once(lambda group: _rewritten(text, group), some, _GROUPS_AT_ONCE)
-        for group, frames in zip(some, rewritten, strict=True):
-            for stored, record in frames:
-                segments.add(stored, record)
-            stretches.append(Stretch(group.first, group.stop, len(frames)))
-        if len(some) == _GROUPS_AT_ONCE:
-            give_back_memory()
-    return stretches, segments.finish()
-
-
-def _rewritten(text: StoredText, group: Group) -> list[tuple[bytes, FrameRecord]]:
-    """The new frames of a group, each as its stored bytes and record.
+def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
+    """The new frames of a group, each as its stored bytes and record, and the changes by number of the document.
 
     Reads the whole text of the group, or of one above 8 MiB only the parts that stay.
     """
@@ -154,30 +157,20 @@ def _rewritten(text: StoredText, group: Group) -> list[tuple[bytes, FrameRecord]
     def read(start: int, stop: int) -> str:
         return text.read(start, stop) if whole is None else whole[start - begin : stop - begin]
 
+    patches = {place.number: place.patch(read) for place in group.places}
     done = begin
     parts: list[str] = []
-    for location in group.places:
-        _find_header_and_newline(read, location)
-        parts += [read(done, location.start - location.header_characters), location.new_text]
-        done = location.stop + location.drops_newline
+    for patch in patches.values():
+        parts += [read(done, patch.start), patch.text]
+        done = patch.stop
     parts.append(read(done, end))
-    data = "".join(parts).encode()
-    return [encode(frame, text.root.codec) for frame in _cut(data, text.root.frame_bytes)]
+    frames = _cut("".join(parts).encode(), text.root.frame_bytes)
+    return [encode(frame, text.root.codec) for frame in frames], patches
 
 
-def _bytes_of(text: StoredText, group: Group) -> int:
+def _bytes_of(text: StoredText, group: _Group) -> int:
     """The length of the old text of a group, in bytes."""
     return text.first_byte(group.stop) - text.first_byte(group.first)
-
-
-def _find_header_and_newline(read: Callable[[int, int], str], place: ChangedPlace) -> None:
-    """Look into the text, and set `drops_newline` and, for a deleted document, `header_characters`."""
-    if place.has_text_after and place.stop > place.start:
-        place.drops_newline = read(place.stop - 1, place.stop) != "\n" and read(place.stop, place.stop + 1) == "\n"
-    if place.first_affected < place.start:
-        header = HEADER.replace("{path}", place.name.decode())
-        if read(place.first_affected, place.start).removeprefix("\n") == header:
-            place.header_characters = len(header)
 
 
 def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:

@@ -27,6 +27,7 @@ from monocontext.errors import (
 )
 from monocontext.format.generations import find_root, read_generation, read_newest, read_newest_after
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
+from monocontext.format.refs import FilterRef
 from monocontext.records import replace
 from monocontext.stores import log
 from monocontext.stores.protocol import Store, StoreWrapper, get_bounded, innermost, put_own
@@ -96,6 +97,11 @@ class Staged(StoreWrapper):
         self.keys.add(key)
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
 
+    def has_spare_filters(self, root: Manifest) -> bool:
+        """Whether filters were put that were joined into others since."""
+        spare = {key for key in self.keys if key.startswith("filters/")}
+        return bool(spare.difference(key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys))
+
     def close(self) -> None:
         """Does nothing: whoever opened the store below closes it."""
 
@@ -157,7 +163,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         root, data = _encode_root(staged, root)
         lost = _put_root(store, root, data)
         if lost is None:
-            if attempt or staged.has_steps:
+            if attempt or staged.has_steps or staged.has_spare_filters(root):
                 staged.discard(root)
             return root
         event = "%s: someone else wrote generation %d; starting again from %d"

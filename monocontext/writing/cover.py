@@ -28,11 +28,6 @@ def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
     return [*ranges, (start, frames)] if start < frames else ranges
 
 
-def moved_by(refs: Sequence[FilterRef], frames: int) -> list[FilterRef]:
-    """The filters of a text that follows so many frames."""
-    return [replace(ref, runs=tuple((first + frames, column, n) for first, column, n in ref.runs)) for ref in refs]
-
-
 def covered(text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool = False) -> Manifest:
     """The root of a text, with a new filter for these ranges of frames, which have none, joined with small ones.
 

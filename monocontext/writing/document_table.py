@@ -24,7 +24,6 @@ from monocontext.format.document_refs import (
 )
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
-    Document,
     DocumentPage,
     DocumentRow,
     encode_metadata,
@@ -34,7 +33,7 @@ from monocontext.format.refs import fresh_id
 from monocontext.records import replace
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
-from monocontext.writing.changes import Change, ChangedPlace
+from monocontext.writing.changes import Change, Patch
 from monocontext.writing.documents import DocumentRows, DocumentWriter, load_document_page
 
 _REQUESTS = 8
@@ -131,31 +130,41 @@ def change_documents(
     old: DocumentsRef,
     pages: Sequence[DocumentPage],
     wanted: Mapping[int, Change],
-    changed: Sequence[ChangedPlace],
+    patches: Mapping[int, Patch],
+    *,
+    anew: bool = False,
 ) -> DocumentsRef | None:
     """Store the pages of documents with a change (1 PUT each), and a table of names if documents were deleted.
 
-    Returns the documents of the changed text, or None if it has none.
+    `patches`: the changes of the text. `anew`: store all pages and tables, under new names. Returns the documents of
+    the changed text, or None if it has none.
     """
-    places = {location.number: location for location in changed}
     numbers = sorted(wanted)
     writer, shift = DocumentWriter(store), (0, 0)
     for page, ref, before in zip(pages, old.pages, (None, *old.pages), strict=False):
-        is_touched = bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
+        is_touched = anew or bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
         writer.end_page()
         start = ref.start + shift[0], ref.start_newline + shift[1]
         if not is_touched and start[0] >= writer.end[0] and start[1] >= writer.end[1]:
             writer.keep(ref, before, shift, old.last_page if ref is old.pages[-1] else None)
             continue
         for i, row in enumerate(page.rows()):
-            number = page.first + i
-            shift = _add_changed(writer, row, page[i], wanted.get(number), places.get(number), shift)
+            document, change, patch = page[i], wanted.get(page.first + i), patches.get(page.first + i)
+            if not (change and change.deletes):
+                at = document.start + shift[0], document.first_line + shift[1]
+                writer.add(row.name, *_changed(row, change, at))
+            if patch:
+                header, newline = document.start - patch.start, patch.stop - document.stop
+                shift = (
+                    shift[0] + len(patch.text) - (patch.stop - patch.start),
+                    shift[1] + patch.text.count("\n") - row.newlines - (header > 0) - newline,
+                )
     writer.finish()
     if not writer.pages:
         return None
     gone = {number for number, change in wanted.items() if change.deletes}
     result = DocumentsRef(tuple(writer.pages), writer.last_page, old.names, old.doubled)
-    if not gone:
+    if not gone and not anew:
         return result
     count = result.documents
     if count <= DOCUMENTS_PER_PAGE and old.doubled is None:
@@ -168,38 +177,15 @@ def change_documents(
     return replace(result, names=names, doubled=double[1] if double else None)
 
 
-def _add_changed(
-    writer: DocumentWriter,
-    row: DocumentRow,
-    document: Document,
-    change: Change | None,
-    location: ChangedPlace | None,
-    shift: tuple[int, int],
-) -> tuple[int, int]:
-    """Add a document after its change. Takes how much longer the text before it has become, in characters and newlines;
-    returns the same for the text up to its end."""
-    drops = location.drops_newline if location else 0
-    if location and location.change.text is None:
-        characters = location.header_characters + row.characters + drops
-        return shift[0] - characters, shift[1] - (location.header_characters > 0) - row.newlines - drops
+def _changed(
+    row: DocumentRow, change: Change | None, start: tuple[int, int]
+) -> tuple[bytes, tuple[int, int], tuple[int, int, int]]:
+    """Metadata, start and size of a document after its change."""
     size, metadata = (row.characters, row.text_bytes, row.newlines), row.metadata
-    if change and not change.keeps_text:
-        text = change.text or ""
-        size = len(text), len(text.encode()), text.count("\n")
+    if change and change.text is not None and not change.keeps_text:
+        size = len(change.text), len(change.text.encode()), change.text.count("\n")
         if change.metadata is None and b'"file"' in metadata:
-            metadata = _without_file(metadata)
-    if change and change.metadata is not None:
-        metadata = change.metadata
-    writer.add(row.name, metadata, (document.start + shift[0], document.first_line + shift[1]), size)
-    if location:
-        new = location.new_text
-        return shift[0] + len(new) - row.characters - drops, shift[1] + new.count("\n") - row.newlines - drops
-    return shift
-
-
-def _without_file(metadata: bytes) -> bytes:
-    """Metadata without the facts that `sync` recorded of a file: with another text, `sync` has to compare again."""
-    fields = json.loads(metadata)
-    return encode_metadata(
-        {name: value for name, value in fields.items() if name != "file" or type(value) is not dict}, 0
-    )
+            # without the facts that `sync` recorded of a file: with another text, it has to compare again
+            facts = json.loads(metadata)
+            metadata = encode_metadata({k: v for k, v in facts.items() if k != "file" or type(v) is not dict}, 0)
+    return metadata if change is None or change.metadata is None else change.metadata, start, size

@@ -18,6 +18,7 @@ from monocontext.stores import open_store, options_for, split_object
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, get_bounded, list_usable
+from monocontext.writing.commit import Staged
 from monocontext.writing.folder import Folder
 from monocontext.writing.object_text import ObjectRange, index_objects
 from monocontext.writing.place import Place, open_store_at, own_options, portable_place
@@ -69,11 +70,13 @@ def index(
         ]
         names_of = tuple(dict.fromkeys(_absolute_url(name) for name in names))
 
-        def write(_: Store) -> Written:
+        def write(staged: Staged) -> Written:
             if executor is not None:
                 written = share_objects(Target(portable_place(url), options, layout), results, executor, note, progress)
             else:
-                written = index_objects(results, stores.__getitem__, frame_bytes, layout.columns(), note, progress)
+                columns = layout.columns()
+                written = index_objects(results, stores.__getitem__, frame_bytes, columns, staged.put, note, progress)
+            staged.keys |= written.keys
             written.layout, written.sources = layout, names_of
             return written
 

@@ -65,15 +65,16 @@ def index_objects(
     store_of: Callable[[str], Store],
     frame_bytes: int,
     columns: Columns | None,
+    put: Callable[[str, bytes], object],
     note: Callable[[str], None],
     progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Written:
-    """Cut ranges of objects into frames (1 GET for 8 MiB, a few ahead). `store_of` returns the store at a URL. `note`
-    is called if a byte order mark is skipped, `progress` after each range.
+    """Cut ranges of objects into frames (1 GET for 8 MiB, a few ahead), and store their filters by `put`. `store_of`
+    returns the store at a URL. `note` is called if a byte order mark is skipped, `progress` after each range.
 
     Raises `NotText`, with the offset in the object, in bytes.
     """
-    written = Written(columns=columns)
+    written = Written()
     text_bytes = 0
     ranges = [source.between_characters(store_of(source.place)) for source in ranges]
 
@@ -87,15 +88,21 @@ def index_objects(
         with closing(in_order(pool, read, parts, READS_AHEAD)) as data:
             for source in ranges:
                 reads = islice(data, len(range(source.start, source.stop, READ_BYTES)))
-                text_bytes += _index(source, reads, written, frame_bytes, note)
+                text_bytes += _index(source, reads, written, frame_bytes, columns, note)
                 progress(Progress(text_bytes, text_bytes, len(written.runs)))
     if columns:
         columns.finish()
+        written.filters = columns.store(put)
     return written
 
 
 def _index(
-    source: ObjectRange, reads: Iterator[bytes], written: Written, frame_bytes: int, note: Callable[[str], None]
+    source: ObjectRange,
+    reads: Iterator[bytes],
+    written: Written,
+    frame_bytes: int,
+    columns: Columns | None,
+    note: Callable[[str], None],
 ) -> int:
     """Add the frames of a range, of which `reads` yields the bytes. Returns the length of their text in bytes."""
     start, before = source.start, len(written.records)
@@ -119,8 +126,8 @@ def _index(
 
     for frame in cut_frames(pieces(), frame_bytes):
         written.records.append(encode(frame, "raw")[1])
-        if written.columns:
-            written.columns.feed(frame)
+        if columns:
+            columns.feed(frame)
         written.final_newline = frame.endswith(b"\n")
     if frames := len(written.records) - before:
         written.runs.append(FrameRun(source.url, start, frames, "raw", source.info.etag))

@@ -25,7 +25,7 @@ from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.inputs import Source, read_pieces
 from monocontext.writing.place import Place, check_order, open_store_at, portable_place
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
-from monocontext.writing.shares import Target, drop_filters, share_text
+from monocontext.writing.shares import Target, share_text
 from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
 
@@ -63,15 +63,7 @@ def publish(
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
 
     def write(store: Staged) -> Written:
-        rows = DocumentRows(store)
-        pieces = read_pieces(sources, reads, rows)
-        if executor is None:
-            written = write_segments(store, pieces, layout, progress)
-        else:
-            written = share_text(Target(portable_place(url), store_options or {}, layout), pieces, executor, progress)
-        rows.close()
-        written.documents, written.layout = rows, layout
-        return written
+        return store_text(store, sources, None, layout, reads, progress, executor, url, store_options)
 
     with open_store_at(url, store_options) as store:
         return publish_written(store, write, replace)
@@ -92,24 +84,13 @@ def publish_written(
                 f"{store.url} already holds a context ({base.characters:,} characters): "
                 f"add to it with `append`, or replace its text (replace=True)"
             )
-        written = store.once("text", lambda: _with_keys(store, write(store)), again=False)
+        new = store.once("text", lambda: write(store), again=False)
         with StoredText(store, EMPTY_ROOT, allow=allow) as text:
-            root = with_new(text, written)
-        if written.filters:  # those of workers may have been joined
-            drop_filters(store, written.filters, root.filters)
-            written.filters = root.filters
-        return root
+            return with_new(text, new)
 
     root = commit(store, change)
     assert root is not None  # the change made one
     return root
-
-
-def _with_keys(store: Staged, written: Written) -> Written:
-    """Note what workers have put."""
-    store.keys.update(run.object for run in written.runs if not run.is_virtual)
-    store.keys.update(key for ref in written.filters or () for key in ref.keys)
-    return written
 
 
 def with_new(text: StoredText, new: Written) -> Manifest:
@@ -147,7 +128,7 @@ def append(
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, codec or base.codec, filters)
-        read = partial(store_text, store, sources, base, executor, url, store_options, reads, layout, progress)
+        read = partial(store_text, store, sources, base, layout, reads, progress, executor, url, store_options)
         new = store.once("text", read, again=False)
         if not new.text and not new.runs and not (new.documents and new.documents.count):
             return None
@@ -165,27 +146,27 @@ def store_text(
     store: Staged,
     sources: Any,
     base: Manifest | None,
+    layout: SegmentLayout | None = None,
+    reads: InputOptions | None = None,
+    progress: Callable[[Progress], None] = lambda progress: None,
     executor: Executor | None = None,
     url: Place = "",
     store_options: StoreOptions | None = None,
-    reads: InputOptions | None = None,
-    layout: SegmentLayout | None = None,
-    progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Written:
-    """Read a text that is to follow that of `base`, and store it unless it is short, by the workers of an executor if
-    there is one, which find the context at `url`. It is not committed."""
+    """Read a text that is to follow that of `base`, if there is one, and store it, by the workers of an executor if one
+    is given; they find the context at `url`. After other text a short one is only read. It is not committed."""
     layout = layout or (SegmentLayout(base.frame_bytes, codec=base.codec) if base else SegmentLayout())
     rows = DocumentRows(store)
     pieces = read_pieces(sources, reads or InputOptions(), rows)
-    text = _read_up_to(pieces, short_bytes(layout))
-    if len(text) < short_bytes(layout):
+    text = _read_up_to(pieces, short_bytes(layout)) if base else b""
+    if base and len(text) < short_bytes(layout):
         new = Written(text=text)
     elif executor is None:
         new = write_segments(store, chain([text], pieces), layout, progress, base.frames if base else 0)
     else:
         target = Target(portable_place(url), store_options or {}, layout)
         new = share_text(target, chain([text], pieces), executor, progress)
-        _with_keys(store, new)
+        store.keys |= new.keys
     rows.close()
     new.documents, new.layout = rows, layout
     return new

@@ -83,10 +83,8 @@ class Written:
     records: list[FrameRecord] = field(default_factory=list)
     final_newline: bool = False
     sources: tuple[str, ...] = ()
-    columns: Columns | None = None
-    """The filter columns of these frames, or None for no filters."""
-    filters: tuple[FilterRef, ...] | None = None
-    """The filters of these frames, numbered from 0, if workers have stored them already."""
+    filters: tuple[FilterRef, ...] = ()
+    """The filters of these frames, numbered from 0."""
     text: bytes | None = None
     """The text, if it is too short to have been stored: an append stores it together with the end of the context."""
     documents: DocumentRows | None = None
@@ -94,6 +92,11 @@ class Written:
     """The layout of these frames, or in which `text` is to be stored."""
     gathered: Gathered = field(default_factory=Gathered)
     """The text of these frames that may be copied into the root, without text in foreign objects."""
+
+    @property
+    def keys(self) -> set[str]:
+        """The objects of segments and filters."""
+        return {run.object for run in self.runs if not run.is_virtual} | {k for ref in self.filters for k in ref.keys}
 
 
 def write_segments(
@@ -116,7 +119,7 @@ def write_segments(
 
         segments = Segments(put, layout)
         written = segments.written
-        columns = written.columns = layout.columns(frames_before)
+        columns = layout.columns(frames_before)
         text_bytes = stored_bytes = 0
         for frame, stored, record in _encode_ahead(cut_frames(pieces, layout.frame_bytes), layout.codec, encoders):
             if columns:
@@ -129,11 +132,12 @@ def write_segments(
         segments.finish()
         if written.runs:
             progress(Progress(text_bytes, stored_bytes, len(written.runs)))
-        if columns:
-            columns.finish()
         for upload in pending:
             upload.result()
     give_back_memory()  # segments were large, and filters follow
+    if columns:
+        columns.finish()
+        written.filters = columns.store(store.put)
     return written
 
 

@@ -23,7 +23,6 @@ from monocontext.records import NamedTuple, replace
 from monocontext.stores import options_for
 from monocontext.stores.parallel import AHEAD, in_order
 from monocontext.stores.protocol import Store
-from monocontext.writing.cover import moved_by
 from monocontext.writing.object_text import ObjectRange, index_objects
 from monocontext.writing.place import open_store_at, own_options
 from monocontext.writing.segments import Progress, SegmentLayout, Written, cut_frames, write_segments
@@ -112,7 +111,7 @@ def _store(target: Target, frames: list[bytes]) -> Written:
         written = write_segments(store, frames, target.layout, frames_before=LEAST_FRAMES)
         if sum(record.bytes for record in written.records) > SHARE_BYTES // 2:
             written.gathered.stored = None  # so that not all of a large text is sent to the driver
-        return _with_filters(written, store)
+        return _open_ended(written)
 
 
 def _index(target: Target, ranges: Sequence[ObjectRange]) -> tuple[Written, list[str]]:
@@ -125,32 +124,32 @@ def _index(target: Target, ranges: Sequence[ObjectRange]) -> tuple[Written, list
             return stack.enter_context(open_store_at(url, options_for(url, target.options)))
 
         columns = target.layout.columns(LEAST_FRAMES)
-        written = index_objects(ranges, store_of, target.layout.frame_bytes, columns, notes.append)
-        return _with_filters(written, target.store(stack)), notes
+        put = target.store(stack).put
+        written = index_objects(ranges, store_of, target.layout.frame_bytes, columns, put, notes.append)
+        return _open_ended(written), notes
 
 
-def _with_filters(written: Written, store: Store) -> Written:
-    """Store the filters of a share, without the columns of its last frames, since other text may follow."""
-    if written.columns is None:
-        return written
-    refs = written.columns.store(store.put)
+def _open_ended(written: Written) -> Written:
+    """Without the columns of the last frames, since other text may follow."""
     stop = stale = len(written.records)
-    remaining = 3 * written.columns.reach  # folding may shrink a character to a third
+    remaining = 3 * max((ref.reach_bytes for ref in written.filters), default=0)  # folding may shrink a character
     while stale and remaining > 0:
         stale -= 1
         remaining -= written.records[stale].bytes
-    written.columns, written.filters = None, moved(refs, [Moved(stale, stop, stop, 0)])
-    drop_filters(store, refs, written.filters)
+    written.filters = moved(written.filters, [Moved(stale, stop, stop, 0)])
     return written
 
 
 def _join_here(target: Target, refs: Sequence[FilterRef]) -> FilterRef:
+    """Join filters, and remove them (1 DELETE each). What may not be deleted stays until `gc`."""
     if len(refs) == 1:
         return refs[0]
     with ExitStack() as stack:
         store = target.store(stack)
         joined = join(refs, lambda key: store.get(key).data, store.put)
-        drop_filters(store, refs, [joined])
+        with suppress(AccessDenied):
+            for key in {key for ref in refs for key in ref.keys}.difference(joined.keys):
+                store.delete(key)
     return joined
 
 
@@ -164,7 +163,7 @@ def _join(
     whole, done = Written(layout=target.layout), Progress()
     filters: list[FilterRef] = []
     for new in shares:
-        filters += moved_by(new.filters or (), len(whole.records))
+        filters += moved(new.filters, [Moved(0, 0, 0, len(whole.records))])
         whole.runs += new.runs
         whole.records += new.records
         if new.records:
@@ -189,11 +188,3 @@ def _join(
             whole.filters = tuple(filters)
             return whole
         filters = list(in_order(executor, partial(_join_here, target), groups))
-
-
-def drop_filters(store: Store, old: Iterable[FilterRef], new: Iterable[FilterRef]) -> None:
-    """Remove the filters that were joined into others (1 DELETE each). What may not be deleted stays until `gc`."""
-    kept = {key for ref in new for key in ref.keys}
-    with suppress(AccessDenied):
-        for key in (key for ref in old for key in ref.keys if key not in kept):
-            store.delete(key)

@@ -21,7 +21,7 @@ from monocontext.globs import Globs
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple
 from monocontext.records import replace as with_fields
-from monocontext.writing.changes import Change, grouped, places_of, stored_again
+from monocontext.writing.changes import Change, stored_again
 from monocontext.writing.commit import Staged, commit
 from monocontext.writing.cover import covered, wants_filters
 from monocontext.writing.document_table import change_documents, load_documents
@@ -261,11 +261,9 @@ def edit(
 def _changed(text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]) -> Manifest:
     """The root of the text with changed documents, without copies of its text."""
     base = text.root
-    groups = grouped(text, places_of(pages, changes, base.characters))
-    stretches, new = stored_again(text, groups)
     assert base.documents is not None
-    places = [location for group in groups for location in group.places]
-    root = splice(text, stretches, new, documents=change_documents(text.store, base.documents, pages, changes, places))
+    stretches, new, patches = stored_again(text, pages, changes)
+    root = splice(text, stretches, new, documents=change_documents(text.store, base.documents, pages, changes, patches))
     if not base.filters or not stretches:
         return root
     if not wants_filters(root):

@@ -121,7 +121,7 @@ def sync(
             added: list[str] = []
             left_out: dict[str, list[str]] = {}
             inputs = documents(_inputs(new, options, left_out, added))
-            return store_text(store, inputs, base, executor, url, own), added, left_out
+            return store_text(store, inputs, base, executor=executor, url=url, store_options=own), added, left_out
 
         root = edit(store, plan, store_options=own)
         note_left_out(result.left_out, options)
