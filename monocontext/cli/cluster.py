@@ -15,12 +15,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 Dask = Annotated[
-    str | None,
-    Option(
-        "--dask",
-        metavar="ADDRESS",
-        help="Let the workers of this Dask scheduler do the work; for example tcp://host:8786.",
-    ),
+    str | None, Option(metavar="ADDRESS", help="Let workers of this Dask scheduler do the work, as tcp://host:8786.")
 ]
 
 _CONNECT_SECONDS = 10

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import click
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import S3, AsJson, FollowLinks, globs_of, one_of, options_of
+from monocontext.cli.options import S3, AsJson, FollowLinks, globs_of, options_of
 from monocontext.cli.parameters import Option
 from monocontext.cli.printing import note, say, say_row
 from monocontext.cli.writing import (
     Encoding,
     Errors,
     Globs,
+    Kinds,
     NoIgnore,
     Places,
     print_root,
@@ -24,6 +26,7 @@ from monocontext.cli.writing import (
     usage_errors,
 )
 from monocontext.errors import NotFound
+from monocontext.options import StoreOptions
 from monocontext.text.monocontext import Monocontext
 from monocontext.writing.tables import table_documents
 from monocontext.writing.upkeep.edit import delete
@@ -37,15 +40,7 @@ if TYPE_CHECKING:
 
 def update(
     places: Places,
-    tables: Annotated[
-        str,
-        Option(
-            "--documents",
-            metavar="KIND",
-            help="The kind of the files, each row a document: jsonl, csv or parquet.",
-            autocompletion=one_of("jsonl", "csv", "parquet"),
-        ),
-    ] = "jsonl",
+    tables: Annotated[str, Kinds] = "jsonl",
     text_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the text.")] = "text",
     name_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the name.")] = "name",
     encoding: Encoding = "utf-8",
@@ -59,31 +54,23 @@ def update(
         if Path(name).expanduser().is_dir():
             raise click.BadParameter(f"{name!r} is a folder, but update reads tables: `monocontext sync` takes folders")
     with usage_errors():
-        kind = cast("Kind", tables)
-        rows = (
-            row
-            for name in sources
-            for row in table_documents(
-                Path(name).expanduser(), kind, text_field=text_field, name_field=name_field, encoding=encoding
-            )
-        )
+        read = partial(table_documents, text_field=text_field, name_field=name_field, encoding=encoding)
+        rows = (row for name in sources for row in read(Path(name).expanduser(), cast("Kind", tables)))
         manifest = update_documents(url, rows, store_options=options)
     print_root(manifest, url, as_json)
 
 
 def sync(
     places: Places,
-    delete: Annotated[bool, Option("--delete", help="Also remove documents whose files are gone.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Change nothing; list what would change.")] = False,
+    delete: Annotated[bool, Option(help="Also remove documents whose files are gone.")] = False,
+    dry_run: Annotated[bool, Option(help="Change nothing; list what would change.")] = False,
     no_ignore: NoIgnore = False,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
     include: Globs = None,
     exclude: Globs = None,
     follow_links: FollowLinks = False,
-    files_from: Annotated[
-        str | None, Option("--files-from", metavar="FILE", help="Read more SRC from the lines of a file; - is stdin.")
-    ] = None,
+    files_from: Annotated[str | None, Option(metavar="FILE", help="Read more SRC from its lines; - is stdin.")] = None,
     dask: Dask = None,
     *,
     s3: S3,
@@ -101,20 +88,10 @@ def sync(
 
     with usage_errors(), workers(dask) as executor:
         result = sync_files(
-            sources,
-            url,
-            delete=delete,
-            dry_run=dry_run,
-            ignored=no_ignore,
-            store_options=options,
-            encoding=encoding,
-            errors=cast("Any", errors),
-            include=tuple(include or ()),
-            exclude=tuple(exclude or ()),
-            follow_links=follow_links,
-            note=note,
-            executor=executor,
-        )
+            sources, url, delete=delete, dry_run=dry_run, ignored=no_ignore, store_options=options, encoding=encoding,
+            errors=cast("Any", errors), include=tuple(include or ()), exclude=tuple(exclude or ()),
+            follow_links=follow_links, note=note, executor=executor,
+        )  # fmt: skip
     _print_synced(result, url, dry_run, as_json)
 
 
@@ -131,7 +108,7 @@ def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None
     say(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {found.unchanged:,} unchanged")
 
 
-def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: S3) -> None:
+def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: StoreOptions) -> None:
     """Delete the documents that match names or globs. Asks for confirmation if these are all."""
     options = options_of(url, s3)
     with Monocontext.open(url, **options) as context:

@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from monocontext.cli import verbosity
+from monocontext.cli import printing
 from monocontext.cli.parameters import make_command
 from monocontext.options import nearest
 
-_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
-"""Settings of a program, which its groups and commands inherit."""
-_WHOLE = 1_000
-"""The longest help line of a command, in characters."""
+SHARED = ("quiet", "verbose")
+"""The options of a program that each of its commands takes too."""
 
 
 class Place(NamedTuple):
@@ -24,23 +22,19 @@ class Place(NamedTuple):
     module: str
     """The module in the package of the commands; `MODULE:NAME` where the function or group has another name."""
     about: str
+    """What it does; empty for a command that stands in the row of the one before it."""
     example: str
     """The rest of a command line, behind the name of the program."""
 
 
 class CommandGroup(click.Group):
-    """Commands, each of which also takes the options `verbosity.SHARED`."""
+    """Commands, each of which also takes the options `SHARED`."""
 
     def __init__(self, about: str, commands: Mapping[str, Callable[..., None]] | None = None) -> None:
-        super().__init__(help=about, context_settings=_SETTINGS, no_args_is_help=True)
+        settings = {"help_option_names": ["-h", "--help"]}
+        super().__init__(help=about, context_settings=settings, no_args_is_help=True)
         for name, function in (commands or {}).items():
-            self.add(function, name)
-
-    def add(self, function: Callable[..., None], name: str, **settings: Any) -> None:
-        """Add the command that calls a function."""
-        from monocontext.cli.options import with_s3_options
-
-        self.add_command(make_command(with_s3_options(function), name, **settings))
+            self.add_command(make_command(function, name))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -49,16 +43,18 @@ class CommandGroup(click.Group):
         command = super().get_command(ctx, cmd_name)
         if command:
             taken = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
-            command.params += [
-                option
-                for option in ctx.find_root().command.params
-                if option.name in verbosity.SHARED and not taken.intersection(option.opts)
-            ]
+            shared = [option for option in ctx.find_root().command.params if option.name in SHARED]
+            command.params += [option for option in shared if not taken.intersection(option.opts)]
         return command
 
+    def rows(self) -> dict[str, list[tuple[str, str]]]:
+        """The rows of the list of commands, by section."""
+        return {"Commands": [(name, self.commands[name].get_short_help_str(1_000)) for name in self.commands]}
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.commands])
+        for title, rows in self.rows().items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that the first word names. The error for an unknown word suggests the nearest command."""
@@ -70,44 +66,49 @@ class CommandGroup(click.Group):
 
 
 class Program(CommandGroup):
-    """The commands of a program, by section. A command's module is imported when the command is called."""
+    """The commands of a program, by section, with its own options. A command's module is imported when it is called."""
 
-    def __init__(self, about: str, package: str, places: Mapping[str, Mapping[str, Place]]) -> None:
+    def __init__(
+        self, name: str, version: str, about: str, package: str, places: Mapping[str, Mapping[str, Place]]
+    ) -> None:
+        """`package` holds the modules that `places` name."""
         super().__init__(about)
-        self._package = package
-        self._sections = places
+        self.name, self._package, self._sections = name, package, places
+        self._places = {word: place for section in places.values() for word, place in section.items()}
+        flag: dict[str, Any] = {"is_flag": True, "expose_value": False}
+        self.params = [
+            click.Option(["--version"], help="Print the version.", is_eager=True, **flag,
+                         callback=lambda here, _, wanted: wanted and (print(f"{name} {version}"), here.exit())),
+            click.Option(["--quiet"], help="Print no remarks and no progress on stderr.", **flag,
+                         callback=lambda here, _, wanted: _set(here, wanted, printing.hush)),
+            click.Option(["--verbose"], help="Print log records on stderr.", **flag,
+                         callback=lambda here, _, wanted: _set(here, wanted, printing.show_logs)),
+        ]  # fmt: skip
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for section in self._sections.values() for name in section]
+        return list(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
-        location = next((section[cmd_name] for section in self._sections.values() if cmd_name in section), None)
-        if location and cmd_name not in self.commands:
-            module, _, name = location.module.partition(":")
-            command = getattr(import_module(f"{self._package}.{module}"), name or cmd_name.replace("-", "_"))
-            example = f"Example: {self.name} {location.example}"
-            if isinstance(command, click.Group):
-                command.epilog = example
-                self.add_command(command, cmd_name)
-            else:
-                self.add(command, cmd_name, epilog=example)
+        place = self._places.get(cmd_name)
+        if place and cmd_name not in self.commands:
+            module, _, name = place.module.partition(":")
+            found = getattr(import_module(f"{self._package}.{module}"), name or cmd_name.replace("-", "_"))
+            command = found if isinstance(found, click.Group) else make_command(found, cmd_name)
+            command.epilog = f"Example: {self.name} {place.example}"
+            self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def rows(self) -> dict[str, list[tuple[str, str]]]:
+        result: dict[str, list[tuple[str, str]]] = {}
         for title, section in self._sections.items():
-            with formatter.section(title):
-                formatter.write_dl([(name, location.about) for name, location in section.items()])
+            rows = result.setdefault(title, [])
+            for name, place in section.items():
+                above, about = ("", place.about) if place.about else rows.pop()
+                rows.append((f"{above}, {name}" if above else name, about))
+        return result
 
 
-def make_program(
-    name: str, version: str, about: str, package: str, places: Mapping[str, Mapping[str, Place]]
-) -> Program:
-    """Make the group of a program's commands, whose modules are in `package`, with the program's own options."""
-    program = Program(about, package, places)
-    program.name = name
-    program.params = [
-        click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, help="Print the version.",
-                     callback=lambda context, _, wanted: wanted and (print(f"{name} {version}"), context.exit())),
-        *verbosity.make_options(),
-    ]  # fmt: skip
-    return program
+def _set(here: click.Context, wanted: bool, turn: Callable[[bool], None]) -> None:
+    """Turn something on. Click reads the program's option first, which resets the state of an earlier call."""
+    if wanted or here.parent is None:
+        turn(wanted)

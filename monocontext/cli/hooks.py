@@ -10,48 +10,37 @@ from typing import Annotated
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, one_of, options_of
-from monocontext.cli.parameters import Argument, Option
+from monocontext.cli.options import S3, SECONDS, one_of, options_of
+from monocontext.cli.parameters import Option, make_command
+from monocontext.cli.sessions import OwnProject, Patterns, Place, To, place_of
 from monocontext.errors import MonocontextError
 from monocontext.sessions import settings
 
 AgentName = Annotated[
-    str,
-    Option(
-        "--agent", help=f"The coding agent: {' or '.join(settings.AGENTS)}.", autocompletion=one_of(*settings.AGENTS)
-    ),
+    str, Option("--agent", help=f"{' or '.join(settings.AGENTS)}.", shell_complete=one_of(*settings.AGENTS))
 ]
-User = Annotated[bool, Option("--user", help="Apply to all directories of this user instead of the current one.")]
+User = Annotated[bool, Option(help="Apply to all directories of this user instead of the current one.")]
 Where = Annotated[str | None, Option("--settings", help="Settings file to use instead of the agent's own.")]
 Print = Annotated[bool, Option("--print", help="Print the settings instead of writing them.")]
 
 
 def install(
-    place: Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive.")] = None,
+    place: Place = None,
     agent: AgentName = "claude-code",
-    url: Annotated[str | None, Option("--url", "--to", help="URL of the archive; by default MONOCONTEXT_URL.")] = None,
-    project: Annotated[str | None, Option(help="Name of the project; by default that of the repository.")] = None,
+    url: To = None,
+    project: OwnProject = None,
     user: User = False,
     file: Where = None,
     show: Print = False,
-    no_skill: Annotated[
-        bool, Option("--no-skill", help="Write no skill file, which lets the agent upload on demand.")
-    ] = False,
-    no_redact: Annotated[bool, Option("--no-redact", help="Keep secrets in uploads.")] = False,
-    compile_after: Annotated[
-        bool, Option("--compile", help="Run `rlm compile` after each upload; needs monocontext-rlm.")
-    ] = False,
-    max_dollars: Annotated[
-        float, Option(min=0, help="With --compile: limit of the cost of models for each run.")
-    ] = 1.0,
-    pattern: Annotated[
-        list[str] | None, Option(help="Regular expression that matches more secrets; repeatable.")
-    ] = None,
+    no_skill: Annotated[bool, Option(help="Write no skill, which lets the agent upload on demand.")] = False,
+    no_redact: Annotated[bool, Option(help="Keep secrets in uploads.")] = False,
+    compile_after: Annotated[bool, Option("--compile", help="Run `rlm compile` after each upload.")] = False,
+    max_dollars: Annotated[float, Option(type=SECONDS, help="With --compile: limit of the cost of a run.")] = 1.0,
+    pattern: Patterns = None,
     *,
     s3: S3,
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
-    from monocontext.cli.sessions import place_of
     from monocontext.sessions.redaction import Redactor
 
     where = place_of(url or place)
@@ -105,11 +94,11 @@ def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where 
         click.echo(f"removed {skill}")
 
 
-def run(context: click.Context) -> None:
+def run() -> None:
     """Run one hook, with its JSON on stdin: `hooks run session-end --url URL`, for settings that you write by hand."""
     from monocontext.sessions.hook import main
 
-    raise click.exceptions.Exit(main(context.args))
+    raise click.exceptions.Exit(main(click.get_current_context().args))
 
 
 def _say_what_follows(target: settings.AgentSettings, how: str, where: str, user: bool, file: str | None) -> None:
@@ -141,4 +130,4 @@ app = CommandGroup(
     "Let a coding agent upload its sessions and begin with the team's brief.",
     {"install": install, "uninstall": uninstall},
 )
-app.add(run, "run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+app.add_command(make_command(run, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from monocontext.cli.options import S3, Allow, options_of
-from monocontext.cli.parameters import Argument, Option
+from monocontext.cli.parameters import Argument, Option, Options
 from monocontext.errors import MonocontextError, install_line
 from monocontext.options import StoreOptions
 
@@ -21,38 +21,41 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "MONOCONTEXT_MCP_TOKEN"
 
-Contexts = Annotated[
-    list[str] | None, Argument(metavar="[NAME=]URL...", help="Contexts, or folders of contexts, to serve.")
-]
+Contexts = Annotated[list[str] | None, Argument(metavar="[NAME=]URL...", help="Contexts, or folders of contexts.")]
 SessionsUrl = Annotated[str | None, Option("--sessions", metavar="URL", help="Also serve this archive of sessions.")]
 MemoryUrl = Annotated[str | None, Option("--memory", metavar="URL", help="Also serve this memory.")]
 KeepUrl = Annotated[str | None, Option("--keep", metavar="URL", help="Let agents keep large texts at this place.")]
 HasShell = Annotated[bool, Option("--shell", help="Also offer a shell over the texts.")]
-Http = Annotated[bool, Option("--http", help="Serve streamable HTTP instead of stdio.")]
-Host = Annotated[str, Option(help="Address to listen on, with --http.")]
-Port = Annotated[int, Option(min=0, max=65535, help="Port, with --http; 0 takes a free one.")]
-Token = Annotated[str | None, Option(help=f"Bearer token; by default {TOKEN_VARIABLE}, or else a new one.")]
-NoToken = Annotated[bool, Option("--no-token", help="Require no token; only on a loopback address.")]
+
+
+def listening(
+    http: Annotated[bool, Option(help="Serve streamable HTTP instead of stdio.")] = False,
+    host: Annotated[str, Option(help="Address to listen on, with --http.")] = "127.0.0.1",
+    port: Annotated[int, Option(type=click.IntRange(0, 65535), help="Port, with --http; 0 takes a free one.")] = 8378,
+    token: Annotated[str | None, Option(help=f"Bearer token; by default {TOKEN_VARIABLE}, or else a new one.")] = None,
+    no_token: Annotated[bool, Option(help="Require no token; only on a loopback address.")] = False,
+) -> dict[str, Any]:
+    """The keywords of `serve` on the command line."""
+    return {"http": http, "host": host, "port": port, "token": "" if no_token else token}
+
+
+Listening = Annotated[dict[str, Any], Options(listening)]
 
 
 def mcp(
     contexts: Contexts = None,
     sessions: SessionsUrl = None,
     memory: MemoryUrl = None,
-    http: Http = False,
-    host: Host = "127.0.0.1",
-    port: Port = 8378,
-    token: Token = None,
-    no_token: NoToken = False,
     keep: KeepUrl = None,
     shell: HasShell = False,
     allow: Allow = None,
     *,
+    listening: Listening,
     s3: S3,
 ) -> None:
     """Serve texts to programs that speak the Model Context Protocol."""
     with serving(contexts or [], sessions, memory, allow or [], s3, keep, shell=shell) as served:
-        serve(served, http=http, host=host, port=port, token="" if no_token else token)
+        serve(served, **listening)
 
 
 @contextmanager

@@ -18,7 +18,9 @@ from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import fail, write_text
+from monocontext.cli.sessions import INTERVAL
 from monocontext.errors import MonocontextError, NotFound
+from monocontext.options import StoreOptions
 
 if TYPE_CHECKING:
     from monocontext.memory import Entry, Memory
@@ -28,7 +30,7 @@ Key = Annotated[str, Argument(help="The key, any text.")]
 PrefixAndUrl = Annotated[
     list[str], Argument(metavar="[PREFIX] URL", help="Only keys with this prefix; then the URL of the memory.")
 ]
-Create = Annotated[bool, Option("--create", help="Create the directory URL if it does not exist.")]
+Create = Annotated[bool, Option(help="Create the directory URL if it does not exist.")]
 Ttl = Annotated[float | None, Option("--ttl", metavar="SECONDS", help="Lifetime in seconds; by default unlimited.")]
 Match = Annotated[str | None, Option("--if-match", metavar="ETAG", help="Only if the entry still has this etag.")]
 
@@ -37,7 +39,7 @@ _PATHS = ("/", "./", "../", "~")
 
 
 @contextmanager
-def _open_memory(url: str, s3: S3, *, first: str = "", create: bool = False) -> Iterator[Memory]:
+def _open_memory(url: str, s3: StoreOptions, *, first: str = "", create: bool = False) -> Iterator[Memory]:
     """Open the memory at a URL. A directory must exist, unless `create`. `first` is the argument before the URL."""
     from monocontext.memory import Memory
 
@@ -63,7 +65,7 @@ def put(
     value: Annotated[str, Argument(help="The value, or - to read stdin.")],
     url: Url,
     ttl: Ttl = None,
-    create: Annotated[bool, Option("--create", help="Fail if the key exists; create the directory URL too.")] = False,
+    create: Annotated[bool, Option(help="Fail if the key exists; create the directory URL too.")] = False,
     if_match: Match = None,
     *,
     s3: S3,
@@ -140,8 +142,8 @@ def clear(arguments: PrefixAndUrl, *, s3: S3, as_json: AsJson = False) -> None:
 
 def purge(
     url: Url,
-    watch: Annotated[bool, Option("--watch", help="Repeat until Ctrl-C.")] = False,
-    interval: Annotated[float, Option(min=0.1, help="Seconds between two rounds of --watch.")] = 300.0,
+    watch: Annotated[bool, Option(help="Repeat until Ctrl-C.")] = False,
+    interval: Annotated[float, Option(type=INTERVAL, help="Seconds between two rounds of --watch.")] = 300.0,
     *,
     s3: S3,
     as_json: AsJson = False,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shlex
 from collections.abc import Callable
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import click
 
-from monocontext.cli.parameters import Option
+from monocontext.cli.parameters import Option, Options
 from monocontext.errors import InvalidUrl
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store, options_for
@@ -24,64 +22,32 @@ if TYPE_CHECKING:
 Endpoint = Annotated[str | None, Option(help="URL of an S3 server other than AWS; by default AWS_ENDPOINT_URL.")]
 Region = Annotated[str | None, Option(help="S3 region; by default that of the AWS configuration.")]
 Profile = Annotated[str | None, Option(help="Profile of the AWS configuration to take keys from.")]
-Anonymous = Annotated[bool, Option("--anonymous", help="Send unsigned requests, for public buckets.")]
+Anonymous = Annotated[bool, Option(help="Send unsigned requests, for public buckets.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Allow = Annotated[list[str] | None, Option(help="URL outside the context that it may read objects from; repeatable.")]
+FollowLinks = Annotated[bool, Option(help="Follow links in a directory, also out of it.")]
+AT_LEAST_1 = click.IntRange(min=1)
+AT_LEAST_0 = click.IntRange(min=0)
+SECONDS = click.FloatRange(min=0)
 
-FollowLinks = Annotated[bool, Option("--follow-links", help="Follow links in a directory, also out of it.")]
 
-
-def one_of(*names: str) -> Callable[[str], list[str]]:
+def one_of(*names: str) -> Callable[[object, object, str], list[str]]:
     """Make the function that completes a value in a shell: the names that begin with it."""
-    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
-
-
-S3 = StoreOptions
-"""The type of a command's parameter `s3`, which `with_s3_options` replaces by the options of an S3 store."""
+    return lambda _, __, incomplete: [name for name in names if name.startswith(incomplete)]
 
 
 def s3_options(
     endpoint: Endpoint = None, region: Region = None, profile: Profile = None, anonymous: Anonymous = False
-) -> S3:
+) -> StoreOptions:
     """The options of a store that the command line sets."""
     arguments = StoreOptions(endpoint=endpoint, region=region, profile=profile, anonymous=anonymous or None)
     return cast(StoreOptions, {name: value for name, value in arguments.items() if value is not None})
 
 
-def with_options(
-    name: str, build: Callable[..., Any], **defaults: object
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command: the parameters of `build` become options, and its result is the argument `name`.
-
-    A command without a parameter `name` stays as it is. `defaults` replace those of `build`.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        taken = signature(command, eval_str=True)
-        if name not in taken.parameters:
-            return command
-        options = [
-            p.replace(kind=Parameter.KEYWORD_ONLY, default=defaults.get(p.name, p.default))
-            for p in signature(build, eval_str=True).parameters.values()
-        ]
-
-        @functools.wraps(command)
-        def run(*args: object, **given: Any) -> None:
-            built = build(**{p.name: given.pop(p.name) for p in options})
-            command(*args, **given, **{name: built})
-
-        parameters = [option for p in taken.parameters.values() for option in (options if p.name == name else [p])]
-        parameters.sort(key=lambda p: p.kind)
-        run.__signature__ = taken.replace(parameters=parameters)  # type: ignore[attr-defined]  # make_command reads it
-        return run
-
-    return decorate
+S3 = Annotated[StoreOptions, Options(s3_options)]
 
 
-with_s3_options = with_options("s3", s3_options)
-
-
-def options_of(url: str, s3: S3, *others: str) -> StoreOptions:
+def options_of(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
     """The options for the store at a URL. Raises `InvalidUrl` if no command can open it, or if an option is for neither
     it nor one of the `others` of the command, before anything is read."""
     if url.startswith("memory:"):
@@ -94,19 +60,12 @@ def options_of(url: str, s3: S3, *others: str) -> StoreOptions:
     return options
 
 
-def check_order(command: str, words: list[str], url: str, other: str, where: str) -> None:
-    """Raise a usage error if the URL and another argument have been swapped."""
-    if is_place(other) and not is_place(url):
-        turned = shlex.join([words[-1], *words[1:-1], words[0]])
-        raise click.BadParameter(f"no text at {url!r}; the URL comes {where}: `monocontext {command} {turned}`")
-
-
 def is_place(word: str) -> bool:
     """Whether a word is a URL, or the path of something."""
     return "://" in word or os.path.exists(word)  # a `Path` raises for a long pattern
 
 
-def stored_options(url: str, s3: S3, *others: str) -> StoreOptions:
+def stored_options(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
     """`options_of` for a URL where a context is stored, or will be. Raises `InvalidUrl` for a local file."""
     options = options_of(url, s3, *others)
     if os.path.isfile(os.path.expanduser(url)):
@@ -116,7 +75,7 @@ def stored_options(url: str, s3: S3, *others: str) -> StoreOptions:
     return options
 
 
-def existing_options(url: str, s3: S3) -> StoreOptions:
+def existing_options(url: str, s3: StoreOptions) -> StoreOptions:
     """`stored_options` for a context that exists. Raises `InvalidUrl` for a plain folder of files."""
     path = os.path.expanduser(url)
     if plain_folder(url) and os.listdir(path) and not os.path.exists(os.path.join(path, "manifest.json")):
@@ -134,23 +93,17 @@ def plain_folder(url: str) -> str:
     return "" if not is_plain or path.rstrip("/") == "." else path.rstrip("/").removeprefix("./") + "/"
 
 
-_SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
-
-
 def parse_bytes(text: str) -> int:
     """Parse a size such as `262144`, `256K` or `16MiB`. Units are powers of 1024."""
-    match = _SIZE.fullmatch(text.strip())
+    match = re.fullmatch(r"(\d+)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match:
         raise click.BadParameter(f"not a size: {text!r}; examples are 262144, 256K and 16M")
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
 
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
-
-
 def parse_seconds(text: str) -> float:
     """Parse a duration such as `90m`, `36h` or `7d`."""
-    match = _DURATION.fullmatch(text.strip())
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.IGNORECASE)
     if not match:
         raise click.BadParameter(f"not a duration: {text!r}; examples are 90m, 36h and 7d")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[match[2].lower()]

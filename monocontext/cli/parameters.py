@@ -1,63 +1,64 @@
 """Build click commands from the signatures of functions, whose annotations describe options and arguments.
 
-A parameter is `name: Annotated[TYPE, Option(...)] = default` or `Annotated[TYPE, Argument(...)]`. TYPE is `str`, `int`,
-`float`, `bool`, one of these `| None`, or a `list[str]`. A parameter without a default is required.
+A parameter is `name: Annotated[TYPE, Option(...)] = default`, `Annotated[TYPE, Argument(...)]`, or
+`Annotated[TYPE, Options(build)]`. TYPE is one that click knows, `TYPE | None`, or a `list[str]`. A parameter without a
+default is required.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import Parameter as Signed
 from inspect import getdoc, signature
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple, get_args, get_origin
 
 import click
 
 from monocontext.cli.running import call_command
 
-Complete = Callable[[str], list[str]]
-"""Returns the values that begin with a word, for completion in a shell."""
-
 
 class _Parameter(NamedTuple):
-    """The description that options and arguments share."""
-
-    help: str = ""
-    metavar: str | None = None
-    """The placeholder of the value in the help; by default its type."""
-    parser: Callable[[str], Any] | None = None
-    """Converts the text of the value, and that of its default."""
-    min: Any = None
-    max: Any = None
-    autocompletion: Complete | None = None
-    names: tuple[str, ...] | None = None
-    """The flags of an option, such as `--line-number/--no-line-number`; None for an argument."""
+    names: tuple[str, ...] | None
+    """The flags of an option; None for an argument."""
+    settings: dict[str, Any]
+    """Those of click's class, which stand before what the annotation says."""
 
 
-def Option(*names: str, **about: Any) -> _Parameter:  # named as in typer
+def Option(*names: str, **settings: Any) -> _Parameter:  # named as in typer
     """An option with these flags. Without a long flag it gets one from the parameter's name."""
-    return _Parameter(**about, names=names)
+    return _Parameter(names, settings)
 
 
-def Argument(**about: Any) -> _Parameter:
+def Argument(**settings: Any) -> _Parameter:
     """A positional argument."""
-    return _Parameter(**about)
+    return _Parameter(None, settings)
+
+
+class Options(NamedTuple):
+    """Options that several commands share: the parameters of `build`, which makes the argument of the function."""
+
+    build: Callable[..., Any]
+    defaults: Mapping[str, Any] = MappingProxyType({})
+    """Defaults of this command, by parameter."""
 
 
 def make_command(function: Callable[..., None], name: str | None = None, **settings: Any) -> click.Command:
-    """Make the command that calls `function`, whose docstring is the help. `settings` go to `click.Command`.
-
-    A parameter annotated with `click.Context` receives the context of the call.
-    """
-    signed = signature(function, eval_str=True).parameters.values()
-    context = next((item.name for item in signed if item.annotation is click.Context), None)
-    parameters = [_click_parameter(item) for item in signed if item.name != context]
+    """Make the command that calls `function`, whose docstring is the help. `settings` go to `click.Command`."""
+    parameters, groups = list[click.Parameter](), dict[str, tuple[Callable[..., Any], list[str]]]()
+    for item in signature(function, eval_str=True).parameters.values():
+        about = get_args(item.annotation)[1]
+        if isinstance(about, Options):
+            own = [*signature(about.build, eval_str=True).parameters.values()]
+            groups[item.name] = about.build, [each.name for each in own]
+            parameters += [_click_parameter(each, about.defaults.get(each.name, each.default)) for each in own]
+        else:
+            parameters.append(_click_parameter(item, item.default))
 
     def call(**given: Any) -> None:
+        for word, (build, names) in groups.items():
+            given[word] = build(**{each: given.pop(each) for each in names})
         here = click.get_current_context()
-        if context is not None:
-            given[context] = here
         here.exit(call_command(function, given, here.find_root().info_name or ""))
 
     return click.Command(
@@ -65,40 +66,21 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
     )
 
 
-def _click_parameter(signed: Signed) -> click.Parameter:
+def _click_parameter(signed: Signed, default: Any) -> click.Parameter:
     """Make the option or argument of click for a parameter of a function."""
     kind, about = get_args(signed.annotation)
     kind = next((arg for arg in get_args(kind) if arg is not NoneType), kind) if NoneType in get_args(kind) else kind
     is_list = get_origin(kind) is list
-    is_required = signed.default is Signed.empty
-    settings: dict[str, Any] = {
-        "type": _click_type(get_args(kind)[0] if is_list else kind, about),
-        "metavar": about.metavar,
-        "help": about.help,
-        **({"required": True} if is_required else {"default": signed.default}),
-        "callback": _list_or_none if is_list else None,
-        "shell_complete": (complete := about.autocompletion) and (lambda _, __, word: complete(word)),
-    }
+    settings: dict[str, Any] = {"type": get_args(kind)[0] if is_list else kind, **about.settings}
+    settings |= {"required": True} if default is Signed.empty else {"default": default}
+    if is_list:
+        settings["callback"] = lambda _, __, value: list(value) or None  # None, the default of the function
     if about.names is None:
         return click.Argument([signed.name], nargs=-1 if is_list else 1, **settings)
-    word = signed.name.replace("_", "-")
-    flags = [*about.names] if any(name.startswith("--") for name in about.names) else [*about.names, f"--{word}"]
+    flags = [*about.names]
+    if not any(name.startswith("--") for name in flags):
+        flags.append(f"--{signed.name.replace('_', '-')}")
     if kind is bool:
-        del settings["type"], settings["metavar"]
-        settings["is_flag"] = True
-        flags = flags if about.names else [f"--{word}/--no-{word}"]
-    is_shown = kind is not bool and settings.get("default") not in (None, "")
+        settings |= {"type": None, "is_flag": True}
+    is_shown = kind is not bool and default not in (None, "", Signed.empty)
     return click.Option([*flags, signed.name], multiple=is_list, show_default=is_shown, **settings)
-
-
-def _click_type(kind: Any, about: _Parameter) -> Any:
-    if about.parser is not None:
-        return about.parser
-    if about.min is None and about.max is None:
-        return kind
-    return click.IntRange(about.min, about.max) if kind is int else click.FloatRange(about.min, about.max)
-
-
-def _list_or_none(_: click.Context, __: click.Parameter, value: tuple[Any, ...]) -> list[Any] | None:
-    """The values of a repeatable option. None, the default of the function, if it is not given."""
-    return list(value) or None

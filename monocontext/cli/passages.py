@@ -1,14 +1,13 @@
-"""The commands `search` and `outline`: find the best passages of a context, and summarize it."""
+"""The command `search`: find the best passages of a context."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Annotated
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, is_place, options_of, plain_folder
+from monocontext.cli.options import AT_LEAST_1, S3, SECONDS, Allow, AsJson, is_place, options_of, plain_folder
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import as_flags, escape_controls, remark, say
 from monocontext.errors import MonocontextError
@@ -19,18 +18,12 @@ from monocontext.text.search.ranked import search as rank
 def search(
     words: Annotated[
         list[str],
-        Argument(
-            metavar="WORDS URL", help='Words; "a phrase" must occur, -word must not, doc:GLOB limits the documents.'
-        ),
+        Argument(metavar="WORDS URL", help='Words; "a phrase" must occur, -word must not, doc:GLOB limits documents.'),
     ],
-    most: Annotated[int, Option("--max-count", "-m", min=1, help="Print at most this many passages.")] = 10,
-    max_bytes: Annotated[
-        int | None, Option(min=1, help="Read at most this much text, in bytes; by default 64 MiB.")
-    ] = None,
-    max_seconds: Annotated[float | None, Option(min=0, help="Search at most this long.")] = None,
-    per_document: Annotated[
-        bool, Option("--per-document", help="Print only the best passage of each document.")
-    ] = False,
+    most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many passages.")] = 10,
+    max_bytes: Annotated[int | None, Option(type=AT_LEAST_1, help="Read at most so many bytes, or 64 MiB.")] = None,
+    max_seconds: Annotated[float | None, Option(type=SECONDS, help="Search at most this long.")] = None,
+    per_document: Annotated[bool, Option(help="Print only the best passage of each document.")] = False,
     allow: Allow = None,
     *,
     s3: S3,
@@ -79,20 +72,3 @@ def _split_url(words: list[str]) -> tuple[list[str], str]:
                 f"'\"{words[-1]}\"'"
             )
     return (words[1:], words[0]) if first and not last else (words[:-1], words[-1])
-
-
-def outline(
-    url: Annotated[str, Argument(metavar="URL")], allow: Allow = None, *, s3: S3, as_json: AsJson = False
-) -> None:
-    """Summarize the context at URL: its size, its documents, and headings from seven places in it.
-
-    With --json, prints one object: `characters`, `lines`, `documents`, `names`, `kinds`, `places`, and `headings`, each
-    with `start` in characters, `line`, `kind` and `text`.
-    """
-    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
-        result = context.outline()
-    if as_json:
-        print(json.dumps(asdict(result) | {"headings": [heading._asdict() for heading in result.headings]}))
-        return
-    for row in str(result).split("\n"):
-        print(escape_controls(row))

@@ -5,9 +5,16 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 from monocontext.errors import AccessDenied, StoreFailure
 
+if TYPE_CHECKING:
+    import logging
+
+LOGGERS = ("monocontext", "rlm")
 _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 """Control characters except tab and line ends, marks that reverse a line's direction, and lone surrogates."""
 
@@ -15,9 +22,9 @@ _KEYWORD = re.compile(
     r"\b(allow|anonymous|base_url|encoding|endpoint|errors|follow_links|generation|max_bytes|max_seconds|prefetch|profile|region|replace)="
     r"(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 )
-
-
 _quiet = False
+_handler: logging.Handler | None = None
+"""Prints the records of our loggers with `--verbose`. Without it nothing imports `logging`."""
 
 
 def hush(wanted: bool) -> None:
@@ -29,6 +36,45 @@ def hush(wanted: bool) -> None:
 def is_quiet() -> bool:
     """Whether remarks and progress are left out."""
     return _quiet
+
+
+def show_logs(wanted: bool) -> None:
+    """Print each record of our loggers as a line on stderr, or no more."""
+    global _handler
+    if wanted == is_verbose():
+        return
+    import logging
+
+    class _StderrLines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(self.format(record), err=True)
+
+    shown = _handler or _StderrLines()
+    shown.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    for logger in map(logging.getLogger, LOGGERS):
+        if wanted:
+            logger.addHandler(shown)
+            logger.setLevel(logging.DEBUG)
+        else:
+            logger.removeHandler(shown)
+    _handler = shown if wanted else None
+
+
+def is_verbose() -> bool:
+    """Whether `--verbose` was given."""
+    return _handler is not None
+
+
+def shows_progress() -> bool:
+    """Whether stderr shows progress: on a terminal, without `--quiet`."""
+    return sys.stderr.isatty() and not _quiet
+
+
+def progress_bar(label: str, total: int | None = None) -> AbstractContextManager[Callable[..., None]]:
+    """Yield the `progress` callback of a long operation. It draws a bar on a terminal, and else does nothing."""
+    from monocontext import notebook
+
+    return notebook.progress_bar(label, total) if shows_progress() else nullcontext(lambda *_: None)
 
 
 def wants_colour() -> bool:
@@ -75,8 +121,7 @@ def note(text: str) -> None:
 
 def write_text(text: str) -> None:
     """Write a text to stdout as it is; on a terminal, control characters are escaped."""
-    display = escape_controls(text) if sys.stdout.isatty() else text
-    write_bytes(display.encode())
+    write_bytes((escape_controls(text) if sys.stdout.isatty() else text).encode())
 
 
 def write_bytes(data: bytes) -> None:
@@ -88,10 +133,7 @@ def write_bytes(data: bytes) -> None:
 
 def as_flags(message: str) -> str:
     """Rewrite keywords of Python in a message as flags: `anonymous=True` becomes `--anonymous`."""
-
-    def flag(found: re.Match[str]) -> str:
-        value = found[2] or found[3]
-        return f"--{found[1].replace('_', '-')}" + (f" {value}" if value else "")
-
     keyless = message.replace("pass api_key= or", "give").replace(", or pass api_key=", "")  # keys are no flags
-    return _KEYWORD.sub(flag, keyless)
+    return _KEYWORD.sub(
+        lambda found: " ".join(filter(None, (f"--{found[1].replace('_', '-')}", found[2], found[3]))), keyless
+    )

@@ -1,41 +1,37 @@
-"""The commands `info`, `cat`, `ls-documents`, `cite` and `verify`: describe, print and check contexts."""
+"""The commands `info`, `outline`, `cat`, `ls-documents`, `cite` and `verify`: describe, print and check contexts."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import sys
-from contextlib import ExitStack, closing
+from contextlib import closing
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_of, options_of, parse_range
+from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_of, options_of, parse_range, plain_folder
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import say, say_row, write_text
-from monocontext.cli.progress import progress_bar
-from monocontext.errors import MonocontextError, NotAContext, NotFound
-from monocontext.options import StoreOptions
+from monocontext.cli.printing import escape_controls, progress_bar, say, say_row, write_text
+from monocontext.errors import MonocontextError, NotFound
+from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.text.monocontext import Monocontext
 
 if TYPE_CHECKING:
-    from monocontext.format.documents import Document
-    from monocontext.text.monocontext import Monocontext
+    from monocontext.format.manifest import Manifest
 
 Url = Annotated[str, Argument(help="The context: s3://bucket/prefix, or a directory.")]
 Generation = Annotated[int | None, Option(help="Use this version of the text instead of the newest.")]
 
-
 _SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")
 _MOST_CITED = 1_000_000
 """The longest source that `cite` reads, in characters."""
-
 _SHOWN_OF_PLAIN = ("url", "characters", "lines", "bytes", "documents")
-_SHOWN = (
-    *("url", "version", "created", "characters", "lines", "bytes", "stored_bytes", "filters", "documents", "sources"),
-)
+_SHOWN = ("url", "version", "created", *_SHOWN_OF_PLAIN[1:4], "stored_bytes", "filters", "documents", "sources")
 """The facts for people; `--json` prints all."""
 
 
@@ -43,64 +39,56 @@ def info(url: Url, generation: Generation = None, *, s3: S3, as_json: AsJson = F
     """Describe the context at URL (1 GET; above 150 GB one more for each directory, which covers 1 TB of text)."""
     from monocontext.format.directories import expand
     from monocontext.format.filters.layout import FilterLayout
-    from monocontext.format.generations import find_root
-    from monocontext.writing.place import open_store_at
-    from monocontext.writing.plain import open_plain
 
     options = options_of(url, s3)
-    with ExitStack() as stack:
-        store = stack.enter_context(open_store_at(url, options))
-        try:
-            found_root, is_stored = find_root(store, generation).manifest, True
-        except (NotAContext, NotFound):
-            plain = open_plain(url, options) if generation is None else None
-            if plain is None:
-                raise
-            store = stack.enter_context(closing(plain))
-            found_root, is_stored = find_root(store).manifest, False
-        manifest = expand(found_root, lambda ref: store.get(ref.key).data)
-        location = store.url if is_stored else str(parse(url))
-    facts: dict[str, Any] = {
-        "url": location,
-        "generation": manifest.generation,
-        "created": manifest.created,
-        "characters": manifest.characters,
-        "lines": manifest.lines,
-        "bytes": manifest.text_bytes,
-        "stored_bytes": manifest.stored_bytes,
-        "frames": manifest.frames,
-        "pages": len(manifest.pages),
-        "frame_bytes": manifest.frame_bytes,
-        "codec": manifest.codec,
-        "filters": {
-            "groups": len(manifest.filters),
-            "frames": sum(ref.frames for ref in manifest.filters),
-            "bytes": sum(FilterLayout(ref).size_bytes for ref in manifest.filters),
-        },
-        "documents": manifest.documents.documents if manifest.documents else 0,
-        "sources": list(manifest.sources),
+    with Monocontext.open(url, generation=generation, prefetch="off", **options) as context:
+        manifest: Manifest = context.span.source.reader.manifest  # type: ignore[attr-defined]  # opened: it has one
+    if manifest.has_directories:
+        with closing(open_store(url, **options)) as store:
+            manifest = expand(manifest, lambda ref: store.get(ref.key).data)
+    names = ("generation", "created", "characters", "lines", "stored_bytes", "frames", "frame_bytes", "codec")
+    is_plain = plain_folder(url) or os.path.isfile(os.path.expanduser(url))
+    place = str(parse(url)) if is_plain else context.url  # the index of a large file is in a cache folder
+    facts: dict[str, Any] = {"url": place, "bytes": manifest.text_bytes, "pages": len(manifest.pages)}
+    facts |= {name: getattr(manifest, name) for name in names}
+    facts["filters"] = {
+        "groups": len(manifest.filters),
+        "frames": sum(ref.frames for ref in manifest.filters),
+        "bytes": sum(FilterLayout(ref).size_bytes for ref in manifest.filters),
     }
+    facts["documents"] = manifest.documents.documents if manifest.documents else 0
+    facts["sources"] = list(manifest.sources)
     if as_json:
         print(json.dumps(facts))
         return
     of_filters = facts["filters"]["bytes"]
     facts |= {"version": facts["generation"], "filters": f"{of_filters:,} bytes" if of_filters else "none"}
-    for name in _SHOWN if is_stored else _SHOWN_OF_PLAIN:
+    for name in _SHOWN_OF_PLAIN if is_plain else _SHOWN:
         value = facts[name]
         if value != []:
             say_row(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
 
 
+def outline(url: Url, allow: Allow = None, *, s3: S3, as_json: AsJson = False) -> None:
+    """Summarize the context at URL: its size, its documents, and headings from seven places in it.
+
+    With --json, prints one object: `characters`, `lines`, `documents`, `names`, `kinds`, `places`, and `headings`, each
+    with `start` in characters, `line`, `kind` and `text`.
+    """
+    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
+        result = context.outline()
+    if as_json:
+        print(json.dumps(asdict(result) | {"headings": [heading._asdict() for heading in result.headings]}))
+        return
+    for row in str(result).split("\n"):
+        print(escape_controls(row))
+
+
 def cat(
     url: Url,
     chars: Annotated[str | None, Option(metavar="A:B", help="Characters A to B, as in context[A:B].")] = None,
-    lines: Annotated[
-        str | None,
-        Option(metavar="A:B", help="Lines from A up to B, without B, counted from 1 as in `grep -n`; or line A alone."),
-    ] = None,
-    document: Annotated[
-        str | None, Option(metavar="NAME", help="This document alone; --lines then counts within it.")
-    ] = None,
+    lines: Annotated[str | None, Option(metavar="A:B", help="Lines A up to B, without B, from 1; or A alone.")] = None,
+    document: Annotated[str | None, Option(metavar="NAME", help="This document alone, in which --lines count.")] = None,
     generation: Generation = None,
     allow: Allow = None,
     *,
@@ -115,7 +103,10 @@ def cat(
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
         view = context.view(part.start, part.stop)
         if document is not None:
-            result = _document(context, document, url)
+            try:
+                result = context.documents.record(document)
+            except KeyError as error:
+                raise NotFound(f"{url}: {error}; `ls-documents` lists all") from None
             view = context.view(result.start, result.stop)
         if wanted is not None:
             first, last, _ = wanted.indices(len(view.lines))
@@ -139,18 +130,9 @@ def _line_range(lines: str | None) -> slice | None:
     return slice(*ends)
 
 
-def _document(context: Monocontext, name: str, url: str) -> Document:
-    try:
-        return context.documents.record(name)
-    except KeyError as error:
-        raise NotFound(f"{url}: {error}; `ls-documents` lists all") from None
-
-
 def ls_documents(
     url: Url,
-    pattern: Annotated[
-        str, Argument(metavar="[GLOB]", help="Only documents whose names match, for example 'src/*.py'.")
-    ] = "",
+    pattern: Annotated[str, Argument(metavar="[GLOB]", help="Only names that match, for example 'src/*.py'.")] = "",
     generation: Generation = None,
     *,
     s3: S3,
@@ -203,36 +185,26 @@ def cite(
         raise MonocontextError(f"{url}: line {line}, characters {start} to {stop} differ from the cited text")
 
 
-def _check_forgotten(url: str, texts: list[str], options: StoreOptions) -> None:
-    from monocontext.writing.upkeep.forget import find_leftovers
-
-    remaining = find_leftovers(url, texts, store_options=options)
-    for key in remaining:
-        say_row(key)
-    count = f"{len(remaining):,} object" + "s" * (len(remaining) != 1)
-    say(f"{url}: {count + ' still hold' + 's' * (len(remaining) == 1) if remaining else 'no object holds'} it")
-    if remaining:
-        raise click.exceptions.Exit(1)
-
-
 def verify(
     url: Url,
     generation: Generation = None,
     allow: Allow = None,
-    forgotten: Annotated[
-        list[str] | None, Option(metavar="TEXT", help="Instead list all objects that still hold this text; repeatable.")
-    ] = None,
+    forgotten: Annotated[list[str] | None, Option(metavar="TEXT", help="List objects that still hold it.")] = None,
     *,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Read the whole context at URL and check every checksum, length and count; list damage and exit with 1."""
+    from monocontext.writing.upkeep.forget import find_leftovers
     from monocontext.writing.upkeep.verify import verify as check
 
     options = existing_options(url, s3)
     if forgotten:
-        _check_forgotten(url, forgotten, options)
-        return
+        keys = find_leftovers(url, forgotten, store_options=options)
+        for key in keys:
+            say_row(key)
+        say(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
+        raise click.exceptions.Exit(1 if keys else 0)
     with progress_bar("verify", None) as show:
         report = check(url, generation=generation, allow=allow or (), progress=show, store_options=options)
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import time
 import warnings
@@ -23,7 +24,17 @@ from monocontext.cli.grep_output import (
     print_lines,
     print_names,
 )
-from monocontext.cli.options import S3, Allow, AsJson, check_order, globs_of, options_of, plain_folder
+from monocontext.cli.options import (
+    AT_LEAST_0,
+    S3,
+    SECONDS,
+    Allow,
+    AsJson,
+    globs_of,
+    is_place,
+    options_of,
+    plain_folder,
+)
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.pattern_limit import pattern_limit
 from monocontext.cli.printing import wants_colour, write_bytes
@@ -44,86 +55,51 @@ PATTERN_SECONDS = 30
 """The most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C."""
 _GLOBAL_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 
-Places = Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; then the URL.")]
-Patterns = Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")]
-IgnoreCase = Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")]
-Fixed = Annotated[bool, Option("--fixed-strings", "-F", help="Patterns are texts, not regular expressions.")]
-Invert = Annotated[
-    bool, Option("--invert-match", "-v", help="Print the lines that do not match; reads the whole text.")
-]
-Numbers = Annotated[
-    bool | None,
-    Option("--line-number/--no-line-number", "-n/-N", help="Print line numbers; the default on a terminal."),
-]
-Columns = Annotated[
-    bool, Option("--column", help="Print the byte of the line at which the first match begins, from 1; implies -n.")
-]
-Words = Annotated[bool, Option("--word-regexp", "-w", help="Match whole words only.")]
-WholeLines = Annotated[bool, Option("--line-regexp", "-x", help="Match whole lines only.")]
-Silent = Annotated[bool, Option("-q", help="Print nothing, and stop at the first match.")]
-Names = Annotated[
-    bool | None,
-    Option(
-        "--with-filename/--no-filename", "-H/-I", help="Print names of documents; the default if there are several."
-    ),
-]
-Headings = Annotated[
-    bool | None,
-    Option("--heading/--no-heading", help="Print each name once, above its lines; the default on a terminal."),
-]
-Most = Annotated[int | None, Option("--max-count", "-m", min=0, help="Stop in each document after this many lines.")]
-After = Annotated[
-    int | None, Option("--after-context", "-A", min=0, metavar="N", help="Print N lines after each match.")
-]
-Before = Annotated[
-    int | None, Option("--before-context", "-B", min=0, metavar="N", help="Print N lines before each match.")
-]
-Around = Annotated[
-    int, Option("--context", "-C", min=0, metavar="N", help="Print N lines before and after each match.")
-]
-Count = Annotated[bool, Option("--count", "-c", help="Print how many lines of each document match; with -o, matches.")]
-Files = Annotated[bool, Option("--files-with-matches", "-l", help="Print the names of documents that match.")]
-Globs = Annotated[
-    list[str] | None,
-    Option(
-        "--glob", "-g", "--documents", metavar="GLOB",
-        help="Search only documents whose names match, or with !GLOB do not match, as in ripgrep; repeatable.",
-    ),
-]  # fmt: skip
-Only = Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")]
-MaxSeconds = Annotated[
-    float | None,
-    Option(
-        "--max-seconds", min=0,
-        help="Fail if a pattern takes longer on one piece of the text (0: no limit). 30 by default, 0 on a terminal.",
-    ),
-]  # fmt: skip
-ShowStats = Annotated[bool, Option("--stats", help="Print on stderr what the search read.")]
-
 
 def grep(
-    places: Places,
-    patterns: Patterns = None,
-    ignore_case: IgnoreCase = False,
-    fixed: Fixed = False,
-    words: Words = False,
-    whole_lines: WholeLines = False,
-    invert: Invert = False,
-    numbers: Numbers = None,
-    columns: Columns = False,
-    names: Names = None,
-    heading: Headings = None,
-    most: Most = None,
-    after: After = None,
-    before: Before = None,
-    around: Around = 0,
-    count: Count = False,
-    files: Files = False,
-    only_matching: Only = False,
-    silent: Silent = False,
-    globs: Globs = None,
-    max_seconds: MaxSeconds = None,
-    stats: ShowStats = False,
+    places: Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")],
+    patterns: Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")] = None,
+    ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
+    fixed: Annotated[bool, Option("--fixed-strings", "-F", help="Patterns are plain texts.")] = False,
+    words: Annotated[bool, Option("--word-regexp", "-w", help="Match whole words only.")] = False,
+    whole_lines: Annotated[bool, Option("--line-regexp", "-x", help="Match whole lines only.")] = False,
+    invert: Annotated[bool, Option("--invert-match", "-v", help="Print lines that do not match.")] = False,
+    numbers: Annotated[
+        bool | None, Option("--line-number/--no-line-number", "-n/-N", help="Print line numbers, as on a terminal.")
+    ] = None,
+    columns: Annotated[bool, Option("--column", help="Print the byte of the first match in its line, from 1.")] = False,
+    names: Annotated[
+        bool | None, Option("--with-filename/--no-filename", "-H/-I", help="Print names, as for several documents.")
+    ] = None,
+    heading: Annotated[
+        bool | None, Option("--heading/--no-heading", help="Print a name once, above its lines, as on a terminal.")
+    ] = None,
+    most: Annotated[
+        int | None, Option("--max-count", "-m", type=AT_LEAST_0, help="Stop in each document after so many lines.")
+    ] = None,
+    after: Annotated[
+        int | None,
+        Option("--after-context", "-A", type=AT_LEAST_0, metavar="N", help="Print N lines after a match."),
+    ] = None,
+    before: Annotated[
+        int | None, Option("--before-context", "-B", type=AT_LEAST_0, metavar="N", help="Print N lines before it.")
+    ] = None,
+    around: Annotated[
+        int, Option("--context", "-C", type=AT_LEAST_0, metavar="N", help="Print N lines before and after it.")
+    ] = 0,
+    count: Annotated[bool, Option("--count", "-c", help="Print how many lines match; with -o, matches.")] = False,
+    files: Annotated[bool, Option("--files-with-matches", "-l", help="Print names of documents that match.")] = False,
+    only_matching: Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")] = False,
+    silent: Annotated[bool, Option("-q", help="Print nothing, and stop at the first match.")] = False,
+    globs: Annotated[
+        list[str] | None,
+        Option("--glob", "-g", "--documents", metavar="GLOB", help="Search these documents, or not !GLOB; repeatable."),
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        Option(type=SECONDS, help="Limit of a pattern on a piece of text; 30, on a terminal 0, which is none."),
+    ] = None,
+    stats: Annotated[bool, Option(help="Print on stderr what the search read.")] = False,
     dask: Dask = None,
     generation: Generation = None,
     allow: Allow = None,
@@ -199,8 +175,9 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
         arguments = "one argument with -e, the URL" if patterns else "two arguments, PATTERN and URL"
         several = "; to search a folder, name the folder rather than its files" if len(places) > expected else ""
         raise click.BadParameter(f"expected {arguments}, got {len(places)}{several}")
-    if not patterns:
-        check_order("grep", places, places[1], places[0], "last")
+    if not patterns and is_place(places[0]) and not is_place(places[1]):
+        turned = shlex.join(places[::-1])
+        raise click.BadParameter(f"no text at {places[1]!r}; the URL comes last: `monocontext grep {turned}`")
     return patterns or places[:1], places[-1]
 
 

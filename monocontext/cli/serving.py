@@ -1,27 +1,41 @@
-"""Serve a page until Ctrl-C; with the options of the commands that do so."""
+"""The command `view`: show a context in a browser; and what it shares with other commands that serve a page."""
 
 from __future__ import annotations
 
 import sys
 import webbrowser
 from collections.abc import Callable
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
+import click
+
+from monocontext.cli.options import S3, Allow, options_of
 from monocontext.cli.parameters import Option
 from monocontext.cli.printing import remark, say
-from monocontext.page.loopback import is_loopback
-from monocontext.page.serving import PageServer
+from monocontext.cli.reading import Generation, Url
+from monocontext.errors import MonocontextError
+from monocontext.text.monocontext import Monocontext
+
+if TYPE_CHECKING:
+    from monocontext.page.serving import PageServer
 
 Host = Annotated[str, Option(help="Address to listen on; the default is reachable from this machine alone.")]
-Port = Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")]
-OpenBrowser = Annotated[
-    bool | None, Option("--open/--no-open", help="Open the page in a browser; by default on a terminal only.")
-]
+Port = Annotated[int, Option(type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")]
+OpenBrowser = Annotated[bool | None, Option("--open/--no-open", help="Open a browser; by default on a terminal only.")]
 
 
-def serve_page(make: Callable[[], PageServer], host: str, what: str, *, open_browser: bool | None) -> None:
+def serve_page(
+    make: Callable[[str, int], PageServer], host: str, port: int, what: str, *, open_browser: bool | None
+) -> None:
     """Serve the page that `make` returns until Ctrl-C. Print its URL on stdout, and a remark about `what` on stderr."""
-    with make() as server:
+    from monocontext.page.loopback import is_loopback
+
+    try:
+        server = make(host, port)
+    except (OSError, OverflowError) as error:
+        raise MonocontextError(f"cannot serve at {host} port {port}: {error}") from error
+    with server:
         if not is_loopback(host):
             say(f"warning: anyone who can reach {host} can read this page", err=True)
         print(server.url, flush=True)
@@ -32,3 +46,20 @@ def serve_page(make: Callable[[], PageServer], host: str, what: str, *, open_bro
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             remark("")
+
+
+def view(
+    url: Url,
+    host: Host = "127.0.0.1",
+    port: Port = 0,
+    open_browser: OpenBrowser = None,
+    generation: Generation = None,
+    allow: Allow = None,
+    *,
+    s3: S3,
+) -> None:
+    """Show the context at URL in a browser: documents, text, searches and versions."""
+    from monocontext.view.server import ContextServer
+
+    with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
+        serve_page(partial(ContextServer, context), host, port, context.url, open_browser=open_browser)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.options import AT_LEAST_1, S3, AsJson, options_of
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import escape_controls, fail, say, say_row
 from monocontext.errors import MonocontextError
+from monocontext.options import StoreOptions
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Project, Sessions
@@ -26,42 +27,30 @@ if TYPE_CHECKING:
     from monocontext.sessions.upload import Uploaded
 
 
-To = Annotated[
-    str | None, Option("--to", "--url", help="URL of the archive; by default the last argument, or MONOCONTEXT_URL.")
-]
+To = Annotated[str | None, Option("--to", "--url", help="URL of the archive, if not the last argument.")]
 ProjectName = Annotated[str | None, Option("--project", "-p", help="Only this project.")]
+OwnProject = Annotated[str | None, Option("--project", "-p", help="Its project; by default that of the repository.")]
+Patterns = Annotated[list[str] | None, Option(help="Regular expression that matches more secrets; repeatable.")]
+INTERVAL = click.FloatRange(min=0.1)
 Since = Annotated[str | None, Option(help="Only from this time on: 2026-02-14, or 2026-02-14T10:00:00Z.")]
 Until = Annotated[str | None, Option(help="Only up to this time; a date includes the whole day.")]
-Place = Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive.")]
+Place = Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive; by default MONOCONTEXT_URL.")]
 
 
 def upload(
     what: Annotated[
         list[str] | None,
-        Argument(
-            metavar="[SESSION]... [URL]",
-            help="Ids or files, by default the latest session; then the URL of the archive.",
-        ),
+        Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; then the archive's URL."),
     ] = None,
     to: To = None,
     everything: Annotated[bool, Option("--all", help="Upload every session on this machine.")] = False,
-    watch: Annotated[bool, Option("--watch", help="Keep running, and upload what sessions add.")] = False,
-    interval: Annotated[float, Option(min=0.1, help="Seconds between two checks of --watch.")] = 10.0,
-    agent: Annotated[
-        str | None, Option(help="Only sessions of this agent; for files, the agent that wrote them.")
-    ] = None,
-    project: Annotated[
-        str | None, Option("--project", "-p", help="Name of the project; by default that of the repository.")
-    ] = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Upload nothing; list what would be uploaded, and the secrets found.")
-    ] = False,
-    no_redact: Annotated[
-        bool, Option("--no-redact", help="Keep secrets in the upload; the archive records that.")
-    ] = False,
-    pattern: Annotated[
-        list[str] | None, Option(help="Regular expression that matches more secrets; repeatable.")
-    ] = None,
+    watch: Annotated[bool, Option(help="Keep running, and upload what sessions add.")] = False,
+    interval: Annotated[float, Option(type=INTERVAL, help="Seconds between two checks of --watch.")] = 10.0,
+    agent: Annotated[str | None, Option(help="Only sessions of this agent; for files, that which wrote them.")] = None,
+    project: OwnProject = None,
+    dry_run: Annotated[bool, Option(help="Upload nothing; list what would be, and the secrets found.")] = False,
+    no_redact: Annotated[bool, Option(help="Keep secrets in the upload; the archive records that.")] = False,
+    pattern: Patterns = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -152,10 +141,8 @@ def search(
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
-    most: Annotated[int, Option("--max-count", "-m", min=1, help="Stop after this many turns or sessions.")] = 50,
-    ranked: Annotated[
-        bool, Option("--ranked", help="KEYWORD is words, as in `monocontext search`: print sessions, the best first.")
-    ] = False,
+    most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many.")] = 50,
+    ranked: Annotated[bool, Option(help="KEYWORD is words to search for: print sessions, the best first.")] = False,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -181,13 +168,9 @@ def pull(
     session: Annotated[str | None, Argument(help="The id of the session, or the beginning of it.")] = None,
     place: Place = None,
     to: To = None,
-    into: Annotated[
-        str, Option("--into", metavar="DIR", help="Clone in which the session goes on; by default this directory.")
-    ] = ".",
-    latest: Annotated[bool, Option("--latest", help="The last session of this repository, from any machine.")] = False,
-    project: Annotated[
-        str | None, Option("--project", "-p", help="Its project; by default that of the repository.")
-    ] = None,
+    into: Annotated[str, Option(metavar="DIR", help="Clone in which the session goes on.")] = ".",
+    latest: Annotated[bool, Option(help="The last session of this repository, from any machine.")] = False,
+    project: OwnProject = None,
     *,
     s3: S3,
     as_json: AsJson = False,
@@ -236,7 +219,8 @@ def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = Fals
     url = to or place or os.environ.get("MONOCONTEXT_URL")
     if not url and (options := next((item for item in found.values() if item.get("url")), None)):
         url = str(options["url"])
-        s3 = cast("S3", {name: options[name] for name in S3.__annotations__ if name in options} | dict(s3))
+        hooked = {name: options[name] for name in StoreOptions.__annotations__ if name in options}
+        s3 = cast("StoreOptions", hooked | dict(s3))
     counts = dict[str | None, int]()
     if url:
         with _open_archive(url, s3) as archive:
@@ -256,7 +240,7 @@ def place_of(given: str | None) -> str:
     """The URL of the archive, by default that of MONOCONTEXT_URL."""
     url = given or os.environ.get("MONOCONTEXT_URL")
     if not url:
-        raise MonocontextError("which archive? Give its URL as the last argument, with --to, or in MONOCONTEXT_URL")
+        raise MonocontextError("which archive? Give its URL as the last argument, or in MONOCONTEXT_URL")
     return url
 
 
@@ -286,7 +270,7 @@ def _select_sessions(names: list[str], everything: bool, agent: str | None, watc
 
 
 @contextmanager
-def _open_archive(url: str, s3: S3) -> Iterator[Sessions]:
+def _open_archive(url: str, s3: StoreOptions) -> Iterator[Sessions]:
     from monocontext.sessions.archive import Sessions
     from monocontext.stores import open_store
 

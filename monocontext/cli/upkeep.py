@@ -8,8 +8,7 @@ from typing import Annotated
 
 from monocontext.cli.options import S3, Allow, AsJson, existing_options, parse_bytes, parse_seconds
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import note, say, say_row
-from monocontext.cli.progress import progress_bar
+from monocontext.cli.printing import note, progress_bar, say, say_row
 from monocontext.cli.reading import Url
 from monocontext.cli.writing import NoFilters, Segments, print_root, storing
 from monocontext.writing.upkeep.compact import compact as compact_context
@@ -18,15 +17,13 @@ from monocontext.writing.upkeep.gc import gc as collect
 from monocontext.writing.upkeep.versions import list_versions
 from monocontext.writing.upkeep.versions import restore as restore_version
 
-FrameBytes = Annotated[
-    int | None, Option(parser=parse_bytes, metavar="SIZE", help="Text in one frame; by default as in the context.")
-]
-
 
 def compact(
     url: Url,
     segment_bytes: Segments = "16M",  # type: ignore[assignment]  # defaults are parsed, too
-    frame_bytes: FrameBytes = None,
+    frame_bytes: Annotated[
+        int | None, Option(type=parse_bytes, metavar="SIZE", help="Text in one frame; by default as it is.")
+    ] = None,
     no_filters: NoFilters = False,
     allow: Allow = None,
     *,
@@ -37,23 +34,18 @@ def compact(
     options = existing_options(url, s3)
     with storing("compact", None) as work:
         manifest = compact_context(
-            url,
-            segment_bytes=segment_bytes,
-            frame_bytes=frame_bytes,
-            filters=not no_filters,
-            allow=allow or (),
-            store_options=options,
-            progress=work["progress"],
-        )
+            url, segment_bytes=segment_bytes, frame_bytes=frame_bytes, filters=not no_filters, allow=allow or (),
+            store_options=options, progress=work["progress"],
+        )  # fmt: skip
     print_root(manifest, url, as_json)
 
 
 def gc(
     url: Url,
     older_than: Annotated[
-        float, Option(parser=parse_seconds, metavar="DURATION", help="Grace period, for example 36h or 7d.")
+        float, Option(type=parse_seconds, metavar="DURATION", help="Grace period, for example 36h or 7d.")
     ] = "7d",  # type: ignore[assignment]
-    dry_run: Annotated[bool, Option("--dry-run", help="Remove nothing; report what would be removed.")] = False,
+    dry_run: Annotated[bool, Option(help="Remove nothing; report what would be removed.")] = False,
     *,
     s3: S3,
     as_json: AsJson = False,

@@ -21,6 +21,7 @@ from monocontext.cli.printing import note, say, say_row, write_bytes
 from monocontext.errors import AlreadyExists, InvalidUrl, MonocontextError, NotFound
 from monocontext.format.generations import read_newest
 from monocontext.format.manifest import ROOT_KEY
+from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores import open_store, split_object
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
@@ -31,20 +32,17 @@ _NO_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno
 """Errors that a file system raises for a key that cannot be a path in it."""
 
 Place = Annotated[str, Argument(help="s3://bucket/prefix, a directory, or the name of a volume.")]
-Object = Annotated[
-    str,
-    Argument(help="An object, such as s3://bucket/prefix/name or VOLUME/name; with / at its end, all objects below."),
-]
+Object = Annotated[str, Argument(help="An object, as s3://bucket/name or VOLUME/name; with / at its end, all below.")]
 VolumeName = Annotated[str, Argument(metavar="NAME", help="The name of a volume.")]
 
 
 @contextmanager
-def _open_store(url: str, s3: S3) -> Iterator[Store]:
+def _open_store(url: str, s3: StoreOptions) -> Iterator[Store]:
     with closing(open_store(url, **options_of(url, s3))) as store:
         yield store
 
 
-def _place(word: str, s3: S3) -> str:
+def _place(word: str, s3: StoreOptions) -> str:
     """Resolve an argument: a URL or a path stays as it is, and the name of a volume becomes its URL, which ends in /.
 
     A word without / that is no file must be a volume, or `NotFound` is raised. `NAME/below` is in a volume if one has
@@ -122,7 +120,7 @@ def put(
     ],
     *,
     s3: S3,
-    create: Annotated[bool, Option("--create", help="Fail if the object exists.")] = False,
+    create: Annotated[bool, Option(help="Fail if the object exists.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
     """Store files below URL as they are. A single FILE and a URL without / at its end name the object itself."""
@@ -174,7 +172,7 @@ def get(
     target: Annotated[str, Argument(help="File or directory to write; - is stdout.")] = "-",
     *,
     s3: S3,
-    force: Annotated[bool, Option("--force", help="Overwrite existing files.")] = False,
+    force: Annotated[bool, Option(help="Overwrite existing files.")] = False,
 ) -> None:
     """Fetch the object at URL, or all objects below a URL that ends in / (1 GET each)."""
     url = _place(url, s3)
@@ -236,14 +234,10 @@ def rm(
     url: Object,
     recursive: Annotated[bool, Option("--recursive", "-r", help="Remove everything below URL.")] = False,
     document: Annotated[
-        list[str] | None, Option(metavar="GLOB", help="Remove documents of the context at URL instead; repeatable.")
+        list[str] | None, Option(metavar="GLOB", help="Remove documents of a text; repeatable.")
     ] = None,
-    forget: Annotated[
-        bool, Option("--forget", help="With --document: remove the text from all objects, and earlier versions too.")
-    ] = False,
-    yes: Annotated[
-        bool, Option("--yes", "-y", help="With --document: do not ask even if these are all documents.")
-    ] = False,
+    forget: Annotated[bool, Option(help="With --document: remove their text and earlier versions for good.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="With --document: do not ask, even if these are all.")] = False,
     *,
     s3: S3,
 ) -> None:
@@ -271,7 +265,7 @@ def rm(
 
 
 @contextmanager
-def _naming_what_is_below(url: str, s3: S3, hint: str) -> Iterator[None]:
+def _naming_what_is_below(url: str, s3: StoreOptions, hint: str) -> Iterator[None]:
     """Raise `InvalidUrl` where no object has a URL, but objects are below it."""
     root = None
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,23 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 import click
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.options import (
-    S3,
-    Allow,
-    AsJson,
-    FollowLinks,
-    one_of,
-    options_of,
-    parse_bytes,
-    stored_options,
-    with_options,
-)
-from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import note, remark, say
-from monocontext.cli.progress import progress_bar, total_bytes
+from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, one_of, options_of, parse_bytes, stored_options
+from monocontext.cli.parameters import Argument, Option, Options
+from monocontext.cli.printing import note, progress_bar, remark, say
 from monocontext.options import StoreOptions
 from monocontext.writing.decoding import PIECE_BYTES
 from monocontext.writing.documents import documents
+from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index as index_objects
 from monocontext.writing.publish import append as append_to
 from monocontext.writing.publish import publish
@@ -44,41 +35,19 @@ if TYPE_CHECKING:
 Places = Annotated[
     list[str], Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then the URL of the context.")
 ]
-Frames = Annotated[int, Option(parser=parse_bytes, metavar="SIZE", help="Text in one frame, the unit of reads.")]
-Segments = Annotated[int, Option(parser=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
+Frames = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Text in one frame, the unit of reads.")]
+Segments = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
 Encoding = Annotated[str, Option(help="Encoding of the sources.")]
 Errors = Annotated[
     str,
-    Option(
-        help="Bytes that are not text: strict refuses them, replace puts U+FFFD in their place.",
-        autocompletion=one_of("strict", "replace"),
-    ),
+    Option(shell_complete=one_of("strict", "replace"), help="Bytes that are not text: strict refuses, replace them."),
 ]
-Header = Annotated[str, Option(help="Line to write before each file of a directory; empty for none.")]
-Globs = Annotated[
-    list[str] | None,
-    Option(
-        metavar="GLOB", help="Files and folders of a directory to take, or to leave out, as in .gitignore; repeatable."
-    ),
-]
-NoIgnore = Annotated[bool, Option("--no-ignore", help="Also take files of a git repository that git ignores.")]
-Tables = Annotated[
-    str | None,
-    Option(
-        "--documents",
-        metavar="KIND",
-        help="Read files as tables, each row a document: jsonl, csv or parquet.",
-        autocompletion=one_of("jsonl", "csv", "parquet"),
-    ),
-]
-TextField = Annotated[str, Option(metavar="FIELD", help="With --documents: the field that holds the text.")]
-NameField = Annotated[
-    str | None,
-    Option(metavar="FIELD", help="With --documents: the field that holds the name; by default the number of the row."),
-]
-Unique = Annotated[bool, Option("--unique", help="With --documents: refuse two rows of the same name.")]
-NoFilters = Annotated[bool, Option("--no-filters", help="Write no search filters.")]
-
+Globs = Annotated[list[str] | None, Option(metavar="GLOB", help="Files and folders, as in .gitignore; repeatable.")]
+NoIgnore = Annotated[bool, Option(help="Also take files of a git repository that git ignores.")]
+Kinds = Option(
+    "--documents", metavar="KIND", shell_complete=one_of(*KINDS), help=f"Read tables of documents: {', '.join(KINDS)}."
+)
+NoFilters = Annotated[bool, Option(help="Write no search filters.")]
 HEADER = "=== FILE: {path} ==="
 
 
@@ -94,15 +63,15 @@ class Inputs(NamedTuple):
 def input_options(
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
-    header: Header = HEADER,
+    header: Annotated[str, Option(help="Line to write before each file of a directory; empty for none.")] = HEADER,
     include: Globs = None,
     exclude: Globs = None,
     no_ignore: NoIgnore = False,
     follow_links: FollowLinks = False,
-    tables: Tables = None,
-    text_field: TextField = "text",
-    name_field: NameField = None,
-    unique: Unique = False,
+    tables: Annotated[str | None, Kinds] = None,
+    text_field: Annotated[str, Option(metavar="FIELD", help="With --documents: the field with the text.")] = "text",
+    name_field: Annotated[str | None, Option(metavar="FIELD", help="The field with the name; else a number.")] = None,
+    unique: Annotated[bool, Option(help="With --documents: refuse two rows of the same name.")] = False,
 ) -> Inputs:
     """Build the argument `inputs` of a command from these options."""
     header = header.replace("\\n", "\n")
@@ -120,22 +89,19 @@ def input_options(
     return Inputs(partial(_sources, tables=tables, fields=fields, unique=unique), reading)
 
 
-with_inputs = with_options("inputs", input_options)
+Reading = Annotated[Inputs, Options(input_options)]
 
 
-@with_inputs
 def upload(
     places: Places,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]  # click parses defaults too
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
-    codec: Annotated[
-        str, Option(help="zstd, or raw to store plain text.", autocompletion=one_of("zstd", "raw"))
-    ] = "zstd",
-    replace: Annotated[bool, Option("--replace", help="Replace the text of an existing context.")] = False,
+    codec: Annotated[str, Option(help="zstd, or raw for plain text.", shell_complete=one_of("zstd", "raw"))] = "zstd",
+    replace: Annotated[bool, Option(help="Replace the text of an existing context.")] = False,
     no_filters: NoFilters = False,
     dask: Dask = None,
     *,
-    inputs: Inputs,
+    inputs: Reading,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
@@ -143,28 +109,19 @@ def upload(
     sources, url, options = split_places(places, s3)
     with storing("upload", dask, total_bytes(sources, inputs.reading["follow_links"])) as work:
         manifest = publish(
-            inputs.sources(sources),
-            url,
-            frame_bytes=frame_bytes,
-            segment_bytes=segment_bytes,
-            codec=codec,
-            filters=not no_filters,
-            replace=replace,
-            store_options=options,
-            **inputs.reading,
-            **work,
-        )
+            inputs.sources(sources), url, frame_bytes=frame_bytes, segment_bytes=segment_bytes, codec=codec,
+            filters=not no_filters, replace=replace, store_options=options, **inputs.reading, **work,
+        )  # fmt: skip
     print_root(manifest, url, as_json)
 
 
-@with_inputs
 def append(
     places: Places,
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
     no_filters: NoFilters = False,
     dask: Dask = None,
     *,
-    inputs: Inputs,
+    inputs: Reading,
     s3: S3,
     as_json: AsJson = False,
 ) -> None:
@@ -172,14 +129,9 @@ def append(
     sources, url, options = split_places(places, s3)
     with storing("append", dask, total_bytes(sources, inputs.reading["follow_links"])) as work:
         manifest = append_to(
-            inputs.sources(sources),
-            url,
-            segment_bytes=segment_bytes,
-            filters=not no_filters,
-            store_options=options,
-            **inputs.reading,
-            **work,
-        )
+            inputs.sources(sources), url, segment_bytes=segment_bytes, filters=not no_filters, store_options=options,
+            **inputs.reading, **work,
+        )  # fmt: skip
     print_root(manifest, url, as_json)
 
 
@@ -192,9 +144,9 @@ def index(
         bool | None,
         Option("--filters/--no-filters", help="Write search filters; with DEST alone, add them to that context."),
     ] = None,
-    rebuild: Annotated[bool, Option("--rebuild", help="With --filters: write all filters again.")] = False,
+    rebuild: Annotated[bool, Option(help="With --filters: write all filters again.")] = False,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
-    replace: Annotated[bool, Option("--replace", help="Replace the text of an existing context.")] = False,
+    replace: Annotated[bool, Option(help="Replace the text of an existing context.")] = False,
     allow: Allow = None,
     dask: Dask = None,
     *,
@@ -211,30 +163,22 @@ def index(
         options = options_of(places[0], s3)
         with storing("index --filters", None) as work:
             manifest = add_filters(
-                places[0],
-                rebuild=rebuild,
-                allow=allow or (),
-                store_options=options,
-                progress=work["progress"],
+                places[0], rebuild=rebuild, allow=allow or (), store_options=options, progress=work["progress"]
             )
         print_root(manifest, places[0], as_json)
         return
     sources, url, options = split_places(places, s3, of_sources=True)
     with storing("index", dask, total_bytes(sources)) as work:
         manifest = index_objects(
-            sources,
-            url,
-            frame_bytes=frame_bytes,
-            filters=filters is not False,
-            replace=replace,
-            note=note,
-            store_options=options,
-            **work,
-        )
+            sources, url, frame_bytes=frame_bytes, filters=filters is not False, replace=replace, note=note,
+            store_options=options, **work,
+        )  # fmt: skip
     print_root(manifest, url, as_json)
 
 
-def split_places(places: list[str], s3: S3, *, of_sources: bool = False) -> tuple[list[str], str, StoreOptions]:
+def split_places(
+    places: list[str], s3: StoreOptions, *, of_sources: bool = False
+) -> tuple[list[str], str, StoreOptions]:
     """Split the arguments SRC... URL. Returns the sources, the URL of the context, and the options of its store;
     `of_sources`: all options, which may be those of sources."""
     *sources, url = places
@@ -246,8 +190,6 @@ def split_places(places: list[str], s3: S3, *, of_sources: bool = False) -> tupl
 
 def _sources(names: list[str], tables: str | None, fields: dict[str, Any], unique: bool) -> Iterable[Source]:
     """The sources that `publish` reads, for the names of files on the command line."""
-    if tables is not None and tables not in KINDS:
-        raise ValueError(f"--documents must be one of {', '.join(KINDS)}, not {tables!r}")
     if tables is None and (unique or fields["name_field"] is not None or fields["text_field"] != "text"):
         raise ValueError("--text-field, --name-field and --unique need --documents")
     if location := next((name for name in names if "://" in name), None):
@@ -271,6 +213,20 @@ def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any]
         else:
             while data := sys.stdin.buffer.read(PIECE_BYTES):
                 yield data
+
+
+def total_bytes(paths: Iterable[str], follow_links: bool = False) -> int | None:
+    """The approximate size of the input in bytes; None for stdin and for URLs."""
+    total = 0
+    for path in paths:
+        if path == "-" or "://" in path:
+            return None
+        if os.path.isdir(path):
+            folder = Folder(path, follow_links=follow_links)
+            total += sum(os.path.getsize(os.path.join(folder.path, name)) for name in folder.files())
+        elif os.path.exists(path):
+            total += os.path.getsize(path)
+    return total
 
 
 @contextmanager

@@ -12,8 +12,9 @@ from monocontext.cli import options as storing
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import remark, say
+from monocontext.options import StoreOptions
 from rlm.cli.context_argument import open_argument
-from rlm.cli.options import Limits, ModelOptions, asks_models, choose_models, describe_rights
+from rlm.cli.options import Limits, ModelOptions, choose_models, describe_rights, one_line_errors
 from rlm.models.sdk import SDKModel
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rlm.calls.budget import Budget
 
 
-@asks_models
+@one_line_errors()
 def batch(
     questions: Annotated[
         str, Argument(help='File of JSON lines, each a string or {"question": ..., "id": ...}.', metavar="QUESTIONS")
@@ -30,8 +31,8 @@ def batch(
     out: Annotated[
         str, Option(help="File to append a JSON line to for each question. Questions in it are not asked again.")
     ],
-    at_once: Annotated[int, Option(min=1, help="Number of questions to answer at the same time.")] = 8,
-    again: Annotated[bool, Option("--again", help="Also ask questions again that failed or met a limit.")] = False,
+    at_once: Annotated[int, Option(type=storing.AT_LEAST_1, help="Questions to answer at the same time.")] = 8,
+    again: Annotated[bool, Option(help="Also ask questions again that failed or met a limit.")] = False,
     dask: Dask = None,
     *,
     model_options: ModelOptions,
@@ -83,10 +84,10 @@ def batch(
 
 
 def _answer_in_worker(
-    model_options: ModelOptions,
-    limits: Limits,
+    model_options: dict[str, Any],
+    limits: dict[str, Any],
     context: str,
-    s3: storing.S3,
+    s3: StoreOptions,
     question: Question,
     share: Budget,
     path: Path,

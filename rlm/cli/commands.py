@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monocontext.cli.help import Place, make_program
+from monocontext.cli.help import Place, Program
 from rlm import __version__
 
 PLACES = {
@@ -17,6 +17,4 @@ PLACES = {
     }
 }
 
-app = make_program(
-    "rlm", __version__, "Answer questions about texts far larger than a model can read.", "rlm.cli", PLACES
-)
+app = Program("rlm", __version__, "Answer questions about texts far larger than a model can read.", "rlm.cli", PLACES)

@@ -8,40 +8,31 @@ from typing import Annotated, Any
 
 import click
 
-from monocontext.cli import options as storing
-from monocontext.cli.options import with_options
-from monocontext.cli.parameters import Argument, Option
+from monocontext.cli.options import S3, AsJson
+from monocontext.cli.parameters import Option, Options
 from monocontext.cli.printing import remark, say
-from rlm.cli.options import Limits, ModelOptions, choose_models, limits, model_flags, one_line_errors
+from monocontext.cli.sessions import Place, ProjectName, place_of
+from rlm.cli.options import ModelOptions, choose_models, limits, one_line_errors
 from rlm.errors import RLMError
 
 
-@with_options("model_options", model_flags)
-@with_options("limits", limits, max_iterations=12)
-@storing.with_s3_options
 @one_line_errors()
 def compile_command(
-    place: Annotated[
-        str | None, Argument(metavar="[URL]", help="URL of the archive; by default MONOCONTEXT_URL.")
-    ] = None,
-    project: Annotated[
-        str | None, Option("--project", "-p", help="Only this project; by default every project of the archive.")
-    ] = None,
-    extractive: Annotated[bool, Option("--extractive", help="Use no model, even if a key is set.")] = False,
-    as_json: Annotated[bool, Option("--json", help="Print a line of JSON for each project.")] = False,
+    place: Place = None,
+    project: ProjectName = None,
+    extractive: Annotated[bool, Option(help="Use no model, even if a key is set.")] = False,
+    as_json: AsJson = False,
     *,
     model_options: ModelOptions,
-    limits: Limits,
-    s3: storing.S3,
+    limits: Annotated[dict[str, Any], Options(limits, {"max_iterations": 12})],
+    s3: S3,
 ) -> None:
     """Compile new sessions into a brief for the next ones. Without a key of a model, rules pick the lines."""
     from monocontext.sessions.archive import Sessions
     from rlm.compile import compile_sessions
     from rlm.rlm import RLM
 
-    url = place or os.environ.get("MONOCONTEXT_URL")
-    if not url:
-        raise RLMError("which archive? Give its URL, or set MONOCONTEXT_URL")
+    url = place_of(place)
     with Sessions.open(url, **s3) as archive:
         names = [project] if project else archive.projects()
     if not names:
@@ -58,7 +49,7 @@ def compile_command(
             rlm.close()
 
 
-def _has_model(flags: ModelOptions, extractive: bool) -> bool:
+def _has_model(flags: dict[str, Any], extractive: bool) -> bool:
     """Whether to use a model: one is named, or the environment has a key or an endpoint, which then names it."""
     if extractive:
         return False

@@ -5,30 +5,22 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any
 
 import click
 
-from monocontext.cli.options import one_of, with_options, with_s3_options
-from monocontext.cli.parameters import Option
-from monocontext.cli.printing import fail, is_quiet, say
-from monocontext.cli.progress import shows_progress
-from monocontext.cli.verbosity import is_verbose
+from monocontext.cli.options import AT_LEAST_1, SECONDS, one_of
+from monocontext.cli.parameters import Option, Options
+from monocontext.cli.printing import fail, is_quiet, is_verbose, say, shows_progress
 from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
 from rlm.errors import RLMError, UnknownOption
 from rlm.models import registry as backends
 from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
-
-ModelOptions = dict[str, Any]
-"""The options for models on the command line. `asks_models` passes them to a command as `model_options`."""
-Limits = dict[str, Any]
-"""Keywords of `RLM` for limits. `asks_models` passes them to a command as `limits`."""
-
 
 _RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
 _CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
@@ -37,60 +29,49 @@ _DEFAULT_DOLLARS = 1.0
 
 
 def model_flags(
-    model: Annotated[
-        str | None, Option(help="The root model, as MAKER:NAME or NAME; by default gpt-5.6, or that of the preset.")
-    ] = None,
+    model: Annotated[str | None, Option(help="The root model, as MAKER:NAME or NAME; by default gpt-5.6.")] = None,
     sub_model: Annotated[
-        str | None,
-        Option(
-            help="The model of sub-calls, which may be of another maker; by default --model, and without one "
-            "gpt-5.4-mini, or that of the preset."
-        ),
+        str | None, Option(help="The model of sub-calls, of any maker; by default --model, or gpt-5.4-mini.")
     ] = None,
     preset: Annotated[
         str | None,
-        Option(
-            help=f"A ready choice of both models: {', '.join(backends.PRESETS)}.",
-            autocompletion=one_of(*backends.PRESETS),
-        ),
+        Option(help=f"Both models at once: {', '.join(backends.PRESETS)}.", shell_complete=one_of(*backends.PRESETS)),
     ] = None,
     backend: Annotated[
         str | None,
         Option(
             help=f"The maker of the models: {', '.join(backends.BACKENDS)}, and with any-llm many more.",
-            autocompletion=one_of(*backends.BACKENDS),
+            shell_complete=one_of(*backends.BACKENDS),
         ),
     ] = None,
-    base_url: Annotated[
-        str | None, Option(help="Endpoint of the root model's maker; for OpenAI by default OPENAI_BASE_URL.")
-    ] = None,
+    base_url: Annotated[str | None, Option(help="Endpoint of the root model's maker, as OPENAI_BASE_URL.")] = None,
     temperature: Annotated[float | None, Option(help="Sampling temperature of all calls.")] = None,
     option: Annotated[
         list[str] | None,
-        Option(
-            metavar="NAME=VALUE", help="A field to add to each request, for example reasoning_effort=low; repeatable."
-        ),
+        Option(metavar="NAME=VALUE", help="A field of each request; repeatable."),
     ] = None,
     sub_option: Annotated[
-        list[str] | None,
-        Option(metavar="NAME=VALUE", help="A field to add to the requests of sub-calls alone; repeatable."),
+        list[str] | None, Option(metavar="NAME=VALUE", help="A field of the requests of sub-calls; repeatable.")
     ] = None,
     header: Annotated[
-        list[str] | None,
-        Option(metavar="NAME:VALUE", help="An HTTP header to send to the root model's maker; repeatable."),
+        list[str] | None, Option(metavar="NAME:VALUE", help="An HTTP header for the root model's maker; repeatable.")
     ] = None,
-) -> ModelOptions:
+) -> dict[str, Any]:
     """The options for models on the command line."""
     return dict(locals())
 
 
-def maker_of(flags: ModelOptions) -> str:
+ModelOptions = Annotated[dict[str, Any], Options(model_flags)]
+"""The options for models on the command line."""
+
+
+def maker_of(flags: dict[str, Any]) -> str:
     """The maker of the root model."""
     return backends.split_maker(flags["model"] or "")[0] or flags["backend"] or flags["preset"] or "openai"
 
 
 def choose_models(
-    flags: ModelOptions, *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
+    flags: dict[str, Any], *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The keywords of `RLM` for the models. Options override `sampling` and `sub_sampling`. Raises UnknownOption."""
     temperature = {} if flags["temperature"] is None else {"temperature": flags["temperature"]}
@@ -117,29 +98,28 @@ def limits(
     runner: Annotated[
         str,
         Option(
-            autocompletion=one_of(*RUNNERS),
+            shell_complete=one_of(*RUNNERS),
             help="Where the model's code runs: confined (subprocess, or else wasm), subprocess, wasm, docker, "
             "or local (with your rights, no sandbox).",
         ),
     ] = DEFAULT_RUNNER,
-    max_iterations: Annotated[int, Option(min=1, help="Turns after which the model must answer.")] = 30,
-    max_calls: Annotated[int | None, Option(min=1, help="Limit of model calls, sub-calls included.")] = None,
-    max_tokens: Annotated[int | None, Option(min=1, help="Limit of tokens, input and output, over all calls.")] = None,
+    max_iterations: Annotated[int, Option(type=AT_LEAST_1, help="Turns after which the model must answer.")] = 30,
+    max_calls: Annotated[int | None, Option(type=AT_LEAST_1, help="Limit of model calls, sub-calls included.")] = None,
+    max_tokens: Annotated[int | None, Option(type=AT_LEAST_1, help="Limit of tokens, in and out.")] = None,
     max_dollars: Annotated[
-        float | None,
-        Option(min=0, help="Limit of cost over all calls, by the price table; run, chat and mcp stop at 1 by default."),
+        float | None, Option(type=SECONDS, help="Limit of cost of all calls; run, chat and mcp stop at 1 by default.")
     ] = None,
-    max_seconds: Annotated[float | None, Option(min=0, help="Limit of time for each question.")] = None,
-    max_depth: Annotated[int, Option(min=1, help="Depth of nested runs; 2 lets the model start child runs.")] = 1,
+    max_seconds: Annotated[float | None, Option(type=SECONDS, help="Limit of time for each question.")] = None,
+    max_depth: Annotated[int, Option(type=AT_LEAST_1, help="Depth of nested runs; 2 lets it start child runs.")] = 1,
     window_tokens: Annotated[
-        int | None, Option(min=1, help="Context window of the root model, if its maker does not publish it.")
+        int | None, Option(type=AT_LEAST_1, help="Context window of the root model, if its maker does not say.")
     ] = None,
-    prompt_characters: Annotated[int | None, Option(min=1, help="The longest prompt of a sub-call.")] = None,
+    prompt_characters: Annotated[int | None, Option(type=AT_LEAST_1, help="The longest prompt of a sub-call.")] = None,
     models: Annotated[
         list[str] | None, Option(metavar="NAME", help="Another model that the code may call by name; repeatable.")
     ] = None,
     cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of sub-calls for later runs.")] = None,
-) -> Limits:
+) -> dict[str, Any]:
     """The limits of a run."""
     return {
         "runner": runner, "max_depth": max_depth, "models": models, "sub_cache": cache_dir,
@@ -148,7 +128,11 @@ def limits(
     }  # fmt: skip
 
 
-def run_options(flags: ModelOptions, limits: Limits) -> dict[str, Any]:
+Limits = Annotated[dict[str, Any], Options(limits)]
+"""Keywords of `RLM` for limits."""
+
+
+def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
     """The keywords of `RLM`, with a limit of a dollar if none is given and the price of one of the models is known."""
     from rlm.calls.prices import dollars
     from rlm.models.lm import Reply
@@ -191,12 +175,6 @@ def one_line_errors() -> Iterator[None]:
         if prints_retries:
             logger.removeHandler(lines)
             logger.setLevel(before)
-
-
-def asks_models(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command that asks models: with their options, its limits, those of S3, and errors in one line."""
-    command = with_s3_options(one_line_errors()(command))
-    return with_options("model_options", model_flags)(with_options("limits", limits)(command))
 
 
 def _parse_fields(given: list[str] | None) -> dict[str, Any]:

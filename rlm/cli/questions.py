@@ -14,14 +14,12 @@ import click
 
 from monocontext.cli import mcp as served
 from monocontext.cli import options as storing
-from monocontext.cli.options import one_of
+from monocontext.cli.options import SECONDS, one_of
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import is_quiet, remark, say
-from monocontext.cli.progress import shows_progress
+from monocontext.cli.printing import is_quiet, is_verbose, remark, say, shows_progress
 from monocontext.cli.serving import Host, OpenBrowser, Port
-from monocontext.cli.verbosity import is_verbose
 from rlm.cli.context_argument import SESSIONS, UsageError, named_texts, names_context, open_argument
-from rlm.cli.options import Limits, ModelOptions, asks_models, describe_rights, one_line_errors, run_options
+from rlm.cli.options import Limits, ModelOptions, describe_rights, one_line_errors, run_options
 from rlm.errors import LLMError
 from rlm.runners import RUNNERS
 from rlm.runners.runner import DEFAULT_RUNNER
@@ -34,16 +32,15 @@ if TYPE_CHECKING:
 
 Context = Annotated[str, Argument(help="URL or directory of a context, a text file, or - for stdin.")]
 Shape = Annotated[str, Option(help="What `context` is of a context in storage: text, or a list or dict of its "
-                                         "documents.", autocompletion=one_of("text", "list", "dict"))]  # fmt: skip
+                                         "documents.", shell_complete=one_of("text", "list", "dict"))]  # fmt: skip
 Trajectory = Annotated[
     str | None, Option(help="Record the run in this .jsonl file, or in a new file in this directory.")
 ]
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of the answer.")]
 
 
-@asks_models
+@one_line_errors()
 def run(
-    asked: click.Context,
     context: Annotated[str | None, Argument(help="URL or directory of a context, a text file, or - for stdin; "
                                                   "several by name, code=URL logs=URL.")] = None,
     question: Annotated[str | None, Argument(help="The question to answer.")] = None,
@@ -51,10 +48,10 @@ def run(
     trajectory: Trajectory = None,
     shape: Shape = "text",
     sessions: Annotated[
-        bool, Option("--sessions", help="Use the sessions of coding agents on this machine as CONTEXT.")
+        bool, Option(help="Use the sessions of coding agents on this machine as CONTEXT.")
     ] = False,
     resume: Annotated[str | None, Option(help="Resume the run that this trajectory records.")] = None,
-    cite: Annotated[bool, Option("--cite", help="Also print the sources of the answer.")] = False,
+    cite: Annotated[bool, Option(help="Also print the sources of the answer.")] = False,
     as_json: AsJson = False,
     *,
     model_options: ModelOptions,
@@ -83,7 +80,7 @@ def run(
     if resume:
         metadata = Recording.load(resume)[0].metadata
         location = context or recorded_place(metadata, Path(resume))
-        options |= resumed_options(metadata, asked, model_options, limits)
+        options |= resumed_options(metadata, click.get_current_context(), model_options, limits)
     elif context is None or question is None:
         raise UsageError(
             "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
@@ -113,7 +110,7 @@ def run(
         raise click.exceptions.Exit(1)
 
 
-@asks_models
+@one_line_errors()
 def chat(
     context: Context,
     trajectory: Trajectory = None,
@@ -163,9 +160,9 @@ def view(
 
 @one_line_errors()
 def demo(
-    latency_ms: Annotated[float, Option(min=0, help="Milliseconds to add to each GET, to simulate a bucket.")] = 30,
+    latency_ms: Annotated[float, Option(type=SECONDS, help="Milliseconds to add to each GET.")] = 30,
     runner: Annotated[
-        str, Option(help="Where the model's code runs, as in `rlm run`.", autocompletion=one_of(*RUNNERS))
+        str, Option(help="Where the model's code runs, as in `rlm run`.", shell_complete=one_of(*RUNNERS))
     ] = DEFAULT_RUNNER,
 ) -> None:
     """Answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""
@@ -175,16 +172,11 @@ def demo(
         raise click.exceptions.Exit(1)
 
 
-@asks_models
+@one_line_errors()
 def mcp(
     contexts: served.Contexts = None,
     sessions: served.SessionsUrl = None,
     memory: served.MemoryUrl = None,
-    http: served.Http = False,
-    host: served.Host = "127.0.0.1",
-    port: served.Port = 8378,
-    token: served.Token = None,
-    no_token: served.NoToken = False,
     folder: Annotated[
         str | None,
         Option(
@@ -195,6 +187,7 @@ def mcp(
     trajectory: Trajectory = None,
     allow: storing.Allow = None,
     *,
+    listening: served.Listening,
     model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
@@ -206,7 +199,7 @@ def mcp(
     options = run_options(model_options, limits) | {"trajectory": trajectory}
     serve(
         contexts or [], sessions, memory, options, folder=folder, allow=allow or [], store_options=s3,
-        http=http, host=host, port=port, token="" if no_token else token,
+        **listening,
     )  # fmt: skip
 
 

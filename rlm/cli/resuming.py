@@ -13,7 +13,7 @@ import click
 
 from rlm.calls.budget import Budget
 from rlm.cli.context_argument import SESSIONS, UsageError, named_texts
-from rlm.cli.options import Limits, ModelOptions, choose_models, maker_of
+from rlm.cli.options import choose_models, maker_of
 from rlm.rlm import recorded_options
 
 _MODEL_OPTIONS = (
@@ -29,7 +29,7 @@ _FIXED = {
 
 
 def resumed_options(
-    metadata: Mapping[str, Any], asked: click.Context, model_options: ModelOptions, limits: Limits
+    metadata: Mapping[str, Any], asked: click.Context, model_options: dict[str, Any], limits: dict[str, Any]
 ) -> dict[str, Any]:
     """The keywords of `RLM`: the recorded ones, overridden by those on the command line.
 
@@ -52,7 +52,7 @@ def resumed_options(
     return options
 
 
-def _choose_models(metadata: Mapping[str, Any], model_options: ModelOptions) -> dict[str, Any]:
+def _choose_models(metadata: Mapping[str, Any], model_options: dict[str, Any]) -> dict[str, Any]:
     """The keywords of `RLM` for models: those of `model_options`, completed from the recording."""
     recorded, wanted = recorded_options(metadata), {**model_options}
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from monocontext.cli.serving import serve_page
@@ -46,16 +46,8 @@ def find_trajectory(run: str) -> Path:
 
 
 def serve(path: Path, host: str, port: int, *, open_browser: bool | None) -> None:
-    """Serve until Ctrl-C. Raises TrajectoryError, and RLMError for an address in use."""
-    feed = RowFeed(path)
-
-    def make() -> ViewServer:
-        try:
-            return ViewServer(feed, host, port)
-        except (OSError, OverflowError) as exc:
-            raise RLMError(f"cannot serve at {host} port {port}: {exc}") from exc
-
-    serve_page(make, host, str(path), open_browser=open_browser)
+    """Serve until Ctrl-C. Raises TrajectoryError, and MonocontextError for an address in use."""
+    serve_page(partial(ViewServer, RowFeed(path)), host, port, str(path), open_browser=open_browser)
 
 
 def export(feed: RowFeed, target: Path) -> None:

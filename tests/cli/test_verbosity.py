@@ -15,9 +15,7 @@ from ran import Cli
 
 import rlm.cli.commands
 from monocontext.cli.commands import app
-from monocontext.cli.printing import hush, is_quiet, wants_colour
-from monocontext.cli.progress import shows_progress
-from monocontext.cli.verbosity import is_verbose
+from monocontext.cli.printing import hush, is_quiet, is_verbose, shows_progress, wants_colour
 from monocontext.stores import log
 from tests.stores.http.object_server import ObjectServer, error
 
