@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from memory_agent import Agent
+from memory_agent import CALLS, Agent
 
-from monocontext.memory import Memory, MemoryTool, council_prompt
+from monocontext.memory import Memory, MemoryTool
 from rlm import LM, OpenAILM, ScriptedLM
 
 MEMBERS = {
@@ -24,6 +24,18 @@ MEMBERS = {
     "strategist": ("You look at five years ahead.", "Option A aligns with the plan", "option_A"),
     "implementer": ("You look at what can be built.", "Option B is ready sooner", "option_B"),
 }
+PROMPT = """\
+You are the {name}. {task} The members are: {members}.
+
+All members share one memory: what one stores, all see at once. {calls}
+
+1. Before you speak, read what the others left: L, then G of what concerns you.
+2. Store your findings under your own name, for example P analyst_findings "Trend is up" 3600. Never write over a key \
+of another member.
+3. Refer to the keys that your view builds on.
+4. A task that only one of you should do is claimed first: \
+{{"command": "P claimed:task_1 analyst", "if_absent": true}}. ERR:EXISTS means that another has it.
+5. Who closes the discussion stores the decision without a lifetime: P final_decision ..."""
 QUESTION = "Which option do we take, A or B? Store your findings and your vote (vote_<your name>)."
 CLOSING = "Everyone has voted. Claim the minutes (claimed:minutes); who has the claim stores final_decision."
 
@@ -69,7 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     def member(name: str) -> Agent:
         lm: LM = OpenAILM(given.model) if given.model else ScriptedLM(scripted(name))
-        prompt = council_prompt(f"You are the {name}. {MEMBERS[name][0]}", tuple(MEMBERS))
+        prompt = PROMPT.format(name=name, task=MEMBERS[name][0], members=", ".join(MEMBERS), calls=CALLS)
         return Agent(lm, prompt, MemoryTool(Memory.open(given.url)), name=name)
 
     council = [member(name) for name in MEMBERS]

@@ -1,4 +1,4 @@
-"""Define an agent in 40 lines: a language model, a prompt, and the memory tool. Other examples use it."""
+"""Define an agent in 50 lines: a language model, a prompt, and the memory tool. Other examples use it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ HOW_TO_CALL = """
 To use a tool write one line of JSON and nothing else, then wait for its reply:
 {"tool_call": {"name": "memory", "parameters": {"command": "G key"}}}
 Any other answer ends your turn."""
+
+CALLS = """\
+The tool is called "memory" and takes {"command": "..."}:
+- store: {"command": "P key value ttl_in_seconds"}; without a number at the end it stays
+- read: {"command": "G key"}, with times {"command": "G key META"}
+- list: {"command": "L"}, by beginning {"command": "L task_*"}
+- everything else: {"command": "SPEC"}"""
 
 
 class Agent:

@@ -12,9 +12,9 @@ import argparse
 import json
 import re
 
-from memory_agent import Agent
+from memory_agent import CALLS, Agent
 
-from monocontext.memory import Memory, MemoryTool, agent_prompt
+from monocontext.memory import Memory, MemoryTool
 from rlm import LM, OpenAILM, ScriptedLM
 
 DOCUMENT = [
@@ -24,7 +24,18 @@ DOCUMENT = [
     "Spring tides come at new and full moon. Sun and moon pull along one line.",
     "Neap tides come between. Sun and moon pull at a right angle.",
 ]
-TASK = "You summarise a document that is given to you section by section: one sentence each."
+PROMPT = f"""\
+You summarise a document that is given to you section by section: one sentence each.
+
+You have a memory that outlives this session. {CALLS}
+
+Use it so that you, or whoever comes after you, can go on at any moment:
+1. First look: L, and G recovery_point. If there is one, go on from there and do nothing twice.
+2. When you begin, store what the task is (task_description), for example P task_description Summarize_report 7200.
+3. After each step store how far you are (progress) and how to go on (recovery_point).
+4. Store results and decisions without a lifetime, passing state with one: 60-300 s while you work, 600-7200 s for \
+progress.
+Give keys names that say what they hold, and keep values short."""
 
 
 def scripted(messages: list[dict[str, str]]) -> str:
@@ -54,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     lm: LM = OpenAILM(given.model) if given.model else ScriptedLM(scripted)
     with Memory.open(given.url) as memory:
-        agent = Agent(lm, agent_prompt(TASK), MemoryTool(memory))
+        agent = Agent(lm, PROMPT, MemoryTool(memory))
         first = re.search(r"\d+", agent.say("Where do we stand? Name the number of the section to go on with."))
         start = int(first[0]) if first else 1
         print(f"the session begins at section {start} of {len(DOCUMENT)}")

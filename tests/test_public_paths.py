@@ -22,7 +22,7 @@ PUBLIC: dict[str, list[str]] = {
     "monocontext.dspy": ["MemoryAgent", "MemoryRLM", "interpreter"],
     "monocontext.errors": ["ContextChanged", "ContextTooLarge", "MonocontextError", "NotAContext", "StoreFailure"],
     "monocontext.mcp": ["Served", "Tools"],
-    "monocontext.memory": ["Entry", "Found", "Memory", "MemoryTool", "Sizes", "agent_prompt", "council_prompt"],
+    "monocontext.memory": ["Entry", "Found", "Memory", "MemoryTool", "Sizes"],
     "monocontext.memory.langgraph_store": ["LangGraphStore"],
     "monocontext.text.namespace": ["NamespacePatch"],
     "monocontext.notebook": ["progress_bar"],

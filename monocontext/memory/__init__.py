@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from monocontext.memory.entry import Entry, Found, Sizes
 from monocontext.memory.memory import Memory
-from monocontext.memory.prompts import agent_prompt, council_prompt
 from monocontext.memory.tool import MemoryTool
 
-__all__ = ["Entry", "Found", "Memory", "MemoryTool", "Sizes", "agent_prompt", "council_prompt"]
+__all__ = ["Entry", "Found", "Memory", "MemoryTool", "Sizes"]

@@ -71,21 +71,23 @@ def parse(parameters: Mapping[str, Any]) -> Command:
         raise CommandRefused("ERR:Unknown Command")
     key = parameters.get("key")
     key = key if isinstance(key, str) and key else None
+    words = tokens[1:]
     if verb == "P":
         return _parse_put(text, key, parameters)
     if verb == "L":
-        return _parse_list(key, tokens[1:])
+        return _parse_list(key, words)
     if verb == "T":
-        return _parse_total(_split_words(key) if key is not None else tokens[1:])
+        scope = "".join((words if key is None else _split_words(key))[:1])
+        if scope not in ("A", "K", "V"):
+            raise CommandRefused(f"ERR:Invalid TOTAL {'Scope' if scope else 'Syntax'}")
+        return Command("T", scope=scope)
     if verb in ("C", "SPEC"):
         return Command(verb)
-    # G and D: the key is a parameter or the first word.
-    meta = verb == "G" and (tokens[1:2] if key is not None else tokens[2:3]) == ["META"]
-    if key is None:
-        if len(tokens) < 2:
+    if key is None:  # of G and D the first word
+        if not words:
             raise CommandRefused(_SYNTAX[verb])
-        key = tokens[1]
-    return Command(verb, key=key, meta=meta)
+        key, *words = words
+    return Command(verb, key=key, meta=verb == "G" and words[:1] == ["META"])
 
 
 def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Command:
@@ -159,25 +161,15 @@ def _parse_ttl(given: Any) -> int | None:
     return given
 
 
-def _parse_list(key: str | None, tokens: list[str]) -> Command:
+def _parse_list(key: str | None, words: list[str]) -> Command:
     if key is not None:
-        if key.endswith("*"):
-            return Command("L", prefix=key[:-1], meta=tokens[:1] == ["META"])
-        tokens = _split_words(key) + tokens
-    first, second = (*tokens, "", "")[:2]
-    if first == "META":
-        return Command("L", meta=True, prefix=second[:-1] if second.endswith("*") else "")
-    if first.endswith("*"):
-        return Command("L", meta=second == "META", prefix=first[:-1])
-    return Command("L")
-
-
-def _parse_total(tokens: list[str]) -> Command:
-    if not tokens or not tokens[0]:
-        raise CommandRefused("ERR:Invalid TOTAL Syntax")
-    if tokens[0] not in ("A", "K", "V"):
-        raise CommandRefused("ERR:Invalid TOTAL Scope")
-    return Command("T", scope=tokens[0])
+        words = [key, *words] if key.endswith("*") else _split_words(key) + words
+    first, second = (*words, "", "")[:2]
+    is_meta = first == "META"
+    prefix = second if is_meta else first
+    if not prefix.endswith("*"):
+        return Command("L", meta=is_meta)
+    return Command("L", meta=is_meta or second == "META", prefix=prefix[:-1])
 
 
 def key_before_meta(key: str) -> str | None:

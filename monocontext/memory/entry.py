@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from monocontext.memory.encoding import EntryHeader
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class Entry:
     """The store's clock when it answered, in seconds since 1970; may be 0 for an entry without a lifetime."""
     metadata: Mapping[str, str]
     """Metadata from the writer."""
+    header: EntryHeader | None = field(default=None, repr=False, compare=False)
+    """The part of its object before the value, for `Memory.context`."""
 
     @property
     def added_utc(self) -> datetime:

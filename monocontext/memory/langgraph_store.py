@@ -64,7 +64,9 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
                 entry = self.memory.entry(_key(op.namespace, op.key))
             except NotFound:
                 return None
-            return base.Item(**self._item_fields(self._refresh(entry, op.refresh_ttl)))
+            if fields := _item_fields(entry):
+                self._refresh(entry, op.refresh_ttl)
+            return base.Item(**fields) if fields else None
         if isinstance(op, base.SearchOp):
             return self._search(op)
         if isinstance(op, base.ListNamespacesOp):
@@ -84,28 +86,20 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
             raise InvalidEntry(f"the item {op.key!r} in {op.namespace!r} is not JSON: {error}") from None
         self.memory.put(key, text, None if op.ttl is None else op.ttl * 60)
 
-    def _refresh(self, entry: Entry, refresh: bool) -> Entry:
-        """Restart the lifetime of an entry (1 conditional put), if `refresh`; returns it as it was read."""
+    def _refresh(self, entry: Entry, refresh: bool) -> None:
+        """Restart the lifetime of an entry (1 conditional put), if `refresh`."""
         if refresh and entry.ttl_seconds is not None:
             metadata = {_UPDATED: entry.added_utc.isoformat(), **entry.metadata}
             try:
                 self.memory.put(entry.key, entry.value or "", entry.ttl_seconds, if_match=entry.etag, metadata=metadata)
             except (AlreadyExists, NotFound):
                 pass  # changed or removed since: there is nothing to prolong
-        return entry
-
-    def _item_fields(self, entry: Entry) -> dict[str, Any]:
-        """The arguments of LangGraph's `Item`."""
-        namespace, key = _split_key(entry.key)
-        updated = datetime.fromisoformat(entry.metadata[_UPDATED]) if _UPDATED in entry.metadata else entry.added_utc
-        value = json.loads(entry.value or "{}")
-        return {"namespace": namespace, "key": key, "value": value, "created_at": updated, "updated_at": updated}
 
     def _search(self, op: Any) -> list[Any]:
         """Items in order of their keys (1 LIST a thousand; 1 GET for each that is returned, and that `offset` or the
         filter leaves out; `offset` and `limit` together at once)."""
         entries = self.memory.read_entries(_prefix(op.namespace_prefix), ahead=op.offset + op.limit)
-        items = ((entry, base.SearchItem(**self._item_fields(entry))) for entry in entries)
+        items = ((entry, base.SearchItem(**fields)) for entry in entries if (fields := _item_fields(entry)))
         kept = (pair for pair in items if not op.filter or _passes(pair[1], op))
         chosen = list(islice(kept, op.offset, op.offset + op.limit))
         for entry, _ in chosen:
@@ -117,6 +111,18 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
         mirror.batch([base.PutOp(*_split_key(key), {}) for key in self.memory.list(_PREFIX)])
         [namespaces] = mirror.batch([op])
         return list(namespaces)
+
+
+def _item_fields(entry: Entry) -> dict[str, Any] | None:
+    """The arguments of LangGraph's `Item`; None for a value of another writer, which is no JSON object."""
+    try:
+        value = json.loads(entry.value or "")
+    except ValueError:
+        return None
+    namespace, key = _split_key(entry.key)
+    updated = datetime.fromisoformat(entry.metadata[_UPDATED]) if _UPDATED in entry.metadata else entry.added_utc
+    times = {"created_at": updated, "updated_at": updated}
+    return {"namespace": namespace, "key": key, "value": value, **times} if isinstance(value, dict) else None
 
 
 def _passes(item: Any, op: Any) -> bool:

@@ -15,16 +15,14 @@ import builtins
 import json
 import os
 import re
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from monocontext.engine.open import TextOptions
-from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, MonocontextError, NotFound
-from monocontext.memory.encoding import EntryHeader, check_ttl, encode_entry
+from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, NotFound
+from monocontext.memory.encoding import check_ttl, encode_entry
 from monocontext.memory.entry import Entry, Found, Sizes
 from monocontext.memory.names import name_of, prefix_of
 from monocontext.memory.objects import THREADS, Entries
@@ -39,10 +37,6 @@ if TYPE_CHECKING:
 _NAME_BYTES = 1024
 """Longest name of an object in S3, in bytes, with the prefix of the memory."""
 _CHECKPOINTS = "checkpoint:"
-_VALUES_AHEAD = 4
-"""The values that a search reads at once."""
-SWEEP_SECONDS = 300.0
-"""The time between two purges by `sweep`: a LIST of a thousand entries costs as much as ten GETs."""
 
 
 class Memory(StoreUser):
@@ -94,14 +88,15 @@ class Memory(StoreUser):
         name, ttl = self._object_name(key), check_ttl(ttl)
         header, data = encode_entry(key, value, ttl, metadata)
         if ttl == 0:
-            self._remove_now(name, create, if_match)
+            if create and (found := self._find_live(name)):
+                raise self._exists(found)
+            if not create and not self.delete(key, if_match=if_match) and if_match is not None:
+                raise self._missing_key(key)
             return ""
-        if if_match is not None:
-            self._check_match(key, name, if_match)
         if create:
-            etag = self._create(name, header, data)
+            etag = self._create(name, data)
         elif if_match is not None:
-            etag = self._swap(name, header, data, if_match)
+            etag = self._swap(key, name, data, if_match)
         else:
             etag = self.store.put(name, data)
         self._entries.remember(name, etag, header)
@@ -131,8 +126,7 @@ class Memory(StoreUser):
         return value
 
     def __contains__(self, key: str) -> bool:
-        offset = self._entries.find(self._object_name(key))
-        return offset is not None and not offset[0].is_expired
+        return self._find_live(self._object_name(key)) is not None
 
     def entry(self, key: str) -> Entry:
         """A key's value, lifetime, version and metadata (1 GET; 1 request more if the server sends no time).
@@ -155,18 +149,16 @@ class Memory(StoreUser):
         """
         name = self._object_name(key)
         try:
-            offset = self._entries.find(name)
+            found = self._find_live(name)
         except DamagedData:
             if if_match is not None:
                 raise
         else:
-            if offset is None or offset[0].is_expired:
+            if found is None:
                 return False
-        if if_match is None:
-            self.store.delete(name)
-        else:
-            self._check_match(key, name, if_match)
-            self.store.delete(name, if_match=if_match)
+            if if_match not in (None, found.etag):
+                raise self._exists(found)
+        self.store.delete(name, if_match=if_match)
         return True
 
     # -- many keys -------------------------------------------------------------------------------------------------
@@ -178,17 +170,25 @@ class Memory(StoreUser):
     def __iter__(self) -> Iterator[str]:
         return iter(self.list())
 
-    def entries(self, prefix: str = "") -> builtins.list[Entry]:
-        """Each key that begins with `prefix`, without its value.
+    def entries(self, prefix: str = "", *, tell: Callable[[str], object] = warnings.warn) -> builtins.list[Entry]:
+        """Each key that begins with `prefix`, without its value. `tell` gets a line for each damaged one, left out.
 
         Costs 1 LIST a thousand, and 1 GET of 2 KB, 16 at once, for each entry that this object has not seen before.
         """
-        return [entry for entry, _ in self._entries.list_all(prefix_of(prefix)) if not entry.is_expired]
+        return [entry for entry in self._listed(prefix, tell) if not entry.is_expired]
 
-    def read_entries(self, prefix: str = "", *, ahead: int = _VALUES_AHEAD) -> Iterator[Entry]:
+    def _listed(self, prefix: str, tell: Callable[[str], object] = warnings.warn) -> Iterator[Entry]:
+        """The entries that are not damaged, expired or not."""
+        for found in self._entries.list_all(prefix_of(prefix)):
+            if isinstance(found, DamagedData):
+                tell(f"left out: {found}")
+            else:
+                yield found
+
+    def read_entries(self, prefix: str = "", *, ahead: int = 4) -> Iterator[Entry]:
         """Each key that begins with `prefix`, with its value, in order of the keys (1 LIST a thousand, 1 GET an entry).
 
-        Values are read `ahead` at once; the next ones when the last of them is asked for.
+        Values are read `ahead` at once; the next ones when the last of them is asked for. Warns of damaged ones.
         """
         names = iter(self._entries.infos(prefix_of(prefix)))
         while part := [info.key for info in islice(names, max(ahead, 1))]:
@@ -203,23 +203,23 @@ class Memory(StoreUser):
         """
         if isinstance(pattern, str):
             pattern = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
-        return self._search_values(pattern, prefix)
-
-    def _search_values(self, pattern: re.Pattern[str], prefix: str) -> Iterator[Found]:
-        for entry in self.read_entries(prefix):
-            if not pattern.search(entry.value or ""):
-                continue
-            lines = enumerate((entry.value or "").split("\n"), 1)
-            results = [Found(entry.key, number, line) for number, line in lines if pattern.search(line)]
-            # A match over several lines is reported at the first line of the value.
-            yield from results or [Found(entry.key, 1, (entry.value or "").split("\n", 1)[0])]
+        matching = (entry for entry in self.read_entries(prefix) if pattern.search(entry.value or ""))
+        return (hit for entry in matching for hit in _found(entry, pattern))
 
     def _read_live(self, name: str) -> Entry | None:
         try:
             entry = self._entries.read(name)
         except NotFound:
             return None
+        except DamagedData as error:
+            warnings.warn(f"left out: {error}", stacklevel=2)
+            return None
         return None if entry.is_expired else entry
+
+    def _find_live(self, name: str) -> Entry | None:
+        """The entry under a name without its value; None if there is none, or it has expired (1 HEAD, 0 or 1 GET)."""
+        entry = self._entries.find(name)
+        return None if entry is None or entry.is_expired else entry
 
     def total(self, prefix: str = "") -> Sizes:
         """Bytes of keys and of values (cost as of `entries`; no value is read)."""
@@ -234,9 +234,9 @@ class Memory(StoreUser):
     def purge(self) -> int:
         """Remove the objects of expired entries; returns their number (cost as of `entries`, and 1 DELETE each).
 
-        A version that was put meanwhile stays. A purge only saves space.
+        A version that was put meanwhile stays. A purge only saves space. Warns of damaged entries, which stay.
         """
-        expired = [entry for entry, _ in self._entries.list_all(prefix_of("")) if entry.is_expired]
+        expired = [entry for entry in self._listed("") if entry.is_expired]
 
         def remove(entry: Entry) -> bool:
             try:
@@ -246,33 +246,6 @@ class Memory(StoreUser):
             return True
 
         return sum(at_once(remove, expired, THREADS))
-
-    @contextmanager
-    def sweep(
-        self, every_seconds: float = SWEEP_SECONDS, tell: Callable[[str], object] = warnings.warn
-    ) -> Iterator[None]:
-        """Purge in a thread while a `with` block runs: at once, then every `every_seconds`.
-
-        If the store fails, `tell` gets one line, and the next purge tries again.
-        """
-        ended = threading.Event()
-
-        def run() -> None:
-            while True:
-                try:
-                    self.purge()
-                except (MonocontextError, OSError) as error:
-                    tell(f"{self.url}: not swept: {error}")
-                if ended.wait(every_seconds):
-                    return
-
-        thread = threading.Thread(target=run, name="monocontext-sweep", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
 
     # -- more than text --------------------------------------------------------------------------------------------
 
@@ -300,65 +273,55 @@ class Memory(StoreUser):
         The text has the entries of now; no value is read yet (cost as of `entries`). `options` are those of
         `Monocontext.open` that need no place. Reading a value that was replaced meanwhile raises `ContextChanged`.
         """
-        from monocontext.memory.context import context_of
+        from monocontext.text.assembled import DocumentStart, FramePiece, assemble, ends_line
 
-        results = [
-            (entry, header) for entry, header in self._entries.list_all(prefix_of(prefix)) if not entry.is_expired
-        ]
-        pieces = [(self._object_name(entry.key), entry, header) for entry, header in results]
-        return context_of(self.store, pieces, documents, **options)
+        pieces: builtins.list[str | DocumentStart | FramePiece] = []
+        between = ""
+        for entry in self._entries.list_all(prefix_of(prefix)):
+            if isinstance(entry, DamagedData):
+                raise entry
+            header = entry.header
+            if header is None or entry.is_expired:
+                continue
+            title = entry.key if entry.key.isprintable() else repr(entry.key)
+            pieces.append(DocumentStart(entry.key, {}) if documents else f"{between}=== KEY: {title} ===\n")
+            pieces.append(FramePiece(self._object_name(entry.key), header.header_bytes, header.frames, entry.etag))
+            between = "" if documents or not header.frames or ends_line(header.frames) else "\n"
+        return assemble(self.store.url, self.store, iter([*pieces, *filter(None, [between])]), **options)
 
     # -- conditions ------------------------------------------------------------------------------------------------
 
-    def _create(self, name: str, header: EntryHeader, data: bytes) -> str:
+    def _create(self, name: str, data: bytes) -> str:
         """Store an entry if there is none, or an expired one; returns its ETag."""
         etag: str | None = None
         while True:
             try:
                 return put_own(self.store, name, data, if_match=etag)
             except (AlreadyExists, NotFound) as error:
-                offset = self._entries.find(name)
-                if offset is None and etag is None and isinstance(error, NotFound):
+                found = self._entries.find(name)
+                if found is None and etag is None and isinstance(error, NotFound):
                     raise  # no bucket
-                if offset is not None and not offset[0].is_expired:
-                    raise self._exists(offset[0]) from None
-                etag = offset[0].etag if offset else None
+                if found is not None and not found.is_expired:
+                    raise self._exists(found) from None
+                etag = found.etag if found else None
 
-    def _swap(self, name: str, header: EntryHeader, data: bytes, etag: str) -> str:
-        """Store an entry over the version with this ETag; returns the new ETag."""
+    def _swap(self, key: str, name: str, data: bytes, etag: str) -> str:
+        """Store an entry over the version with this ETag; returns the new ETag.
+
+        Refuses what the store would accept: an expired entry, and an ETag that cannot be one.
+        """
+        if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
+            raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which is not a valid one")
+        known = self._entries.recall(name, etag)
+        if known is None or known.ttl_seconds is not None:
+            found = self._entries.find(name)
+            if found is not None and found.is_expired:
+                raise self._missing_key(key)
         try:
             return put_own(self.store, name, data, if_match=etag)
         except (AlreadyExists, NotFound):
-            offset = self._entries.find(name)
-            if offset is None:
-                raise self._missing_key(header.key) from None
-            raise self._exists(offset[0]) from None
-
-    def _check_match(self, key: str, name: str, etag: str) -> None:
-        """Refuse updates that the store would accept: of an expired entry, and with an ETag that cannot be one."""
-
-        if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
-            raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which is not a valid one")
-        header = self._entries.recall(name, etag)
-        if header is None or header.ttl_seconds is not None:
-            offset = self._entries.find(name)
-            if offset is not None and offset[0].is_expired:
-                raise self._missing_key(offset[0].key)
-
-    def _remove_now(self, name: str, create: bool, if_match: str | None) -> None:
-        """Carry out a put with a lifetime of 0: remove the key under its conditions."""
-        if create or if_match is not None:
-            offset = self._entries.find(name)
-            live = offset[0] if offset and not offset[0].is_expired else None
-            if live and live.etag != if_match:
-                raise self._exists(live)
-            if live is None and if_match is not None:
-                raise NotFound(f"nothing at {self._entries.location(name)}")
-            if live is None:
-                return
-            self.store.delete(name, if_match=live.etag)
-            return
-        self.store.delete(name)
+            found = self._entries.find(name)
+            raise (self._missing_key(key) if found is None else self._exists(found)) from None
 
     def _object_name(self, key: str) -> str:
         return name_of(key, self._name_bytes)
@@ -368,3 +331,10 @@ class Memory(StoreUser):
 
     def _missing_key(self, key: str) -> NotFound:
         return NotFound(f"no key {key!r} in {self.url}")
+
+
+def _found(entry: Entry, pattern: re.Pattern[str]) -> builtins.list[Found]:
+    """The lines of a value that match; the first line for a match over several."""
+    lines = (entry.value or "").split("\n")
+    results = [Found(entry.key, number, line) for number, line in enumerate(lines, 1) if pattern.search(line)]
+    return results or [Found(entry.key, 1, lines[0])]

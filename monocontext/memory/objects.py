@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 from cachetools import LRUCache
 
@@ -13,7 +12,7 @@ from monocontext.errors import ContextChanged, DamagedData, NotFound
 from monocontext.memory.encoding import FIRST_READ_BYTES, EntryHeader, decode_header
 from monocontext.memory.entry import Entry, round_to_clock
 from monocontext.memory.names import key_of
-from monocontext.stores.parallel import in_order
+from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, innermost
 
 THREADS = 16
@@ -42,19 +41,16 @@ class Entries:
     def read(self, name: str) -> Entry:
         """An entry with its value, expired or not (1 GET). Raises `NotFound`, `DamagedData`."""
         blob = self.store.get(name)
-        header = decode_header(blob.data, self.location(name), len(blob.data))
+        header = self._decode(name, blob.data, len(blob.data))
         if not isinstance(header, EntryHeader):
-            raise DamagedData(
-                f"{self.location(name)}: expected a header of {header:,} bytes, found {len(blob.data):,} in all"
-            )
-        self._check_key(name, header)
+            raise DamagedData(f"{self.location(name)}: expected a header of {header:,} bytes, found it cut")
         self.remember(name, blob.etag, header)
         value = header.value(blob.data, self.location(name))
         if header.ttl_seconds is not None and not blob.modified_seconds:
             return self._make_entry(self.store.head(name), header, value)  # a store that sends no time with the bytes
         return self._make_entry(blob, header, value, name)
 
-    def find(self, name: str) -> tuple[Entry, EntryHeader] | None:
+    def find(self, name: str) -> Entry | None:
         """The entry under a name, expired or not, without its value; None if there is none (1 HEAD, 0 or 1 GET).
 
         Raises `ContextChanged` for one that is written between the two, many times in a row.
@@ -62,33 +58,28 @@ class Entries:
         for _ in range(_MOST_TRIES):
             try:
                 info = self.store.head(name)
-                header = self._read_header(info)
+                return self._make_entry(info, self._read_header(info))
             except NotFound:
                 return None
             except ContextChanged:
                 continue  # written in between
-            return self._make_entry(info, header), header
         raise ContextChanged(f"{self.location(name)} is written again before each read of it")
 
-    def list_all(self, prefix: str) -> Iterator[tuple[Entry, EntryHeader]]:
-        """The entries under a prefix of names, expired or not, with their headers (1 LIST a thousand; 1 GET for each
-        header that is not remembered)."""
+    def list_all(self, prefix: str) -> Iterator[Entry | DamagedData]:
+        """The entries under a prefix of names, expired or not (1 LIST a thousand; 1 GET for each header that is not
+        remembered), and the errors of damaged ones."""
         infos = self.infos(prefix)
         now = self._clock_seconds(infos[0].now_seconds, infos[0].key) if infos else 0.0
 
-        def find_entry(info: ObjectInfo) -> tuple[Entry, EntryHeader] | None:
+        def look(info: ObjectInfo) -> Entry | DamagedData | None:
             try:
-                header = self._read_header(info)
+                return self._make_entry(info, self._read_header(info), now=now)
             except (NotFound, ContextChanged):
                 return self.find(info.key)
-            return self._make_entry(info, header, now=now), header
+            except DamagedData as error:
+                return error
 
-        known = [info for info in infos if self.recall(info.key, info.etag)]
-        if len(known) == len(infos):
-            yield from (outcome for info in infos if (outcome := find_entry(info)))
-            return
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="monocontext-memory") as threads:
-            yield from (result for result in in_order(threads, find_entry, infos, 2 * THREADS) if result)
+        return filter(None, at_once(look, infos, THREADS))
 
     def infos(self, prefix: str) -> list[ObjectInfo]:
         """The objects under a prefix of names, in the order of their keys (1 LIST a thousand)."""
@@ -109,18 +100,20 @@ class Entries:
         read_bytes = min(info.size_bytes, FIRST_READ_BYTES)
         while True:
             data = self.store.get_range(info.key, 0, read_bytes, etag=info.etag).data
-            result = decode_header(data, self.location(info.key), info.size_bytes)
+            result = self._decode(info.key, data, info.size_bytes)
             if isinstance(result, EntryHeader):
-                self._check_key(info.key, result)
                 self.remember(info.key, info.etag, result)
                 return result
             if not read_bytes < result <= info.size_bytes:
                 raise DamagedData(f"{self.location(info.key)}: expected a header of {result:,} bytes, found it cut")
             read_bytes = result
 
-    def _check_key(self, name: str, header: EntryHeader) -> None:
-        if header.key != key_of(name):
+    def _decode(self, name: str, data: bytes, object_bytes: int) -> EntryHeader | int:
+        """The header in the first bytes of an object, or its length if more bytes are needed. Raises `DamagedData`."""
+        header = decode_header(data, self.location(name), object_bytes)
+        if isinstance(header, EntryHeader) and header.key != key_of(name):
             raise DamagedData(f"{self.location(name)}: expected the key {key_of(name)!r}, found {header.key!r}")
+        return header
 
     def _make_entry(
         self, answer: ObjectInfo | Blob, header: EntryHeader, value: str | None = None, name: str = "", now: float = 0.0
@@ -134,15 +127,9 @@ class Entries:
             header.ttl_seconds, answer.modified_seconds, now or answer.now_seconds
         )
         return Entry(
-            header.key,
-            value,
-            answer.etag,
-            header.value_bytes,
-            answer.modified_seconds,
-            ttl_seconds,
-            now_seconds,
-            header.metadata,
-        )
+            header.key, value, answer.etag, header.value_bytes, answer.modified_seconds, ttl_seconds, now_seconds,
+            header.metadata, header,
+        )  # fmt: skip
 
     def _clock_seconds(self, answered_seconds: float, name: str) -> float:
         """The store's clock: from its answer, the file system or a listing (1 LIST), else the clock of this machine."""

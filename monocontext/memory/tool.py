@@ -4,18 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from monocontext.errors import AlreadyExists, InvalidParameters, MonocontextError, NotFound, UnknownTool
 from monocontext.memory.commands import Command, CommandRefused, key_before_meta, parse
 from monocontext.memory.entry import Entry
 from monocontext.memory.memory import Memory
-from monocontext.memory.prompts import SPECIFICATION
 
 NAME = "memory"
 _OK = {"status": "OK"}
 _NOT_FOUND = "ERR:NOT_FOUND"
+_ABOUT = "A persistent key-value store with lifetimes, shared by all agents that have this tool."
+_FIELDS = (
+    ("command", "string", "P <key> <value> [ttl], G <key> [META], L [start*] [META], D <key>, C, T A, SPEC"),
+    ("key", "string", "The key, instead of in the command: kept as it is, spaces too."),
+    ("value", "string", "With P and key: the value, kept as it is."),
+    ("ttl", "integer", "With P: lifetime in seconds."),
+    ("if_absent", "boolean", "With P: only where there is no such key."),
+    ("if_match", "string", "With P: only over the version with this etag."),
+)
+"""The fields of a call: name, type, description."""
+
+SPECIFICATION = """\
+Memory tool quick-reference
+Keys and values that outlive this conversation. Everyone with this tool sees the same ones.
+
+P <key> <value> [ttl]   store; the value may hold spaces; a number at its end is the lifetime in seconds
+P <key> "<text>" [ttl]  store a text that ends in a number: write it as a JSON string
+G <key>                 read; G <key> META also says when it was stored and when it expires
+L                       list keys; L <start>* those that begin so; L META with times
+D <key>                 delete
+C                       delete everything
+T A                     bytes in all; T K of the keys, T V of the values
+SPEC                    this text
+
+Long texts and keys with spaces go in fields of their own, kept as they are:
+{"command": "P", "key": "report", "value": "any text", "ttl": 3600}
+To claim a task nobody else has: {"command": "P task:7 me", "if_absent": true}; ERR:EXISTS means it is taken.
+To change what you have read: {"command": "P", "key": ..., "value": ..., "if_match": <etag of G key META>}; \
+ERR:CONFLICT means that someone wrote in between: read again.
+A reply has success, output and error. ERR:NOT_FOUND: no such key, or it has expired."""
 
 
 class MemoryTool:
@@ -27,51 +55,28 @@ class MemoryTool:
     def __repr__(self) -> str:
         return f"<MemoryTool {self.memory!r}>"
 
+    protocol_name = NAME
+
     @property
     def metadata(self) -> dict[str, Any]:
         """The description that a registry of tools shows to models."""
-        fields = (
-            (
-                "command",
-                "string",
-                "P <key> <value> [ttl], G <key> [META], L [start*] [META], D <key>, C, T A, SPEC",
-            ),
-            ("key", "string", "The key, instead of in the command: kept as it is, spaces too."),
-            ("value", "string", "With P and key: the value, kept as it is."),
-            ("ttl", "integer", "With P: lifetime in seconds."),
-            ("if_absent", "boolean", "With P: only where there is no such key."),
-            ("if_match", "string", "With P: only over the version with this etag."),
-        )
         parameters = [
-            {
-                **{"name": name, "type": kind, "description": text, "required": name == "command"},
-                **{"default": None, "items": None, "properties": None},
-            }
-            for name, kind, text in fields
+            {"name": name, "type": kind, "description": text, "required": name == "command"}
+            | dict.fromkeys(("default", "items", "properties"))
+            for name, kind, text in _FIELDS
         ]
-        about = "A persistent key-value store with lifetimes, shared by all agents that have this tool."
-        return {"name": NAME, "description": about, "parameters": parameters, "protocol_metadata": {}}
-
-    protocol_name = NAME
+        return {"name": NAME, "description": _ABOUT, "parameters": parameters, "protocol_metadata": {}}
 
     def list_tools(self) -> list[dict[str, Any]]:
         """The descriptions of all tools: a list of one."""
         return [self.metadata]
 
-    def get_tool_metadata(self, name: str) -> dict[str, Any]:
-        """The description of a tool. Raises `UnknownTool`."""
-        if name != NAME:
-            raise UnknownTool(f"Tool not found: {name}")
-        return self.metadata
-
     @property
     def schema(self) -> dict[str, Any]:
         """The description of the tool as a function for chat-completion APIs."""
-        about = self.metadata
-        properties = {p["name"]: {"type": p["type"], "description": p["description"]} for p in about["parameters"]}
+        properties = {name: {"type": kind, "description": text} for name, kind, text in _FIELDS}
         parameters = {"type": "object", "properties": properties, "required": ["command"]}
-        function = {"name": NAME, "description": about["description"], "parameters": parameters}
-        return {"type": "function", "function": function}
+        return {"type": "function", "function": {"name": NAME, "description": _ABOUT, "parameters": parameters}}
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str = NAME) -> dict[str, Any]:
         """Carry out one call; returns `{"success", "output", "error", "metadata"}`, also for an error.
@@ -81,15 +86,15 @@ class MemoryTool:
         if tool != NAME:
             raise UnknownTool(f"Tool not found: {tool}")
         try:
-            return _success(self._run(parse(parameters)))
+            return _reply(self._run(parse(parameters)))
         except CommandRefused as refused:
-            return _failure(str(refused))
+            return _reply(error=str(refused))
         except NotFound as error:
-            return _failure(_NOT_FOUND if "no key" in str(error) else _error_line(error))
+            return _reply(error=_NOT_FOUND if "no key" in str(error) else _error_line(error))
         except InvalidParameters:
             raise
         except (MonocontextError, OSError) as error:
-            return _failure(_error_line(error))
+            return _reply(error=_error_line(error))
 
     def _run(self, command: Command) -> dict[str, Any]:
         memory = self.memory
@@ -98,9 +103,10 @@ class MemoryTool:
         if command.verb == "G":
             return self._get(command)
         if command.verb == "L":
-            if command.meta:
-                return {"keys": [{"key": entry.key, **_times(entry)} for entry in memory.entries(command.prefix)]}
-            return {"keys": memory.list(command.prefix)}
+            damaged = list[str]()
+            entries = memory.entries(command.prefix, tell=damaged.append)
+            keys = [{"key": entry.key, **_times(entry)} if command.meta else entry.key for entry in entries]
+            return {"keys": keys, "damaged": damaged} if damaged else {"keys": keys}
         if command.verb == "D":
             if not memory.delete(command.key):
                 raise CommandRefused(_NOT_FOUND)
@@ -117,11 +123,7 @@ class MemoryTool:
     def _put(self, command: Command) -> dict[str, Any]:
         try:
             self.memory.put(
-                command.key,
-                command.value,
-                command.ttl_seconds,
-                create=command.if_absent,
-                if_match=command.if_match,
+                command.key, command.value, command.ttl_seconds, create=command.if_absent, if_match=command.if_match
             )
         except AlreadyExists:
             raise CommandRefused("ERR:EXISTS" if command.if_absent else "ERR:CONFLICT") from None
@@ -145,26 +147,18 @@ class MemoryTool:
 
 def _times(entry: Entry) -> dict[str, Any]:
     """The times and the version of an entry, as `META` shows them."""
-    remaining = entry.remaining_seconds
+    remaining, expires = entry.remaining_seconds, entry.expires_utc
     return {
-        "added_utc": _rfc3339(entry.added_utc),
+        "added_utc": entry.added_utc.isoformat(timespec="microseconds"),
         "expires_in": entry.ttl_seconds,
-        "expires_at": _rfc3339(entry.expires_utc) if entry.expires_utc else None,
+        "expires_at": expires.isoformat(timespec="microseconds") if expires else None,
         "remaining": None if remaining is None else math.ceil(remaining),
         "etag": entry.etag,
     }
 
 
-def _rfc3339(moment: datetime) -> str:
-    return moment.isoformat(timespec="microseconds")
-
-
-def _success(output: dict[str, Any]) -> dict[str, Any]:
-    return {"success": True, "output": output, "error": None, "metadata": {}}
-
-
-def _failure(error: str) -> dict[str, Any]:
-    return {"success": False, "output": None, "error": error, "metadata": {}}
+def _reply(output: dict[str, Any] | None = None, error: str | None = None) -> dict[str, Any]:
+    return {"success": error is None, "output": output, "error": error, "metadata": {}}
 
 
 def _error_line(error: Exception) -> str:

@@ -7,13 +7,15 @@ import threading
 import time
 
 from monocontext.errors import InvalidEntry, ToolRefusal
-from monocontext.memory.memory import SWEEP_SECONDS, Memory
+from monocontext.memory.memory import Memory
 from monocontext.text.monocontext import Monocontext
 from monocontext.text_tools.outputs import Kept, Reply
 
 KEPT = "/kept"
 """The folder of kept texts in a shell."""
 DAY_SECONDS = 86_400
+_PURGE_SECONDS = 300.0
+"""The time between two purges: a LIST of a thousand entries costs as much as ten GETs."""
 _HEAD_CHARACTERS = 500
 _MOST_NAME = 200
 """The longest name, in characters."""
@@ -77,6 +79,6 @@ class KeepTool:
 
     def _purge(self) -> None:
         """Remove what is expired, if that is not just done."""
-        if time.monotonic() - self._purged > SWEEP_SECONDS:
+        if time.monotonic() - self._purged > _PURGE_SECONDS:
             self._purged = time.monotonic()
             self._memory.purge()

@@ -339,10 +339,30 @@ def test_damage_is_an_error_and_no_value(any_store: Store) -> None:
             Memory(any_store).get("k")
         assert "\n" not in str(caught.value)
     tool = MemoryTool(Memory(any_store))
-    for command in ("G k", "L", "T A"):
-        assert tool.execute({"command": command})["error"].startswith("ERR:")
+    assert tool.execute({"command": "G k"})["error"].startswith("ERR:")
     assert tool.execute({"command": "D k"})["success"]
     assert tool.execute({"command": "L"})["output"] == {"keys": []}
+
+
+def test_a_damaged_entry_is_named_and_hides_no_other(any_store: Store) -> None:
+    memory = Memory(any_store)
+    for key in ("a", "c"):
+        memory.put(key, f"{key} matters\n")
+    memory.put("gone", "v", 0.001)
+    any_store.put("entries/b", b"no entry")
+    time.sleep(2.1 if any_store.url.startswith("s3:") else 0.01)
+    fresh = Memory(any_store)
+    with pytest.warns(UserWarning, match="left out: .*entries/b is not an entry"):
+        assert fresh.list() == ["a", "c"]
+    with pytest.warns(UserWarning, match="entries/b"):
+        assert [hit.key for hit in fresh.search("matters")] == ["a", "c"]
+    with pytest.warns(UserWarning, match="entries/b"):
+        assert fresh.purge() == 1
+    (damaged,) = MemoryTool(fresh).execute({"command": "L"})["output"]["damaged"]
+    assert "entries/b is not an entry" in damaged
+    with pytest.raises(DamagedData, match="entries/b"):
+        fresh.context()
+    assert fresh.clear() == 3
 
 
 def test_checkpoint_and_resume(any_store: Store) -> None:

@@ -350,28 +350,3 @@ def test_requests(any_store: Store) -> None:
     assert count_requests(memory.list) == {"list": 1}
     assert count_requests(lambda: fresh().list()) == {"list": 1, "get_range": 1}
     assert count_requests(lambda: fresh().delete("k")) == {"head": 1, "get_range": 1, "delete": 1}
-
-
-def test_a_sweep_purges_until_it_is_left_and_survives_a_store_that_fails(tmp_path: Path) -> None:
-    class Failing(WrappedStore):
-        rounds = 0
-
-        def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-            self.rounds += 1
-            if self.rounds == 1:
-                raise StoreFailure("down")
-            return super().list(prefix)
-
-    store = Failing(open_store(tmp_path))
-    memory, told = Memory(store), list[str]()
-    memory.put("short", "x", 0.05)
-    memory.put("long", "y")
-    with memory.sweep(0.05, told.append):
-        while len(list(store.store.list())) > 1:
-            time.sleep(0.01)
-    after = store.rounds
-    assert [entry.key for entry in memory.entries()] == ["long"]
-    assert len(told) == 1
-    assert told[0].endswith("not swept: down")
-    time.sleep(0.2)
-    assert store.rounds == after + 1  # of `entries` alone
