@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.growth_scale import FRAME, NEEDLE, simulated
+from benchmarks.growth import FRAME, NEEDLE, simulated
 from monocontext import Monocontext
 from monocontext.engine.filter_lookup import RecordsInMemory
 from monocontext.errors import ContextClosed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.growth_scale import FRAME, LINE, NEEDLE, simulated, text_of
+from benchmarks.growth import FRAME, LINE, NEEDLE, simulated, text_of
 from monocontext import Monocontext
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.testing import CountingStore, virtual_context
