@@ -1,4 +1,4 @@
-"""Measure growth: ten thousand appends of 1 KB, and 100 TB of text on a virtual store and clock, each row with its limit.
+"""Measure growth: ten thousand appends of 1 KB, and 100 TB of text on a virtual clock, each row with its limit.
 
 At 100 TB the real engine sends the requests. Each takes 30 ms, plus its bytes at the 600 MB/s of its machine.
 """
