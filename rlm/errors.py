@@ -1,23 +1,7 @@
-"""Every error of this package, grouped by how a run handles it.
+"""Every error of this package. A failure is never a value: nothing here returns a string that starts with "Error:".
 
-    RLMError
-    |-- goes back to the model as text, which repairs it or works around it
-    |   |-- AnswerRefused (ValueError)      not usable as an answer: the message says what to give instead
-    |   `-- LLMError (RuntimeError)         a sub-call failed; code in a cell may catch it
-    |       |-- RateLimited                 too many calls; holds the wait that the endpoint demands, if any
-    |       |-- PromptTooLong               the model's window is smaller than the prompt; a shorter one may pass
-    |       |-- ReplyRefused                the model or a filter declined; the same prompt is declined again
-    |       `-- BudgetSpent                 a budget allows no more calls: the run ends with its best partial answer
-    `-- ends the run as an exception
-        |-- LLMError                        the same failure, of the root model
-        |   `-- ScriptExhausted             a `ScriptedLM` or `ReplayLM` has no more replies
-        |-- RunnerUnavailable (ValueError)  no runner of this name, or not on this machine
-        |-- UnknownOption (TypeError)       no such maker, preset or option of a model
-        |-- InvalidArgument (ValueError)    the question is empty or too long, or the context only an address
-        |-- TrajectoryError (ValueError)    a run cannot be resumed or replayed from this file
-        `-- ChannelAbuse (RuntimeError)     code in a sandbox tampered with the channel: its run is over
-
-A failure is never a value: nothing here returns a string that starts with "Error:".
+`AnswerRefused`, and the `LLMError` of a sub-call, go back to the model as text, which repairs it or works around it.
+The others, and an `LLMError` of the root, end the run as exceptions; a `BudgetSpent` ends it with its best answer.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from rlm.errors import TrajectoryError
 from rlm.loop import UNBOUNDED, Setup
 from rlm.models import registry as backends
 from rlm.models.lm import CHARACTERS_PER_TOKEN, LM, Reply, strip_url
-from rlm.models.sampling import Sampling
+from rlm.models.sdk import Sampling
 from rlm.runners import check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.runners.tools import describe_tools
@@ -147,9 +147,17 @@ class RLM:
         )  # fmt: skip
         root, sub_lm, self._made = chosen.root, chosen.sub, chosen.made
         window_tokens = window_tokens or int(getattr(root, "window_tokens", _WINDOW_TOKENS))
+        sub_window = int(getattr(sub_lm, "window_tokens", window_tokens if sub_lm is root else _WINDOW_TOKENS))
+        half = min(_PROMPT_CHARACTERS, sub_window * CHARACTERS_PER_TOKEN // 2)
+        if isinstance(models, str) or not all(isinstance(name, str) for name in models or ()):
+            raise TypeError(f"models= must be a list of names, not {models!r}")
         limits = {"iterations": max_iterations, "calls": max_calls, "tokens": max_tokens, "dollars": max_dollars,
                   "seconds": max_seconds}  # fmt: skip
         value: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+        if sub_cache is not None and not isinstance(sub_cache, SubCache):
+            sub_cache = SubCache(None if sub_cache is True else sub_cache) if sub_cache is not False else None
+        if verbose and on_step is None:
+            from rlm.trajectory.display import print_step as on_step
         tools, tool_lines = describe_tools(custom_tools)
         self._model = str(getattr(root, "model", model))
         self._persistent = persistent
@@ -167,33 +175,24 @@ class RLM:
             tools=tools,
             tool_lines=tool_lines,
             prices=dict(check_prices(prices or {})),
-            models=_models(models),
+            models=None if models is None else frozenset(models),
             backoff=Backoff(retries=max_retries),
-            cache=_cache(sub_cache),
+            cache=sub_cache,
             window_tokens=window_tokens if compaction else UNBOUNDED,
-            prompt_characters=prompt_characters or _prompt_characters(sub_lm, root, window_tokens),
+            prompt_characters=prompt_characters or int(getattr(sub_lm, "prompt_characters", half)),
             target=trajectory,
             metadata={},
-            on_step=on_step or _step_printer(verbose),
+            on_step=on_step,
             on_delta=on_delta,
         )
         self._persistent_session: Session | None = None
         self._lock = threading.Lock()
-        self._setup = replace(self._setup, metadata=self._metadata())
-        self._warn_of_prices()
-
-    def _warn_of_prices(self) -> None:
-        """Warn before the first call if a budget of dollars cannot count a model."""
-        setup = self._setup
-        if setup.budget.dollars is None:
-            return
-        names = dict.fromkeys((self._model, setup.sub_model or str(getattr(setup.sub_lm, "model", self._model))))
-        unpriced = [name for name in names if dollars(Reply("", 1, 1, name), setup.prices) is None]
-        if unpriced:
-            warnings.warn(
-                f"no price is known for {', '.join(unpriced)}: max_dollars counts only what its "
-                "endpoint reports (see `prices`)", stacklevel=3,
-            )  # fmt: skip
+        self._setup = setup = replace(self._setup, metadata=self._metadata())
+        names = dict.fromkeys((self._model, setup.sub_model or str(getattr(sub_lm, "model", self._model))))
+        limited = names if setup.budget.dollars is not None else ()
+        if unpriced := [name for name in limited if dollars(Reply("", 1, 1, name), setup.prices) is None]:
+            counted = "max_dollars counts only what its endpoint reports (see `prices`)"
+            warnings.warn(f"no price is known for {', '.join(unpriced)}: {counted}", stacklevel=2)
 
     def __repr__(self) -> str:
         turns = self._setup.budget.iterations
@@ -299,10 +298,8 @@ class RLM:
         paid again. The trajectory holds a context of up to 100,000 plain characters; pass any other one again. Raises
         TrajectoryError.
         """
-        recording, whole_bytes = Recording.load(path)
+        recording, whole_bytes = _load(path)
         metadata = recording.metadata
-        if "query" not in metadata or not isinstance(metadata.get("context"), dict):
-            raise TrajectoryError(f"{path} does not hold the question: it was written by another program")
         if context is _NOT_GIVEN:
             recorded = metadata["context"]
             if "context_value" not in metadata and recorded["type"] != "NoneType":
@@ -318,9 +315,7 @@ class RLM:
 
         Raises TrajectoryError.
         """
-        metadata = Recording.load(path)[0].metadata
-        if "query" not in metadata:
-            raise TrajectoryError(f"{path} does not hold the question: it was written by another program")
+        metadata = _load(path)[0].metadata
         if "sub_model" in options:
             options.setdefault("sub_lm", None)
         with cls(**recorded_options(metadata) | options) as rlm:
@@ -329,7 +324,9 @@ class RLM:
     def _session(self, context: object) -> Session:
         with self._lock:
             session = self._persistent_session = self._persistent_session or self.session(context)
-            if context is not None and not _is_same(context, session.context):
+            known = session.context
+            is_same = context is known or (isinstance(context, str) and isinstance(known, str) and context == known)
+            if context is not None and not is_same:
                 raise ValueError("a persistent RLM keeps the context of its first question: close() it first")
             return session
 
@@ -389,11 +386,12 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _prompt_characters(sub_lm: LM, root: LM, window_tokens: int) -> int:
-    """The longest prompt of a sub-call, in characters: as the model says, else half of its window, up to 100,000."""
-    window: int = getattr(sub_lm, "window_tokens", window_tokens if sub_lm is root else _WINDOW_TOKENS)
-    own: int = getattr(sub_lm, "prompt_characters", min(_PROMPT_CHARACTERS, window * CHARACTERS_PER_TOKEN // 2))
-    return own
+def _load(path: str | os.PathLike[str]) -> tuple[Recording, int]:
+    """The recording of a run of this package, and how many bytes of its file are whole lines."""
+    recording, whole_bytes = Recording.load(path)
+    if "query" not in recording.metadata or not isinstance(recording.metadata.get("context"), dict):
+        raise TrajectoryError(f"{path} does not hold the question: it was written by another program")
+    return recording, whole_bytes
 
 
 def _has_begun(path: str | os.PathLike[str]) -> bool:
@@ -403,28 +401,3 @@ def _has_begun(path: str | os.PathLike[str]) -> bool:
             return file.readline().endswith(b"\n")
     except FileNotFoundError:
         return False
-
-
-def _is_same(context: object, other: object) -> bool:
-    """Whether two contexts are the same; never reads a lazy one."""
-    return context is other or (isinstance(context, str) and isinstance(other, str) and context == other)
-
-
-def _models(given: Collection[str] | None) -> frozenset[str] | None:
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given or ()):
-        raise TypeError(f"models= must be a list of names, not {given!r}")
-    return None if given is None else frozenset(given)
-
-
-def _cache(given: SubCache | str | os.PathLike[str] | bool | None) -> SubCache | None:
-    if given is None or given is False or isinstance(given, SubCache):
-        return given or None
-    return SubCache(None if given is True else given)
-
-
-def _step_printer(verbose: bool) -> Callable[[Step], object] | None:
-    if not verbose:
-        return None
-    from rlm.trajectory.display import print_step
-
-    return print_step

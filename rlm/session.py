@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,12 +142,20 @@ class Session:
                     f"{self._description.length}: give the same context"
                 )
             self._trajectory.go_on([recording.metadata, *recording.iterations], whole_bytes)
-            if recording.limit and self._is_raised(recording.limit, recording.metadata):
-                recording.reopen()
-            if recording.iterations and not recording.open:
-                return self._completion_of_ended(recording)
-            self.gate.paid = recording
+            if limit := recording.limit:
+                now, then = (
+                    getattr(self._setup.budget, limit, None),
+                    (recording.metadata.get("budget") or {}).get(limit),
+                )
+                if now is None or (then is not None and now > then):
+                    recording.reopen()
             usage = Usage(self._setup.prices)
+            if recording.iterations and not recording.open:  # it has ended
+                count_lines(recording.iterations, usage)
+                return self._completion(
+                    recording.steps()[-1], len(recording.iterations), usage, None, recording.seconds
+                )
+            self.gate.paid = recording
             recording.count_into(usage)
             self.gate.renew(usage, turns=recording.turns, seconds=recording.seconds)
             query = str(recording.metadata["query"])
@@ -163,18 +171,12 @@ class Session:
             self._messages = prompts.history(steps[-1], self._loop.window)
             return self._finish(str(recording.open[0].get("question", query)), steps[self._turns :])
 
-    def _is_raised(self, limit: str, metadata: Mapping[str, Any]) -> bool:
-        """Whether the budget allows more than the recorded one did."""
-        now, recorded = getattr(self._setup.budget, limit, None), (metadata.get("budget") or {}).get(limit)
-        return now is None or (recorded is not None and now > recorded)
-
     def _finish(self, query: str, earlier: Sequence[Step] = (), *, is_later: bool = False) -> Completion:
         """Run the turns of a question until it ends; `earlier` are its turns that were run before.
 
         `is_later`: the question is not the one in the metadata line, and stands in the line of its first turn.
         """
-        steps = list(earlier)
-        setup = self._setup
+        steps, setup = list(earlier), self._setup
         before, known = self._meter.cost(), self._turns
 
         def on_step(step: Step) -> None:
@@ -186,24 +188,18 @@ class Session:
             if setup.on_step and self._is_top:
                 setup.on_step(step)
 
+        self._broken_off = True
         try:
-            self._broken_off = True
             last = self._loop.run(query, self._messages, on_step, known, earlier)
-            taken = last.iteration - known - (last.reason == "max_iterations")
-            io = cost_between(before, self._meter.cost())
-            self._broken_off = False
         except BaseException:
             if self._is_top:
                 self.gate.stop("cancelled")  # batches and child runs under way make no more calls
             raise
-        return self._completion(last, taken, self.gate.usage, io, self.gate.elapsed())
-
-    def _completion_of_ended(self, recording: Recording) -> Completion:
-        """The completion of a recorded run that had ended."""
-        last = recording.steps()[-1]
-        usage = Usage(self._setup.prices)
-        count_lines(recording.iterations, usage)
-        return self._completion(last, len(recording.iterations), usage, None, recording.seconds)
+        self._broken_off = False
+        taken = last.iteration - known - (last.reason == "max_iterations")
+        return self._completion(
+            last, taken, self.gate.usage, cost_between(before, self._meter.cost()), self.gate.elapsed()
+        )
 
     def _completion(
         self, last: Step, turns: int, usage: Usage, io: dict[str, float] | None, seconds: float
@@ -264,7 +260,7 @@ class Session:
 
     def _spawn(self, query: str, context: object, model: str | None) -> ChildAnswer:
         """Run a child with a namespace of its own and the gateway of this run."""
-        setup = self._setup if model is None else replace(self._setup, root_model=model)
+        setup = replace(self._setup, root_model=model or self._setup.root_model)
         with Session(setup, context, parent=self.gate, depth=self._depth + 1) as child:
             completion = child.ask(query)
         if completion.reason not in ("answer", "max_iterations", "repetition"):

@@ -19,7 +19,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import SystemRandom
 from typing import Any, Protocol
@@ -43,7 +43,7 @@ from rlm.models.lm import (
     with_counted_usage,
 )  # fmt: skip
 from rlm.models.log import INFO, WARNING, log
-from rlm.models.thinking import separate_thinking
+from rlm.models.thinking import split_thinking
 
 # A separate generator: calls must not disturb the sequence of code that seeds the module `random`.
 _random = SystemRandom()
@@ -320,7 +320,9 @@ class Gateway:
                 raise LLMError(f"model {name!r}: its `complete` returned {value}, not a Reply with a text and a model")
             for note in reply.notes or ():
                 self.note(note)
-            paid = with_counted_usage(separate_thinking(reply), messages)
+            text, thought = split_thinking(reply.text)  # only the text goes back to the model
+            reply = replace(reply, text=text, thinking="\n\n".join(filter(None, (reply.thinking, thought))))
+            paid = with_counted_usage(reply, messages)
         except LLMError as exc:
             if exc.reply is not None:  # refused, and paid
                 paid = exc.reply = with_counted_usage(exc.reply, messages)

@@ -11,7 +11,7 @@ from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
 from rlm.models.reply_builder import ReplyBuilder, read_parts
-from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
+from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
 """Marks a block: the API caches the prompt up to it, for the next request that begins the same."""
@@ -39,9 +39,9 @@ class AnthropicLM(SDKModel):
         super().__init__(model, partial(_connect, options.get("api_key"), client_options(options)), **options)
         self._max_output_tokens = max_output_tokens
 
-    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, builder: ReplyBuilder) -> Reply:
+    def _ask(self, name: str, messages: Sequence[Message], accepted: Accepted, builder: ReplyBuilder) -> Reply:
         request = {"model": name, "max_tokens": self._max_output_tokens, "stream": True, **_conversation(messages)}
-        if body := fields.accepted(self._fields() | self._extra_body):
+        if body := accepted(self._fields() | self._extra_body):
             request["extra_body"] = body
         client = self._client.get()
         target = CallTarget(name, self._where)

@@ -15,7 +15,7 @@ from rlm.models import chat
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, one_line
 from rlm.models.lm import Message, Reply
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options, read_failure
+from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options, read_failure
 
 
 class AnyLM(SDKModel):
@@ -32,16 +32,16 @@ class AnyLM(SDKModel):
         super().__init__(model, connect, **options)
         self.backend = self.provider = provider
 
-    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, builder: ReplyBuilder) -> Reply:
-        body = fields.accepted(self._fields())
+    def _ask(self, name: str, messages: Sequence[Message], accepted: Accepted, builder: ReplyBuilder) -> Reply:
+        body = accepted(self._fields())
         request: dict[str, Any] = {
             "model": name, "messages": [dict(message) for message in messages],
             "timeout": self._timeout_seconds, **body,
         }  # fmt: skip
-        if extra := fields.accepted(self._extra_body):
+        if extra := accepted(self._extra_body):
             request["extra_body"] = extra
         client, target = self._client.get().ask, CallTarget(name, self.provider)
-        controls = fields.accepted({"stream": True, "stream_options": {"include_usage": True}})
+        controls = accepted({"stream": True, "stream_options": {"include_usage": True}})
         if "stream" in controls:
             for chunk in client.completion(**request, **controls):
                 chat.read_chunk(_plain(chunk), builder)

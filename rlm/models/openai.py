@@ -14,7 +14,7 @@ from rlm.models.lm import Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.makers import MAKERS
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sdk import Fields, SDKModel, SDKOptions, client_options
+from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options
 
 Api = Literal["chat", "responses"]
 
@@ -53,7 +53,7 @@ class OpenAILM(SDKModel):
         self._api = api
         self._wants_responses: set[str] = set()
 
-    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, builder: ReplyBuilder) -> Reply:
+    def _ask(self, name: str, messages: Sequence[Message], accepted: Accepted, builder: ReplyBuilder) -> Reply:
         # The SDK connects, authenticates and reports the status; the body is read here, because the SDK hides the mark
         # of the end of a stream and demands shapes that not every endpoint keeps to.
         reader: ModuleType
@@ -68,8 +68,8 @@ class OpenAILM(SDKModel):
             resource, reader = client.chat.completions, chat
             request = {"model": name, "messages": list(messages)}
             controls = _STREAMED
-        body = fields.accepted(body)
-        streaming = fields.accepted(controls)
+        body = accepted(body)
+        streaming = accepted(controls)
         request |= streaming if "stream" in streaming else {}
         if body:
             request["extra_body"] = body

@@ -12,7 +12,7 @@ from rlm.models.makers import BY_ANY_LLM, MAKERS
 
 if TYPE_CHECKING:
     from rlm.models.lm import LM
-    from rlm.models.sampling import Sampling
+    from rlm.models.sdk import Sampling
 
 PRESETS: Mapping[str, tuple[str, str]] = {
     "openai": ("gpt-5.6", "gpt-5.4-mini"),

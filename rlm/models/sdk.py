@@ -8,7 +8,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, Unpack
+from functools import partial
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
@@ -16,8 +17,24 @@ from rlm.models.lm import Message, Reply, listener_of
 from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sampling import Sampling, SamplingOptions, check_body
 from rlm.models.wire import read_body, read_text
+
+Sampling = Mapping[str, Any]
+"""Name -> value, as in the body of a request. The maker of the model knows the names: it refuses unknown ones."""
+_OURS = frozenset(("model", "messages", "input", "stream", "system"))
+"""Fields that the backend itself writes."""
+
+
+class SamplingOptions(TypedDict, total=False):
+    """Options that most makers know."""
+
+    temperature: float | None
+    top_p: float | None
+    reasoning_effort: str | None
+    """How much a model thinks, such as `low`."""
+    max_completion_tokens: int | None
+    """The most tokens of a reply, thinking included."""
+
 
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
 
@@ -81,6 +98,10 @@ class SDKOptions(SamplingOptions, total=False):
 
 
 _OPTION_NAMES = ", ".join(SDKOptions.__annotations__)
+
+
+Accepted = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Takes fields of a request; returns those that the endpoint does not refuse."""
 
 
 class SDKModel(ABC):
@@ -169,7 +190,7 @@ class SDKModel(ABC):
         while True:
             sent: set[str] = set()
             try:
-                reply = self._ask(name, messages, Fields(refused, sent), ReplyBuilder(listener))
+                reply = self._ask(name, messages, partial(_accepted, refused, sent), ReplyBuilder(listener))
             except Exception as exc:
                 if exc is listener.raised:
                     raise
@@ -199,8 +220,8 @@ class SDKModel(ABC):
         return fields
 
     @abstractmethod
-    def _ask(self, name: str, messages: Sequence[Message], fields: Fields, builder: ReplyBuilder) -> Reply:
-        """Make one request. `fields` filters its optional fields. Whatever this raises becomes an LLMError."""
+    def _ask(self, name: str, messages: Sequence[Message], accepted: Accepted, builder: ReplyBuilder) -> Reply:
+        """Make one request; `accepted` filters its optional fields. Whatever this raises becomes an LLMError."""
 
     def _read_response(
         self,
@@ -280,27 +301,6 @@ class SDKModel(ABC):
         return LLMError(f"{target}: {kind}: {said}")
 
 
-class Fields:
-    """The fields of one request, without those that the endpoint refuses."""
-
-    def __init__(self, refused: Mapping[str, str | None], sent: set[str]) -> None:
-        """`sent` receives the names of the sent fields."""
-        self._refused = refused
-        self._sent = sent
-
-    def accepted(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The `fields` that may be sent, renamed where the endpoint wants another name."""
-        accepted: dict[str, Any] = {}
-        for name, value in fields.items():
-            known: str | None = name
-            while known is not None and known in self._refused:
-                known = self._refused[known]
-            if known is not None:
-                accepted.setdefault(known, value)
-        self._sent.update(accepted)
-        return accepted
-
-
 def read_failure(error: Exception) -> EndpointError | None:
     """The failure in an exception of an SDK; None if the exception holds no answer of the endpoint."""
     if isinstance(error, EndpointError):
@@ -325,6 +325,31 @@ def client_options(options: SDKOptions) -> dict[str, Any]:
     known = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
     arguments = {name: value for name, value in known.items() if value is not None}
     return {"timeout": options.get("timeout") or 600.0, "max_retries": 0, **arguments}
+
+
+def _accepted(refused: Mapping[str, str | None], sent: set[str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The `fields` that may be sent, renamed where the endpoint wants another name; `sent` receives their names."""
+    accepted: dict[str, Any] = {}
+    for name, value in fields.items():
+        known: str | None = name
+        while known is not None and known in refused:
+            known = refused[known]
+        if known is not None:
+            accepted.setdefault(known, value)
+    sent.update(accepted)
+    return accepted
+
+
+def check_body(options: Sampling) -> dict[str, Any]:
+    """A copy of the options. Raises UnknownOption for a field that is ours, or a value that is no JSON."""
+    for name, value in options.items():
+        if name in _OURS:
+            raise UnknownOption(f"{name!r} cannot be set in sampling options: the run sets it itself")
+        try:
+            json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as exc:
+            raise UnknownOption(f"the option {name}={value!r} cannot be sent: {exc}") from None
+    return dict(options)
 
 
 def _checked_url(url: str | None) -> str | None:

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import replace
-
-from rlm.models.lm import Reply
 
 _WORD = r"(?:\w+:|longcat_|inner_)?(?:ant)?(?:think|thinking|thoughts?|reasoning|monologue|scratchpad)(?:_process)?"
 _END = r"(?:<\|(?:end|return|call)\|>\s*)?"
@@ -49,26 +46,14 @@ _END_TOKENS = (
     "<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>", "<|END_RESPONSE|>",
     "<|end_of_box|>", "<|end_of_solution|>", "[END FINAL RESPONSE]",
 )  # fmt: skip
-"""Marks of the end that some servers leave in the text."""
 _BOX = re.compile(r"\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution)\|>")
 _FENCE = re.compile(
     r"(?:^|(?<=[>\]▷]))[ \t]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$", re.MULTILINE
 )
 _GAP = re.compile(r"(?:[ \t]*\n)+|[ \t]*")
-_SENTENCE = re.compile(r"\w[ \t]+\Z"), re.compile(r"[ \t]+[a-z(]|[.,;:!?)'\"]")
-"""The text before and after a mark in the middle of a sentence."""
-_ANSWER = re.compile(r"^[ \t]*\**(?:FINAL|SUBMIT)[ \t]*\([^()]*\Z", re.MULTILINE)
-"""The text before a mark in an answer."""
-_LOOK_CHARACTERS = 400
-"""The most characters of a line that are looked at before a mark."""
-
-
-def separate_thinking(reply: Reply) -> Reply:
-    """The reply with the thinking of its text moved to `thinking`: only the text goes back to the model."""
-    text, thought = split_thinking(reply.text)
-    if text == reply.text:
-        return reply
-    return replace(reply, text=text, thinking="\n\n".join(filter(None, (reply.thinking, thought))))
+_SENTENCE = re.compile(r"\w[ \t]+\Z"), re.compile(r"[ \t]+[a-z(]|[.,;:!?)'\"]")  # before and after a mark within it
+_OPEN_ANSWER = re.compile(r"^[ \t]*\**(?:FINAL|SUBMIT)[ \t]*\([^()]*\Z", re.MULTILINE)
+_LOOK_CHARACTERS = 400  # the most of a line that are looked at before a mark
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -87,19 +72,22 @@ def split_thinking(text: str) -> tuple[str, str]:
         before = text[begin : mark.start()]
         near = before[-_LOOK_CHARACTERS:]
         in_block = opened and opened.start() >= begin and fences and _closes(fences[0], opened)
-        if in_block or _is_quoted(text, mark, begin) or _ANSWER.search(near):
+        if in_block or _is_quoted(text, mark, begin) or _OPEN_ANSWER.search(near):
             continue
         if mark.lastgroup == "closing":
-            if not (_SENTENCE[0].search(near) and _SENTENCE[1].match(text, offset)):
-                is_answer = thinking and not text[offset:].strip()
-                (answer if is_answer else thinking).append(before)
-                begin = offset = _skip_gap(text, offset)
+            if _SENTENCE[0].search(near) and _SENTENCE[1].match(text, offset):
+                continue
+            is_answer = thinking and not text[offset:].strip()
+            (answer if is_answer else thinking).append(before)
         elif mark.lastgroup in _ANYWHERE or not near[near.rfind("\n") + 1 :].strip():
             closings = _CLOSINGS[str(mark.lastgroup)].finditer(text, offset)
             closing = next((item for item in closings if not _is_quoted(text, item, offset)), None)
             answer.append(before if before[-1:] in ("", "\n") else before + "\n")
             thinking.append(text[offset : closing.start() if closing else len(text)])
-            begin = offset = _skip_gap(text, closing.end()) if closing else len(text)
+            offset = closing.end() if closing else len(text)
+        else:
+            continue
+        begin = offset = next(_GAP.finditer(text, offset)).end()
     said = "".join(answer) + text[begin:]
     said = _without_end_tokens(said.lstrip("\n") if thinking else said)
     box = _BOX.match(said)
@@ -113,7 +101,7 @@ def _closes(fence: re.Match[str], opened: re.Match[str] | None) -> bool:
 
 def _is_quoted(text: str, mark: re.Match[str], begin: int) -> bool:
     """Whether a mark is between quotes, or in inline code, of the text from `begin` on."""
-    before, after = text[: mark.start()][-1:], text[mark.end() : mark.end() + 1]
+    before, after = text[max(0, mark.start() - 1) : mark.start()], text[mark.end() : mark.end() + 1]
     if before and before == after and before in "\"'`":
         return True
     if "<|message|>" in mark[0]:  # thinking may end in half of some inline code
@@ -121,12 +109,6 @@ def _is_quoted(text: str, mark: re.Match[str], begin: int) -> bool:
     first = max(begin, text.rfind("\n", 0, mark.start()) + 1, mark.start() - _LOOK_CHARACTERS)
     rest = text[mark.end() : mark.end() + _LOOK_CHARACTERS].partition("\n")[0]
     return text.count("`", first, mark.start()) % 2 == 1 and "`" in rest
-
-
-def _skip_gap(text: str, start: int) -> int:
-    """The end of the space between a closing mark and the text after it."""
-    match = _GAP.match(text, start)
-    return match.end() if match else start
 
 
 def _without_end_tokens(text: str) -> str:

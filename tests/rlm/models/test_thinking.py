@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from rlm import RLM, ScriptedLM
+from rlm import RLM, ScriptedLM, Usage
+from rlm.calls.gateway import Gateway
 from rlm.models.lm import Reply
-from rlm.models.thinking import separate_thinking, split_thinking
+from rlm.models.thinking import split_thinking
 
 DRAFT = "```python\nFINAL(41)\n```"
 HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}"
@@ -141,10 +142,10 @@ def test_what_speaks_of_thinking_stays(text: str) -> None:
 
 
 def test_thinking_of_the_endpoint_stands_before_that_of_the_text() -> None:
-    reply = Reply("<think>b</think>42", 1, 1, "m", thinking="a")
-    assert (separate_thinking(reply).text, separate_thinking(reply).thinking) == ("42", "a\n\nb")
-    plain = Reply("42", 1, 1, "m")
-    assert separate_thinking(plain) is plain
+    lm = ScriptedLM([])
+    lm.complete = lambda *_, **__: Reply("<think>b</think>42", 1, 1, "m", thinking="a")  # type: ignore[method-assign]
+    reply = Gateway(Usage()).ask(lm, [{"role": "user", "content": "q"}])
+    assert (reply.text, reply.thinking) == ("42", "a\n\nb")
 
 
 def test_a_reply_of_thinking_alone_is_told_so() -> None:
