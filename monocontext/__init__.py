@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from monocontext.engine.malloc import keep_memory
     from monocontext.errors import ContextTooLarge, MonocontextError
     from monocontext.format.manifest import Manifest
     from monocontext.text.monocontext import Monocontext
@@ -33,7 +32,6 @@ _HOMES = {
     "append": "writing.publish",
     "delete": "writing.upkeep.edit",
     "documents": "writing.documents",
-    "keep_memory": "engine.malloc",
     "publish": "writing.publish",
     "replace": "writing.upkeep.edit",
     "tools": "text_tools.functions",
@@ -41,7 +39,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "documents", "keep_memory",
+    "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "documents",
     "publish", "replace", "tools", "update",
 ]  # fmt: skip
 

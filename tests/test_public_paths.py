@@ -12,7 +12,7 @@ import pytest
 
 PUBLIC: dict[str, list[str]] = {
     "monocontext": [
-        "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "keep_memory",
+        "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete",
         "publish", "replace", "tools", "update",
     ],
     "monocontext.adapters.dspy": ["interpreter"],

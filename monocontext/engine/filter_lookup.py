@@ -29,9 +29,6 @@ _LEAST_FRAMES = 8
 """A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
 WHOLE_BYTES = 512 << 10
 """The rows of a filter of up to this size are fetched by one request. Edits leave such filters."""
-PAGES_WITH_ROWS = 16
-"""The most index pages that a search requests with its rows: 1.4 MB, the pages of 16 GB of text. Of more pages, the
-rows say which are needed."""
 SECTIONS_AT_ONCE = 64
 """Directories of filters that are fetched at once: 4 MB, for 64 TB of text."""
 DENSE_SHARE = 0.4
@@ -166,43 +163,20 @@ class RecordsInMemory:
         return page
 
 
-class _RowLookup:
-    """The rows of filters that a query needs, and the stored blocks that contain them."""
-
-    def __init__(self, planner: Planner, query: Query):
-        self.rows: dict[FilterLayout, list[int]] = {}
-        for layout, row in planner.rows_to_read(query):
-            self.rows.setdefault(layout, []).append(row)
-        self.blocks: dict[tuple[FilterLayout, int], FetchItem] = {}
-        for layout, rows in self.rows.items():
-            for block, (key, offset) in layout.addresses(rows).items():
-                self.blocks[layout, block] = _block_item(layout, block, key, offset)
-
-    def rows_in(self, have: Have) -> dict[tuple[FilterLayout, int], bytes] | Missing:
-        """The rows, or the blocks that are missing."""
-        blocks = {place: have(item.key) for place, item in self.blocks.items()}
-        missing = tuple(self.blocks[place] for place, block in blocks.items() if block is None)
-        if missing:
-            return Missing(missing)
-        rows: dict[tuple[FilterLayout, int], bytes] = {}
-        for layout, numbers in self.rows.items():
-            rows |= layout.rows_in(
-                {number: block.body for (of, number), block in blocks.items() if of is layout}, numbers
-            )
-        return rows
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """The search for which filters are looked up."""
-
-    query: Query
-    within_line: bool
-    """Whether a match, and what decides it, stays within a line."""
-    have: Have
-    """What is in memory."""
-    records: Records
-    """The records of frames: the frame table, which fetches index pages, or `RecordsInMemory`."""
+def _rows(planner: Planner, query: Query, have: Have) -> dict[tuple[FilterLayout, int], bytes] | Missing:
+    """The rows of filters that a query needs; or the stored blocks that are missing."""
+    wanted: dict[FilterLayout, list[int]] = {}
+    for layout, row in planner.rows_to_read(query):
+        wanted.setdefault(layout, []).append(row)
+    rows: dict[tuple[FilterLayout, int], bytes] = {}
+    missing: list[FetchItem] = []
+    for layout, numbers in wanted.items():
+        items = {block: _block_item(layout, block, *place) for block, place in layout.addresses(numbers).items()}
+        blocks = {block: have(item.key) for block, item in items.items()}
+        missing += [items[block] for block, found in blocks.items() if found is None]
+        if not missing:
+            rows |= layout.rows_in({block: found.body for block, found in blocks.items()}, numbers)
+    return Missing(tuple(missing)) if missing else rows
 
 
 class FilterLookup:
@@ -245,18 +219,16 @@ class FilterLookup:
     ) -> Narrowing | Missing:
         """Where matches may begin in characters [start, stop), a non-empty range; or what is missing to say so.
 
-        `within_line`, `have` and `records`: see `_Search`. `needs_text`: the text is read next, so filters are not
-        worth a look-up if all of it is in memory.
+        `within_line`: a match, and what decides it, stays within a line. `have`: what is in memory. `records`: those of
+        frames, from the frame table, which fetches index pages, or from `RecordsInMemory`. `needs_text`: the text is
+        read next, so filters are not worth a look-up if all of it is in memory.
         """
         if reason := self._reason_against_filters(query, self._table.frames):
             return Narrowing(0, None, reason)
         assert query is not None
-        search = _Search(query, within_line, have, records)
-        pages = self._pages_to_fetch_with_rows(start, stop)
         within = self._table.range_in_memory(start, stop, have)
         if isinstance(within, Missing):
-            rows = self._hits(self._sections[0], search) if pages else None
-            return _join(within, rows, pages)
+            return within
         if reason := self._reason_against_filters(query, len(within)):
             return Narrowing(0, None, reason)
         closed = [section for section in self._sections_of(within) if not section.is_open]
@@ -265,13 +237,14 @@ class FilterLookup:
         runs: list[tuple[int, int]] = []
         has_rows = False
         for section in self._sections_of(within):
-            if needs_text and self._remembered(query, within_line, section.first) is None:
+            hits: FilterHits | Missing | None = self._remembered(query, within_line, section.first)
+            if hits is None:
                 with LOCK:
-                    if self._fetcher.cache.has_all(within):
+                    if needs_text and self._fetcher.cache.has_all(within):
                         return Narrowing(0, None, "all of the text is in memory")
-            hits = self._hits(section, search)
+                hits = self._look_up(section, query, within_line, have, records)
             if isinstance(hits, Missing):
-                return _join(hits, pages)
+                return hits
             has_rows = has_rows or hits.has_rows
             runs += hits.runs
         return _narrow_to(runs, has_rows, within)
@@ -307,60 +280,31 @@ class FilterLookup:
             return f"filters are asked where a text has {_LEAST_FRAMES} frames or more"
         return ""
 
-    def _pages_to_fetch_with_rows(self, start: int, stop: int) -> list[FetchItem]:
-        """The index pages that a search in characters [start, stop) will need, if none of them is in memory.
-
-        They are requested together with the rows, so the offsets of candidates are known at once. Empty if there
-        are too many pages or unknown ones, if round trips cost nothing, or if the range is so short that filters may
-        not be used.
-        """
-        frames = (stop - start) * self._table.frames // max(self._table.characters, 1)
-        if not self._fetcher.link.is_far or frames < 2 * _LEAST_FRAMES:
-            return []
-        if len(self._sections) > 1 or not self._sections[0].is_open:
-            return []
-        return self._table.pages_missing(start, stop, PAGES_WITH_ROWS)
-
-    def _hits(self, section: _Section, search: _Search) -> FilterHits | Missing:
-        """The answer of a section's filters, remembered or looked up."""
-        hits: FilterHits | Missing | None = self._remembered(search.query, search.within_line, section.first)
-        if hits is not None:
-            return hits
+    def _look_up(
+        self, section: _Section, query: Query, within_line: bool, have: Have, records: Records
+    ) -> FilterHits | Missing:
+        """The answer of a section's filters, which the cache then keeps. Records of frames are needed only if a literal
+        may begin in a later frame than its match."""
         if self.elsewhere is not None:
-            runs = self.elsewhere(search.query, search.within_line)
-            hits = _filter_hits(((0, self._table.frames),) if runs is None else runs, runs is not None)
+            answer = self.elsewhere(query, within_line)
+            runs, has_rows = ((0, self._table.frames),) if answer is None else answer, answer is not None
         else:
-            assert section.planner is not None
-            hits = _look_up(section.planner, search)
-        if isinstance(hits, FilterHits):
-            with LOCK:
-                self._fetcher.cache.put(("hits", search.query, search.within_line, section.first), hits)
+            planner = section.planner
+            assert planner is not None
+            rows = _rows(planner, query, have)
+            if isinstance(rows, Missing):
+                return rows
+            try:
+                frames = planner.candidates(query, rows, records, within_line)
+            except NotInMemory as error:
+                return Missing((error.item,))
+            runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
+            has_rows = bool(rows)
+        query_bytes = sum([len(literal.text) for literal in literals(query)])
+        hits = FilterHits(runs, has_rows, 150 * len(runs) + query_bytes + 200)
+        with LOCK:
+            self._fetcher.cache.put(("hits", query, within_line, section.first), hits)
         return hits
-
-
-def _look_up(planner: Planner, search: _Search) -> FilterHits | Missing:
-    """The answer of some filters. Records of frames are needed only if a literal may begin in a later frame than its
-    match."""
-    lookup = _RowLookup(planner, search.query)
-    rows = lookup.rows_in(search.have)
-    if isinstance(rows, Missing):
-        return rows
-    try:
-        frames = planner.candidates(search.query, rows, search.records, search.within_line)
-    except NotInMemory as error:
-        return Missing((error.item,))
-    literal_bytes = sum([len(literal.text) for literal in literals(search.query)])
-    runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
-    return _filter_hits(runs, bool(lookup.rows), literal_bytes)
-
-
-def _join(*parts: FilterHits | Missing | list[FetchItem] | None) -> Missing:
-    """All missing items of these."""
-    items: dict[Any, FetchItem] = {}
-    for part in parts:
-        more = part.items if isinstance(part, Missing) else part if isinstance(part, list) else ()
-        items.update((item.key, item) for item in more)
-    return Missing(tuple(items.values()))
 
 
 def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
@@ -376,10 +320,6 @@ def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -
     if not has_rows:
         reason = "the filters have no rows for so short a text; they need 5 bytes, or 3 letters"
     return Narrowing(frames, None, reason, candidates if remaining <= MOST_LISTED else None)
-
-
-def _filter_hits(runs: Runs, has_rows: bool, query_bytes: int = 0) -> FilterHits:
-    return FilterHits(runs, has_rows, 150 * len(runs) + query_bytes + 200)
 
 
 def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> FetchItem:

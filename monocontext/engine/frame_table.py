@@ -287,17 +287,6 @@ class FrameTable:
             return Missing(tuple({item.key: item for item in missing}.values()))
         return range(numbers[0], numbers[1] + 1)
 
-    def pages_missing(self, start: int, stop: int, most: int) -> list[FetchItem]:
-        """The index pages to fetch for characters [start, stop); none if they are more than `most`, or if their
-        directory is not in memory."""
-        ends = self._tree.numbers("characters", (start, stop - 1))
-        if isinstance(ends, Unopened) or ends[1] - ends[0] >= most:
-            return []
-        numbers = range(ends[0], ends[1] + 1)
-        if any(isinstance(self._tree.page(number), Unopened) for number in numbers):
-            return []
-        return [self.page_item(number) for number in numbers if self.page_in_memory(number) is None]
-
     # -- items -----------------------------------------------------------------------------------------------------
 
     def page_item(self, number: int) -> FetchItem:

@@ -7,7 +7,7 @@ KB for each GB of text that was looked at.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Literal
 
@@ -78,16 +78,6 @@ class PageTree:
         """The number of the page that holds the character, frame, byte or newline with this number."""
         result = self._find(column, value)
         return result if isinstance(result, Unopened) else result[0].firsts[result[1]]
-
-    def numbers(self, column: Column, values: Iterable[int]) -> list[int] | Unopened:
-        """Like `number`, for many values; or the first directory that is needed for one of them."""
-        results = []
-        for value in values:
-            number = self.number(column, value)
-            if isinstance(number, Unopened):
-                return number
-            results.append(number)
-        return results
 
     def page(self, number: int) -> tuple[PageRef, PageRef | None] | Unopened:
         """A page, and the entry before it."""

@@ -6,7 +6,7 @@ fetcher (stored data) and a read-ahead (likely next reads). It reads one generat
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -43,10 +43,8 @@ WAVE_GROWTH = 4
 FIRST_CANDIDATES_BYTES = 2 << 20
 """A search among candidates begins with this much: about six frames, since now and then one is read in vain."""
 ONE_CANDIDATE_BYTES = 1 << 20
-"""A search that ends at the first match begins with this much: four frames, doubled each time it is repeated, as in a
-loop of `find`. With eight, a `find` and a window around its hit moved three to four times the text that they used."""
-CACHED_FRAMES = 64
-"""The most frames of a slice that is put together at once if all of them are in memory."""
+"""A search that ends at the first match begins with this much: four frames. With eight, a `find` and a window around
+its hit moved three to four times the text that they used."""
 
 
 class Reader:
@@ -100,9 +98,6 @@ class Reader:
         """The log of the pieces that code received: slices, lines of hits, matches, passages."""
         self._last_hit = range(0)
         """The characters of the frame in which a search found its last hit."""
-        self._last_query: Query | None = None
-        self._repeats = 0
-        """The number of times in a row that the last query was repeated."""
 
     def ask_filters_elsewhere(self, ask: Callable[[Query, bool], tuple[tuple[int, int], ...] | None]) -> None:
         """Let searches use filters outside of this text; see `FilterLookup.elsewhere`."""
@@ -154,8 +149,6 @@ class Reader:
         text = self.within(start, stop)
         if text is not None:
             return text.slice(start - text.frame.start, stop - text.frame.start)
-        if texts := self._cached_texts(start, stop):
-            return "".join([text.part(start, stop) for text in texts])
         ahead = self.ahead
         fresh, late = ahead.fresh, ahead.late
         numbers, pieces = [], []
@@ -207,26 +200,6 @@ class Reader:
             with LOCK:
                 ahead.read(Read(start, stop, number, number), late)
         return text
-
-    def _cached_texts(self, start: int, stop: int) -> list[FrameText] | None:
-        """The frames that hold characters [start, stop), if they are two to `CACHED_FRAMES` on one index page, and all
-        are in memory and were used before; else None. A slice over their edges takes 5 us, where a pass takes 100."""
-        page, cache = self.table.page_at(start), self.cache
-        first, last = page.at_character(start), bisect_left(page.starts, stop) - 1
-        if not first < last < min(first + CACHED_FRAMES, len(page)):
-            return None
-        texts = []
-        with LOCK:
-            self.fetcher.check_open()
-            for number in range(page.first_frame + first, page.first_frame + last + 1):
-                text = cache.get(number) if number in cache else None
-                if not isinstance(text, FrameText) or not text.is_used:
-                    return None
-                texts.append(text)
-            self.stats.hits += len(texts)
-        if self.log:
-            self.log.add(start, stop)
-        return texts
 
     def peek(self, character: int) -> FrameText | None:
         """The frame that holds a character, if it and its index page are in memory (no GET)."""
@@ -312,9 +285,7 @@ class Reader:
         """The bytes that a pass requests at first, since its caller may not go to the end."""
         if only is None:
             return FIRST_BATCH_BYTES
-        if not only.ends_at_first:
-            return FIRST_CANDIDATES_BYTES
-        return min(ONE_CANDIDATE_BYTES << self._repeats, FIRST_CANDIDATES_BYTES)
+        return ONE_CANDIDATE_BYTES if only.ends_at_first else FIRST_CANDIDATES_BYTES
 
     # -- search ----------------------------------------------------------------------------------------------------
 
@@ -328,8 +299,6 @@ class Reader:
         """
         if stop <= start:
             return None
-        self._repeats = self._repeats + 1 if query == self._last_query else 0
-        self._last_query = query
         narrowed = self.narrow(query, start, stop, within_line)
         runs = narrowed.runs
         if runs is None:

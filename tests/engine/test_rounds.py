@@ -113,29 +113,26 @@ def test_5_and_20_megabytes_apart_from_their_root_take_two(size: int, gets: int,
     assert asked <= gets
 
 
-def test_a_gigabyte_takes_three(texts_in_roots: None) -> None:
+def test_a_gigabyte_takes_four(texts_in_roots: None) -> None:
     store = gigabyte()
     for seconds in LATENCIES:
         taken, asked = rounds(store, head, find, window, seconds=seconds)
-        assert taken == [1, 0, 2, 0], seconds
-        assert asked <= 22
+        assert taken == [1, 0, 3, 0], seconds
+        assert asked <= 20
 
 
 @pytest.mark.parametrize(
     ("look", "most"),
     [
-        (lambda c: c.find(NEEDLE, 5_000_000), 2),
-        (lambda c: c.view(5_000_000, 1_000_000_000).find(NEEDLE), 2),
-        (lambda c: NEEDLE in c, 2),
-        (lambda c: c.count(NEEDLE), 2),
-        (lambda c: re.search(NEEDLE + r"\d*", c), 2),
-        (lambda c: next(c.grep(NEEDLE)), 2),
-        (lambda c: list(c.grep("(?i)" + NEEDLE)), 2),
+        (lambda c: c.view(5_000_000, 1_000_000_000).find(NEEDLE), 4),
+        (lambda c: c.count(NEEDLE), 3),
+        (lambda c: re.search(NEEDLE + r"\d*", c), 3),
+        (lambda c: list(c.grep("(?i)" + NEEDLE)), 3),
         (lambda c: c.find("this is not there"), 1),
-        (lambda c: c.lower().find(NEEDLE.lower()), 2),
+        (lambda c: c.lower().find(NEEDLE.lower()), 3),
     ],
 )
-def test_a_search_asks_for_index_pages_beside_its_rows(look: Look, most: int) -> None:
+def test_a_search_takes_rows_then_index_pages_then_frames(look: Look, most: int) -> None:
     taken, _ = rounds(large(), look)
     assert taken[1] <= most
 

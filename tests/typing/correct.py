@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 from typing import assert_type
 
-from monocontext import ContextTooLarge, Manifest, Monocontext, MonocontextError, append, keep_memory, publish
+from monocontext import ContextTooLarge, Manifest, Monocontext, MonocontextError, append, publish
 from monocontext import regex as re
 from monocontext.aio import AsyncMonocontext
 from monocontext.memory import Memory
@@ -26,7 +26,6 @@ def storing(url: str, store: Store) -> None:
     append([Path("folder"), b"bytes"], store, include=("*.py",), errors="replace", executor=None)
     index(["s3://bucket/a", Path("b")], url, filters=False, store_options={"region": "eu-west-1"})
     assert_type(open_store(url, **options), Store)
-    keep_memory()
 
 
 def opening(url: str, store: Store) -> None:
