@@ -6,10 +6,9 @@ import json
 import os
 import sys
 import threading
-from bisect import bisect_right
 from typing import Any
 
-from monocontext.errors import DamagedData, MonocontextError, NotFound, StoreFailure
+from monocontext.errors import MonocontextError, NotFound, StoreFailure
 from monocontext.sessions.machine import complain
 from monocontext.sessions.names import BRIEF, COMPILED, key_part
 from monocontext.sessions.project_name import project_of
@@ -18,7 +17,7 @@ from monocontext.stores import open_store
 MOST_CHARACTERS = 9_000
 """Longest output. Claude Code puts an output of more than 10,000 characters, in UTF-16, into a file."""
 MOST_BYTES = 1 << 20
-"""The most that is read of a brief. A longer one is cut anyway, at `MOST_CHARACTERS`."""
+"""A larger brief is not printed."""
 TIMEOUT_SECONDS = 3.0
 """The longest wait for a store: the user cannot write a prompt meanwhile."""
 _CUT = "[cut here; the rest is in the bucket]"
@@ -27,13 +26,10 @@ _CUT = "[cut here; the rest is in the bucket]"
 def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> None:
     """Print the brief of the project in which the agent starts, and after a compaction where the session is archived;
     nothing if there is neither."""
-    url = str(options["url"])
+    url, text = str(options["url"]), ""
     project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
-    text = ""
     try:
-        text = _read_object(url, f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}", options).decode(
-            "utf-8", "replace"
-        )
+        text = _read_object(url, f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}", options)
     except NotFound:
         pass
     except MonocontextError as error:
@@ -51,24 +47,26 @@ def hook_output(text: str, project: str, url: str, session: str = "") -> str:
     of other users and of their tools. So it is fenced, and the model is told that it is data. Raises `ValueError` if
     the names alone are too long.
     """
-    whole = text.replace("</team-brief", "<\\/team-brief").rstrip("\n").split("\n")
-    lines = whole[: MOST_CHARACTERS + 1]  # each takes a character at least
 
-    def output(count: int) -> str:
-        shown = whole if count == len(whole) else [*lines[:count], _CUT]
-        context = _fence("\n".join(shown), project, url, session)
+    def output(lines: list[str]) -> str:
+        context = _fence("\n".join(lines), project, url, session)
         told = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}
         return json.dumps(told, ensure_ascii=False)
 
-    def length(count: int) -> int:
-        return len(output(count).encode("utf-16-le", "surrogatepass")) // 2
-
-    if length(len(whole)) <= MOST_CHARACTERS:
-        return output(len(whole))
-    count = bisect_right(range(len(lines)), MOST_CHARACTERS, key=length)
-    if not count:
+    lines = text.replace("</team-brief", "<\\/team-brief").rstrip("\n").split("\n")
+    if _length(whole := output(lines)) <= MOST_CHARACTERS:
+        return whole
+    count, room = 0, MOST_CHARACTERS - _length(output([_CUT]))
+    if room < 0:
         raise ValueError(f"the project name and the URL alone exceed the {MOST_CHARACTERS:,} characters of a brief")
-    return output(count - 1)
+    while (room := room - _length(json.dumps(lines[count] + "\n", ensure_ascii=False)) + 2) >= 0:  # less its quotes
+        count += 1
+    return output([*lines[:count], _CUT])
+
+
+def _length(text: str) -> int:
+    """The characters of a text as Claude Code counts them."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _fence(text: str, project: str, url: str, session: str) -> str:
@@ -93,23 +91,17 @@ def _fence(text: str, project: str, url: str, session: str) -> str:
     )
 
 
-def _read_object(url: str, key: str, options: dict[str, object]) -> bytes:
-    """The first `MOST_BYTES` of the object (1 GET, or 2 if it is larger). Raises `NotFound`, and `StoreFailure` after
-    `TIMEOUT_SECONDS`.
-
-    It runs in a thread, since the store's own timeouts are longer than a session should wait.
-    """
-    results: list[bytes | MonocontextError] = []
+def _read_object(url: str, key: str, options: dict[str, object]) -> str:
+    """The text of the object (1 GET). Raises `NotFound`, and `StoreFailure` after `TIMEOUT_SECONDS`: it is read in a
+    thread, since the store's own timeouts are longer than a session should wait."""
+    results: list[str | MonocontextError] = []
+    names = ("endpoint", "region", "profile", "anonymous")
+    store_options: dict[str, Any] = {name: options[name] for name in names if name in options}
 
     def read() -> None:
-        names = ("endpoint", "region", "profile", "anonymous")
-        store_options: dict[str, Any] = {name: options[name] for name in names if name in options}
         try:
-            store = open_store(url, **store_options)
-            try:
-                results.append(store.get(key, most_bytes=MOST_BYTES).data)
-            except DamagedData:  # it is larger
-                results.append(store.get_range(key, 0, MOST_BYTES).data)
+            data = open_store(url, **store_options).get(key, most_bytes=MOST_BYTES).data
+            results.append(data.decode("utf-8", "replace"))
         except MonocontextError as error:
             results.append(error)
 
