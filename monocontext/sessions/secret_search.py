@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 from monocontext.sessions.secret_phrases import KEY_BEGINNINGS, PHRASES, find_private_keys, match_bare_key
 from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS, URLS
 from monocontext.sessions.secret_values import NAME_WORDS, find_named, is_dummy, is_random_token
-from monocontext.sessions.secret_views import View, decode_escapes, join_wraps, long_words
+from monocontext.sessions.secret_views import decode_escapes, join_wraps
 
 Span = tuple[int, int, str]
 """Start, stop, kind."""
@@ -35,7 +35,6 @@ _AFTER = 512
 _ENCODED = re.compile(
     r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}"
 )
-_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16}")
 _STANDARD = str.maketrans("-_", "+/", " \t\r\n=")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _compile = functools.cache(re.compile)
@@ -68,16 +67,13 @@ def _find_plain(text: str, extra: Patterns) -> Iterator[Span]:
     """The secrets of a text as it is, and those in base64."""
     for kind, pattern in extra:
         yield from ((*match.span(), kind) for match in pattern.finditer(text))
-    long = long_words(text)
     for finder in (_TOKENS, _PIECES):
-        for start, _, shapes in finder.find(long.text):
-            offset = long.offset(start)
+        for start, _, shapes in finder.find(text):
             for shape in shapes:
-                yield from ((*span, shape.kind) for span in shape.spans(text, offset))
+                yield from ((*span, shape.kind) for span in shape.spans(text, start))
     for kind, pattern in _SHAPELESS:
         group = "secret" if pattern.groups else 0
-        for match in pattern.finditer(long.text):
-            yield long.offset(match.start(group)), long.offset(match.end(group) - 1) + 1, kind
+        yield from ((*match.span(group), kind) for match in pattern.finditer(text))
     if "-----" in text:
         yield from ((*span, "private-key") for span in find_private_keys(text))
     lower = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
@@ -87,17 +83,13 @@ def _find_plain(text: str, extra: Patterns) -> Iterator[Span]:
                 yield from ((*span, "named-secret") for span in find_named(text, start, stop))
             else:
                 yield from ((*span, form.kind) for span in form.spans(text, start))
-    yield from _find_encoded(text, long)
+    yield from _find_encoded(text)
 
 
-def _find_encoded(text: str, long: View) -> Iterator[Span]:
+def _find_encoded(text: str) -> Iterator[Span]:
     """Whole runs of base64 that decode to a text with a secret. Pictures and hashes do not decode to text."""
-    done = 0
-    for start in _RUN.finditer(long.text):
-        match = _ENCODED.match(text, long.offset(start.start()))
-        if match is None or match.start() < done:
-            continue
-        done, run = match.end(), match[0]
+    for match in _ENCODED.finditer(text):
+        run = match[0]
         if run.islower() or run.isupper():  # text in base64 has both
             continue
         if run[0] in "+-" and text[match.start() - 1 : match.start()] in ("", "\n"):  # lines of a diff

@@ -41,16 +41,7 @@ _PASSWORDS = frozenset(
     "masterauth".split()
 )
 _PASSWORD_ENDS = ("password", "passwd", "passphrase", "passwort", "passcode", "kennwort", "wachtwoord", "pwd")
-_PASSWORD_PAIRS = frozenset(
-    [
-        ("pass", "phrase"),
-        ("seed", "phrase"),
-        ("secret", "phrase"),
-        ("recovery", "phrase"),
-        ("de", "passe"),
-        ("palavra", "passe"),
-    ]
-)
+_PASSWORD_PAIRS = frozenset("pass_phrase seed_phrase secret_phrase recovery_phrase de_passe palavra_passe".split())
 _TOKENS = frozenset("token secret credential cred creds apikey authtoken geheim secreto".split())
 _TOKEN_ENDS = ("token", "secret", "apikey", "secretkey", "accesskey", "privatekey", "presharedkey", "signingkey")
 _KEY_OF = frozenset(
@@ -97,27 +88,18 @@ _BASE64 = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}"
 _SCATTERED = re.compile(r"[0-9]++[A-Za-z]++[0-9]++[A-Za-z]++[0-9]")
 _HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 # Values of these words alone are examples or texts of a program.
-_ALL_WORDS = (
-    _PASSWORDS
-    | _TOKENS
-    | _WEAK
-    | frozenset(
-        "user username name names str string text bytes int bool any optional none null test tests testing foo bar baz spam "
-        "egg eggs abc type field input required varchar char object value values string secretstr get set of the to is and or "
-        "not login your my enter new old me key keys api access id ok yes no false true hidden changeme code sample example "
-        "auth wrong right good bad invalid valid valuable file path admin root some other a an in for with db database default "
-        "empty unset anonymous guest public private client server blah hash reset grant protected method word void const var "
-        "let mypassword mysecret mypass yourpassword redacted postgres".split()
-    )
-)
+_ALL_WORDS = frozenset(
+    "user username name names str string text bytes int bool any optional none null test tests testing foo bar baz spam "
+    "egg eggs abc type field input required varchar char object value values string secretstr get set of the to is and or "
+    "not login your my enter new old me key keys api access id ok yes no false true hidden changeme code sample example "
+    "auth wrong right good bad invalid valid valuable file path admin root some other a an in for with db database default "
+    "empty unset anonymous guest public private client server blah hash reset grant protected method word void const var "
+    "let mypassword mysecret mypass yourpassword redacted postgres".split()
+).union(_PASSWORDS, _TOKENS, _WEAK)
 # Sentences: messages and labels about a password.
-_MESSAGE = re.compile(
-    r"(?:[.?!:]|\.\.\.)$|%[sdr(]|\{\w*\}|[()<>=]|\b(?:passwords?|token|secret|passphrase|key)\b", re.IGNORECASE,
-)  # fmt: skip
-
-
+_MESSAGE = re.compile(r"(?i:(?:[.?!:]|\.\.\.)$|%[sdr(]|\{\w*\}|[()<>=]|\b(?:passwords?|token|secret|passphrase|key)\b)")
 _PROSE = re.compile(
-    r"\b(?:the|your|is|are|was|for|must|enter|please|not|required|with|and|an?|of|to|in|on|or|if)\b", re.IGNORECASE
+    r"(?i:\b(?:the|your|is|are|was|for|must|enter|please|not|required|with|and|an?|of|to|in|on|or|if)\b)"
 )
 
 
@@ -135,20 +117,14 @@ def strength_of(name: str) -> Strength:
     is_password = last in _PASSWORDS or single in _PASSWORDS
     if (is_password and name not in ("PWD", "OLDPWD", "Pass", "pass_")) or single.endswith(_PASSWORD_ENDS):
         return Strength.NONE if last == "pwd" and before == "old" else Strength.PASSWORD
-    if (before, last) in _PASSWORD_PAIRS:
+    if f"{before}_{last}" in _PASSWORD_PAIRS:
         return Strength.PASSWORD
     if single in _TOKENS or single.endswith(_TOKEN_ENDS) or (last == "pat" and before and name.upper() == name):
         return Strength.TOKEN
     if single == "key" and before in _KEY_OF:
         return Strength.TOKEN
-    if (
-        words[-3:] == ["access", "key", "id"]
-        or single in _WEAK
-        or single.endswith("key")
-        or not _PROVIDERS.isdisjoint(words)
-    ):
-        return Strength.KEY
-    return Strength.NONE
+    is_key = single in _WEAK or single.endswith("key") or words[-3:] == ["access", "key", "id"]
+    return Strength.KEY if is_key or not _PROVIDERS.isdisjoint(words) else Strength.NONE
 
 
 def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure: bool = True) -> bool:
@@ -165,12 +141,8 @@ def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure
             return False
         if strength is Strength.KEY and not looks_random(max(re.split("[_-]", value), key=len), 8):
             return False
-        letters = _TOKEN_LETTERS if strength == Strength.TOKEN else _KEY_LETTERS
-        return (
-            letters.fullmatch(value) is not None
-            and looks_random(value, 8 if strength == Strength.TOKEN else 16)
-            and (is_quoted or not is_code(value))
-        )
+        letters, least = (_TOKEN_LETTERS, 8) if strength is Strength.TOKEN else (_KEY_LETTERS, 16)
+        return bool(letters.fullmatch(value)) and looks_random(value, least) and (is_quoted or not is_code(value))
     if any(c.isspace() for c in value):
         is_message = _MESSAGE.search(value.rstrip(".?!") if any(map(str.isdigit, value)) else value)
         is_phrase = any(map(is_mixed, value.split())) or (not _PROSE.search(value) and len(value) < 60)
@@ -184,11 +156,8 @@ def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure
 
 def is_dummy(value: str) -> bool:
     """Whether a value consists of words that documents show in place of a secret."""
-    return (
-        len(value) <= 60
-        and sum(c.isdigit() for c in value) < 2
-        and all(hump.lower() in _ALL_WORDS for hump in _HUMPS.findall(value) if not hump.isdigit())
-    )
+    words = (hump.lower() for hump in _HUMPS.findall(value) if not hump.isdigit())
+    return len(value) <= 60 and sum(map(str.isdigit, value)) < 2 and all(word in _ALL_WORDS for word in words)
 
 
 def is_random_token(text: str) -> bool:
@@ -221,22 +190,14 @@ def looks_random(value: str, least: int) -> bool:
 
 def is_code(value: str) -> bool:
     """Whether a value is a dotted name or a call of a program, such as `tokens.next`."""
-    return (
-        _CODE.match(value) is not None
-        and any(mark in value for mark in (".", "::", "->", "(", "["))
-        and not any(looks_random(part, 6) for part in value.split("."))
-    )
+    has_mark = any(mark in value for mark in (".", "::", "->", "(", "["))
+    return has_mark and bool(_CODE.match(value)) and not any(looks_random(part, 6) for part in value.split("."))
 
 
 def _is_program_key(value: str) -> bool:
     """Whether a value is a key of a program, made of words without digits: `login.password.label`, `user_password`."""
     words = [word.lower() for word in _HUMPS.findall(value)]
-    return (
-        not any(word.isdigit() for word in words)
-        and len(words) > 1
-        and not _ALL_WORDS.isdisjoint(words)
-        and re.fullmatch(r"[A-Za-z_.:/ -]+", value) is not None
-    )
+    return len(words) > 1 and not _ALL_WORDS.isdisjoint(words) and bool(re.fullmatch(r"[A-Za-z_.:/ -]+", value))
 
 
 def is_mixed(value: str) -> bool:

@@ -36,8 +36,6 @@ _WITH_DIGIT = re.compile(r"[A-Za-z0-9+/=_.-]*[0-9][A-Za-z0-9+/=_.-]*")
 _WORD_LINE = re.compile(r"[A-Za-z0-9+/=_.-]{4,400}\\*[\"']?[ \t]*(?:$|[\r\n,])")
 _TERMINAL_CHARACTERS = 60
 """No terminal is narrower."""
-_TOKEN_CHARACTERS = 11
-"""The shortest word that begins a token."""
 _AROUND = 400
 """Characters of a view on each side of an escape: more than a secret and its name have."""
 
@@ -55,19 +53,6 @@ class View(NamedTuple):
         """The offset in the original of an offset in `text`."""
         run = bisect_right(self.starts, offset) - 1
         return self.sources[run] + offset - self.starts[run]
-
-
-def long_words(text: str) -> View:
-    """The words long enough for a token, one on each line; they make up about a third of source code."""
-    words = [word for word in text.split() if len(word) >= _TOKEN_CHARACTERS]
-    starts, sources, length, source = [0], [0], 0, 0
-    for word in words:
-        source = text.find(word, source)
-        starts.append(length)
-        sources.append(source)
-        length += len(word) + 1
-        source += len(word)
-    return View("\n".join(words), starts, sources)
 
 
 def decode_escapes(text: str) -> Iterator[View]:
