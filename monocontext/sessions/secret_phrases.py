@@ -120,9 +120,7 @@ def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
 
 def match_bare_key(text: str, offset: int) -> tuple[int, int] | None:
     """The span of a key in DER that begins at `offset`, without its first line."""
-    if not _DER_KEY.match(text, offset):
-        return None
-    if not (run := _KEY_RUN.match(text, offset)):
+    if not _DER_KEY.match(text, offset) or not (run := _KEY_RUN.match(text, offset)):
         return None
     begin = text.find("\n", run.end(), run.end() + 8)
     stop = _find_body_end(text, begin + 1) if begin >= 0 else -1
@@ -152,8 +150,7 @@ def _may_end_key(body: str) -> bool:
 
 
 def _find_body_start(text: str, stop: int, least: int) -> int:
-    """The beginning of the base64 that ends at `stop`, before a last line; `stop` if there is none. Looks no further
-    than `least`."""
+    """The beginning of the base64 that ends at `stop`, before a last line, and not before `least`; else `stop`."""
     length, start, end = 0, stop, text.rfind("\n", least, stop)
     while end > least and stop - end < _KEY_CHARACTERS:
         begin = max(text.rfind("\n", least, end) + 1, least)

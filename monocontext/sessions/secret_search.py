@@ -169,7 +169,7 @@ class WordFinder(Generic[_T]):
 
 
 def _any_of(words: list[str]) -> str:
-    """A pattern for sorted words, letter by letter. It is compared with a text some ten times faster than a list."""
+    """A pattern for sorted words, letter by letter: some ten times faster than a list of them."""
     if len(words) == 1:
         return re.escape(words[0])
     groups = ((first, [word[1:] for word in group]) for first, group in groupby(words, lambda word: word[0]))

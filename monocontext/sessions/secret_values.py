@@ -272,9 +272,7 @@ _COMMAND_BEFORE = re.compile(
 )
 # The beginning of a line of settings, also in a listing or a diff.
 _LINE_START = re.compile(r"(?:[+>|-][ \t]*)?(?:\d{1,6}(?:\t|[ ]*[:|\u2192-])[ \t]*)?[\w\t \"'*+>.$:/-]{0,100}$")
-_TYPE_WORDS = frozenset(
-    ["str", "string", "int", "bool", "text", "varchar", "bytes", "secretstr", "any", "object", "number", "boolean"]
-)
+_TYPE_WORDS = frozenset("str string int bool text varchar bytes secretstr any object number boolean".split())
 _JUDGED_CHARACTERS = 128
 """The beginning by which a value without quotes is judged. Such a value may hold a hundred names, each with a value."""
 _MOST_ITEMS = 200
@@ -286,22 +284,15 @@ class _Field:
     """A name in a text, and the place of its value."""
 
     text: str
-    begin: int
-    """Offset of the name."""
+    begin: int  # offset of the name
     name: str
-    is_option: bool
-    """Whether the name begins with a dash."""
+    is_option: bool  # the name begins with a dash
     strength: Strength
-    end: int
-    """Offset after the name."""
-    closing: str
-    """The quote or bracket that ends the name."""
-    separator: str
-    """The text between name and value, such as `=`; empty or a space if there is none."""
-    value_at: int
-    """Offset of the value, its quote included."""
-    is_tight: bool
-    """Whether it is written as `name=value`, without blanks or a type."""
+    end: int  # offset after the name
+    closing: str  # the quote or bracket that ends the name
+    separator: str  # the text between name and value, such as `=`; empty or a space if there is none
+    value_at: int  # offset of the value, its quote included
+    is_tight: bool  # it is written as `name=value`, without blanks or a type
 
     @property
     def before(self) -> str:
@@ -327,11 +318,11 @@ def find_named(text: str, start: int, stop: int) -> list[Span]:
     if element and is_secret(element["value"], field.strength, is_sure=False):
         return [element.span("value")]
     # The name may itself be a value, with the secret in the next field.
-    if (
-        field.separator in ("", " ", ">", ",", "(")
-        or field.before in ('"', "'")
-        or text[field.value_at : field.value_at + 1] in ("", "\n")
-    ):
+    has_no_value = field.separator in ("", " ", ">", ",", "(") or text[field.value_at : field.value_at + 1] in (
+        "",
+        "\n",
+    )
+    if has_no_value or field.before in ('"', "'"):
         bridge = _BRIDGE.match(text, field.end)
         if bridge and bridge[0].startswith("</"):
             element = _XML_VALUE.match(text, bridge.end())
@@ -358,9 +349,8 @@ def _read_name(text: str, start: int, stop: int) -> _Field | None:
     if after is None:
         return None
     head = text[max(0, start - 60) : start]
-    remaining = (
-        head[len(head.rstrip(_NAME_CHARACTERS)) :] if not text[start:stop].isascii() or head[-1:].isascii() else ""
-    )
+    is_one = not text[start:stop].isascii() or head[-1:].isascii()
+    remaining = head[len(head.rstrip(_NAME_CHARACTERS)) :] if is_one else ""
     begin = start - len(remaining)
     name = remaining + text[start:stop] + after["rest"]
     if qualifier := _QUALIFIER.search(text, max(0, begin - 20), begin):
@@ -368,10 +358,8 @@ def _read_name(text: str, start: int, stop: int) -> _Field | None:
     strength = strength_of(name)
     if strength is Strength.NONE or (name == "PASS" and after["sep"] != "="):  # `PASS` in the report of a test
         return None
-    has_blanks = (
-        after.start("sep") > after.end("prompt" if after["prompt"] else "close") or after.end("sep") < after.end()
-    )
-    is_tight = after["sep"] == "=" and not has_blanks
+    name_end = after.end("prompt" if after["prompt"] else "close")
+    is_tight = after["sep"] == "=" and after.start("sep") <= name_end and after.end("sep") >= after.end()
     return _Field(
         text, begin, name, remaining.startswith("-"), strength,
         after.end("rest"), after["close"], after["sep"], after.end(), is_tight,
@@ -409,15 +397,12 @@ def _find_listed(field: _Field) -> list[Span] | None:
         return None
     spans, offset = [], listed.end()
     for _ in range(_MOST_ITEMS):
-        item = _ITEM.match(field.text, offset)
-        if not item:
+        if not (item := _ITEM.match(field.text, offset)):
             break
-        group = "quoted" if item["quoted"] else "bare"
-        value, is_quoted = item[group], group == "quoted"
-        if is_secret(value, min(field.strength, Strength.TOKEN), is_quoted=is_quoted) or (
-            is_mixed(value) and is_secret(value, field.strength, is_quoted=is_quoted, is_sure=False)
-        ):
-            spans.append(item.span(group))
+        value, is_quoted = item["quoted"] or item["bare"], bool(item["quoted"])
+        is_token = is_secret(value, min(field.strength, Strength.TOKEN), is_quoted=is_quoted)
+        if is_token or (is_mixed(value) and is_secret(value, field.strength, is_quoted=is_quoted, is_sure=False)):
+            spans.append(item.span("quoted" if is_quoted else "bare"))
         offset = item.end()
     return spans
 
@@ -435,11 +420,10 @@ def _find_after_blank(field: _Field) -> list[Span] | None:
 
 def _find_indented(field: _Field) -> list[Span] | None:
     """The line below the name, in YAML."""
-    block = _BLOCK.match(field.text, field.value_at)
-    if not block:
+    if not (block := _BLOCK.match(field.text, field.value_at)):
         return None
-    strength = min(field.strength, Strength.TOKEN)
-    return [block.span("value")] if is_secret(block["value"], strength, is_quoted=False) else []
+    is_token = is_secret(block["value"], min(field.strength, Strength.TOKEN), is_quoted=False)
+    return [block.span("value")] if is_token else []
 
 
 def _find_phrase(field: _Field) -> list[Span] | None:

@@ -44,10 +44,8 @@ class View(NamedTuple):
     """A piece of a text in which some marks (escapes, cuts) are replaced."""
 
     text: str
-    starts: list[int]
-    """The start in `text` of each run of copied or decoded characters."""
-    sources: list[int]
-    """The start of the same run in the original."""
+    starts: list[int]  # the start in `text` of each run of copied or decoded characters
+    sources: list[int]  # the start of the same run in the original
 
     def offset(self, offset: int) -> int:
         """The offset in the original of an offset in `text`."""
