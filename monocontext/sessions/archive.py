@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from cachetools import LRUCache
 
@@ -21,15 +22,12 @@ from monocontext.sessions.records import Record, parse_lines
 from monocontext.sessions.session_info import SessionInfo, read_info, read_session
 from monocontext.sessions.time_span import ALWAYS, span_of, touches, turns_within
 from monocontext.sessions.turn import Turn
-from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.stores.store_user import StoreUser
 
 if TYPE_CHECKING:
     from monocontext.text.search.passages import Passages
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 _THREADS = 32
 """Requests at once."""
 _REMEMBERED_TURNS = 200_000
@@ -104,15 +102,11 @@ class Project:
         on that git branch. `tool`: only sessions that called a tool of that name.
         """
         span = span_of(since, until)
-        results = [
-            info
-            for info in _in_threads(self._info_of, self._list().values())
-            if info
-            and touches(info.started, info.ended, span)
-            and branch in (None, info.branch)
-            and (tool is None or tool in info.tools)
-        ]
-        return sorted(results, key=lambda info: (info.started, info.session_id))
+        with ThreadPoolExecutor(_THREADS) as threads:
+            infos = [info for info in threads.map(self._info_of, self._list().values()) if info]
+        results = (info for info in infos if branch in (None, info.branch) and (tool is None or tool in info.tools))
+        wanted = (info for info in results if touches(info.started, info.ended, span))
+        return sorted(wanted, key=lambda info: (info.started, info.session_id))
 
     def info(self, session_id: str) -> SessionInfo:
         """The description of one session (1 GET). Raises `NotFound`."""
@@ -148,7 +142,8 @@ class Project:
         if sessions is None and span == ALWAYS:
             return open_text(self.store, f"{names.TEXTS}/{self._part}", versions, self._load, self.helpers(), options)
         wanted = [info.session_id for info in self.sessions(since, until)] if sessions is None else sessions
-        loaded = ((info, turns_within(turns, span)) for info, turns in _in_threads(self._load, wanted))
+        with ThreadPoolExecutor(_THREADS) as threads:
+            loaded = [(info, turns_within(turns, span)) for info, turns in threads.map(self._load, wanted)]
         return text_of(((info, turns) for info, turns in loaded if turns), self.helpers(), options)
 
     # -- functions of DeepRecurse, for model code ----------------------------------------------------------------------
@@ -182,13 +177,9 @@ class Project:
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
         """The turns that contain a text, in any case, at most `limit` (cost as of `context` and of its `grep`)."""
-        results: list[dict[str, Any]] = []
         with suppress(NotFound), self.context() as text:
-            for turn in turns_with(text, keyword):
-                results.append(turn.to_dict())
-                if len(results) >= limit:
-                    break
-        return results
+            return [turn.to_dict() for turn in islice(turns_with(text, keyword), limit)]
+        return []
 
     def search(self, words: str, k: int = 10, *, max_seconds: float | None = None) -> Passages:
         """The sessions that best match some words, best first: each by its best passage, with its id as `document`.
@@ -204,7 +195,7 @@ class Project:
         `note` if text was left unread."""
         match = self.search(words, k)
         rows = [{"session_id": item.document, "score": round(item.score, 2), "content": item.text} for item in match]
-        return [*rows, *([{"note": match.note}] if match.note else [])]
+        return [*rows, {"note": match.note}] if match.note else rows
 
     def turns(self, session_id: str) -> list[Turn]:
         """All turns of a session (1 GET, 1 HEAD if it was read before). Raises `NotFound`."""
@@ -222,8 +213,9 @@ class Project:
         """A session and its turns; from memory if it has not changed."""
         with self._lock:
             version, known = self._read.get(session_id, ("", None))
-        if known is not None and version == self._version(session_id):
-            return known
+        with suppress(NotFound):
+            if known and version == self.store.head(names.session_key(self.name, session_id)).etag:
+                return known
         info, lines, version = self._get(session_id)
         maker = AGENTS[info.agent if info.agent in AGENTS else "chat"].maker(session_id)
         result = info, [turn for record in parse_lines(lines) for turn in maker.feed(record)]
@@ -238,12 +230,6 @@ class Project:
         except NotFound:
             raise NotFound(f"No session {session_id!r} in project {self.name!r} at {self.store.url}") from None
 
-    def _version(self, session_id: str) -> str:
-        try:
-            return self.store.head(names.session_key(self.name, session_id)).etag
-        except NotFound:
-            return ""
-
     def _list(self) -> dict[str, ObjectInfo]:
         """The object of each session (1 LIST a thousand objects)."""
         root = f"{names.SESSIONS}/{self._part}/"
@@ -257,12 +243,6 @@ class Project:
             return read_info(self.store, found.key, found.size_bytes)[0]
         except NotFound:
             return None
-
-
-def _in_threads(work: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
-    """The results of some requests at once, in order."""
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="monocontext-sessions") as threads:
-        yield from in_order(threads, work, items, _THREADS)
 
 
 class _ProjectOptions(TextOptions, StoreOptions, total=False):
@@ -289,8 +269,7 @@ def open_project(
     if project is None:
         result = archive.projects()
         if len(result) != 1:
-            raise NotFound(
-                f"{archive.url}: {len(result)} projects, name one of them: {', '.join(result[:10]) or 'none'}"
-            )
+            known = ", ".join(result[:10]) or "none"
+            raise NotFound(f"{archive.url}: {len(result)} projects, name one of them: {known}")
         project = result[0]
     return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, text_options))

@@ -6,7 +6,7 @@ import dataclasses
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, cast
 
 from monocontext.engine.open import TextOptions
@@ -25,16 +25,14 @@ from monocontext.writing.upkeep.edit import delete, update
 from monocontext.writing.upkeep.gc import gc
 
 _FACTS = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
-_BATCH_CHARACTERS = 64 << 20
-"""Turns that are added to a text in one generation, and held in memory for it. A new text is one generation."""
+_BATCH_SESSIONS = 50
+"""Sessions that are added to a text in one generation, and held in memory for it. A new text is one generation."""
 _GC_GENERATIONS = 16
 """With each so many-th generation those that are older than an hour are removed."""
 _ATTEMPTS = 50
 """The most tries to add sessions while others do."""
 _HEAD = "\n[Turn "
 _SESSION = "\n=== SESSION: "
-_STEP = 1 << 14
-"""Characters in which the beginning of a turn is looked for at once."""
 
 _Document = tuple[str, str, dict[str, Any]]
 Load = Callable[[str], tuple[SessionInfo, list[Turn]]]
@@ -73,12 +71,7 @@ def text_of(
 
 
 def open_text(
-    store: Store,
-    prefix: str,
-    versions: Mapping[str, str],
-    load: Load,
-    helpers: Mapping[str, Any],
-    options: TextOptions,
+    store: Store, prefix: str, versions: Mapping[str, str], load: Load, helpers: Mapping[str, Any], options: TextOptions
 ) -> ProjectText:
     """The text of a project below a prefix, after it got what is new of some sessions.
 
@@ -88,22 +81,19 @@ def open_text(
     """
     below, is_done = _Below(store, prefix), False
     for _ in range(_ATTEMPTS):
+        known: dict[str, Any] | None = None
         try:
             text = cast(ProjectText, ProjectText.open(below, **options))
+            known = {name: text.documents.metadata(name).get("version") for name in text.documents}
+            if is_done or known == versions:
+                text.helpers = helpers
+                return text
+            text.close()
         except NotFound:
             if is_done:
                 raise
-            text = None
-        known = (
-            {name: text.documents.metadata(name).get("version") for name in text.documents} if text is not None else {}
-        )
-        if text is not None and (is_done or known == versions):
-            text.helpers = helpers
-            return text
-        if text is not None:
-            text.close()
         try:
-            _bring_up_to_date(below, known, versions, load, is_new=text is None)
+            _bring_up_to_date(below, known, versions, load)
             is_done = True
         except (AlreadyExists, NotFound):
             continue  # another reader has just changed something: look again
@@ -119,7 +109,8 @@ def turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
     for hit in text.grep(needle, fixed=True, ignore_case=True):
         if hit.offset < end:
             continue  # a second hit in the same turn
-        start, end = _turn_around(text, hit.offset)
+        start = text.rfind(_HEAD, 0, hit.offset + len(_HEAD)) + 1
+        end = text.find(_HEAD, hit.offset) + 1 or len(text)
         body = str(text[start:end])
         if not start or _SESSION in body[: hit.offset - start + 1]:
             continue  # the hit is in the head of the session
@@ -129,31 +120,17 @@ def turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
                 yield turn
 
 
-def _turn_around(text: Monocontext, offset: int) -> tuple[int, int]:
-    """Where the turn around a character begins, and where it ends: near it, so that mostly no GET is needed."""
-    end = text.find(_HEAD, offset)
-    start, stop = -1, min(len(text), offset + len(_HEAD))
-    while start < 0 and stop > len(_HEAD):
-        begin = max(0, stop - _STEP)
-        start = begin + position if (position := str(text[begin:stop]).rfind(_HEAD)) >= 0 else -1
-        stop = begin + len(_HEAD) - 1
-    return start + 1, end + 1 if end >= 0 else len(text)
-
-
 # -- bringing it up to date --------------------------------------------------------------------------------------------
 
 
-def _bring_up_to_date(
-    below: _Below, known: Mapping[str, Any], versions: Mapping[str, str], load: Load, *, is_new: bool
-) -> None:
+def _bring_up_to_date(below: _Below, stored: Mapping[str, Any] | None, versions: Mapping[str, str], load: Load) -> None:
     """Add new sessions, replace grown ones and remove those that are gone. What another reader does at the same time
     is done once: documents have the names of their sessions."""
+    known, roots = stored or {}, list[Manifest]()
     changed = (name for name in versions if known.get(name) != versions[name])
-    loaded = (item for name in changed for item in _loaded(name, load))
-    new = _documents(loaded, versions)
-    roots: list[Manifest] = []
-    if not is_new:
-        roots += [update(below, batch) for batch in _batches(new)]
+    new = _documents((item for name in changed for item in _loaded(name, load)), versions)
+    if stored is not None:
+        roots += [update(below, batch) for batch in iter(lambda: list(islice(new, _BATCH_SESSIONS)), [])]
     elif first := next(new, None):
         roots.append(publish(documents(chain([first], new)), below))
     if gone := [name for name in known if name not in versions]:
@@ -166,19 +143,6 @@ def _bring_up_to_date(
             warnings.warn(str(error), stacklevel=2)  # what others are adding right now may hold it too
     if any(root.generation % _GC_GENERATIONS == 0 for root in roots):
         gc(below, older_than_seconds=3600.0)
-
-
-def _batches(items: Iterable[_Document]) -> Iterator[list[_Document]]:
-    batch: list[_Document] = []
-    size = 0
-    for item in items:
-        batch.append(item)
-        size += len(item[1])
-        if size > _BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _loaded(name: str, load: Load) -> Iterator[tuple[SessionInfo, list[Turn]]]:
