@@ -26,7 +26,6 @@ from monocontext.stores.local import LocalStore
 from monocontext.text.monocontext import Monocontext
 
 Note = Callable[[str], object]
-
 _PROJECT = "local"
 
 
@@ -49,11 +48,9 @@ def open_folder(
         address = parse(os.fspath(place))
     except InvalidUrl:
         return None
-    if address.scheme != "file":
-        return None
     folder = Path(address.path).resolve()
-    homes = [home.resolve() for home in (*claude_code.roots(), codex.home())]
-    if not any(folder == home or home in folder.parents for home in homes):
+    homes = (home.resolve() for home in (*claude_code.roots(), codex.home()))
+    if address.scheme != "file" or not any(map(folder.is_relative_to, homes)):
         return None
     files = [file for file in discover_sessions() if file.path.resolve().is_relative_to(folder)]
     return _open(files, str(folder), note, options) if files else None
@@ -61,7 +58,10 @@ def open_folder(
 
 def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOptions) -> Monocontext:
     """Bring the archive for `key` up to date with the files, and open it."""
-    folder = _cache_folder() / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    cache = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "monocontext" / "sessions"
+    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = cache / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     folder.mkdir(mode=0o700, exist_ok=True)
     store, noted, note = LocalStore(str(folder)), folder / "taken.json", note or (lambda _: None)
     project, before = Project(store, _PROJECT), read_states(noted)
@@ -77,10 +77,3 @@ def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOp
 
     upload_changed(files, noted, upload, note)
     return project.context(**options)
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    folder = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "monocontext" / "sessions"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return folder

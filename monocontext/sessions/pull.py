@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,9 +27,8 @@ from monocontext.sessions.session_info import SessionInfo
 
 _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 _DAY = re.compile(r"rollout-(\d{4})-(\d\d)-(\d\d)T")
-_COPY = re.compile(r"\.\d+$")
 _SLUG_CHARACTERS = 200
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_DIGITS = string.digits + string.ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,7 @@ class Pulled:
     @property
     def command(self) -> list[str]:
         """The command that goes on with it, in `folder`."""
-        return (
-            ["claude", "--resume", self.session_id]
-            if self.agent == "claude-code"
-            else ["codex", "resume", self.session_id]
-        )
+        return [*(("claude", "--resume") if self.agent == "claude-code" else ("codex", "resume")), self.session_id]
 
 
 def pull_session(archive: Sessions, session_id: str | None, into: Path, project: str | None = None) -> Pulled:
@@ -82,31 +78,24 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
         raise MonocontextError(
             f"session {name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume one"
         )
-    if _COPY.search(name):
-        raise MonocontextError(
-            f"{name} is the shorter of two sessions of one id, which no agent resumes: see `sessions show`"
-        )
+    if re.search(r"\.\d+$", name):
+        raise MonocontextError(f"{name} is the shorter of two sessions of one id, which no agent resumes: see `show`")
     top = Path(find_repository(str(into))[0] or into)
     old_top = info.top or info.began_in
     folder = Path(_mapped({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
     path = _path_of(info, folder)
     change = _mapped({old_top: str(top), _outputs_folder(records): str(path.with_suffix("") / "tool-results")})
-    is_new = _write(path, records, change)
-    marks = _count_marks(records)
+    is_new, written = _write(path, records, change), list(records)
     for below in result.list_sessions():
         if below.startswith(f"{name}/subagents/"):
             info_below, records_below = result.records(below)
-            # Codex keeps the session of a subagent like any other.
             parts = Path(*map(_safe, below.removeprefix(f"{name}/").split("/"))).with_suffix(".jsonl")
-            is_codex = info_below.agent == "codex"
+            is_codex = info_below.agent == "codex"  # it keeps the session of a subagent like any other
             _write(_path_of(info_below, folder) if is_codex else path.with_suffix("") / parts, records_below, change)
-            marks += _count_marks(records_below)
+            written += records_below
+    marks = sum(len(_MARK.findall(json.dumps(record))) for record in written)
     return Pulled(name, info.agent, path, folder, len(records), marks, is_new)
-
-
-def _count_marks(records: list[Record]) -> int:
-    return sum(len(_MARK.findall(json.dumps(record))) for record in records)
 
 
 def claude_folder(directory: Path) -> Path:
@@ -117,17 +106,12 @@ def claude_folder(directory: Path) -> Path:
         number = 0
         for unit in memoryview(name.encode("utf-16-le")).cast("H"):
             number = (number * 31 + unit) & 0xFFFFFFFF
-        number = abs(number - (1 << 32) if number >> 31 else number)
-        slug = f"{slug[:_SLUG_CHARACTERS]}-{_in_base_36(number)}"
+        number, digits = abs(number - (1 << 32) if number >> 31 else number), ""
+        while number or not digits:
+            number, digit = divmod(number, 36)
+            digits = _DIGITS[digit] + digits
+        slug = f"{slug[:_SLUG_CHARACTERS]}-{digits}"
     return claude_code.roots()[0] / "projects" / slug
-
-
-def _in_base_36(number: int) -> str:
-    digits = ""
-    while number or not digits:
-        number, digit = divmod(number, 36)
-        digits = _DIGITS[digit] + digits
-    return digits
 
 
 def _latest(project: Project) -> str:
@@ -151,9 +135,6 @@ def _safe(name: str) -> str:
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
         raise MonocontextError(f"a session or file is called {name!r}: it is not written")
     return name
-
-
-# -- paths -------------------------------------------------------------------------------------------------------------
 
 
 def _mapped(folders: Mapping[str, str]) -> Callable[[str], str]:
@@ -180,14 +161,9 @@ def _change(value: Any, change: Callable[[str], str]) -> Any:
         return change(value)
     if isinstance(value, list):
         return [_change(item, change) for item in value]
-    if not isinstance(value, dict) or (
-        value.get("signature") and value.get("type") in ("thinking", "redacted_thinking")
-    ):
+    if not isinstance(value, dict) or (value.get("signature") and "thinking" in str(value.get("type"))):
         return value
     return {name: _change(item, change) for name, item in value.items()}
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
 
 
 def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> bool:
@@ -202,10 +178,8 @@ def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> b
         if here >= set(ours):
             return False
         if not here <= set(ours):
-            raise MonocontextError(
-                f"{path} went on in another way than the archive's copy: it is left as it is; upload it, and the "
-                f"archive keeps both"
-            )
+            why = "went on in another way than the archive's copy: it is left as it is"
+            raise MonocontextError(f"{path} {why}; upload it, and the archive keeps both")
     files = {path: b"".join(dumps(record) + b"\n" for record in kept)}
     for record in outputs:
         name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.OUTPUT}-"))
