@@ -13,7 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from monocontext.errors import AlreadyExists, ContextChanged, MonocontextError, NotFound
@@ -67,10 +67,6 @@ class _Copy:
     ids: list[str]
     count: int  # of records
     make: Callable[[], tuple[SessionInfo, list[bytes]]]  # its description and records
-    rivals: list[set[str]] = field(default_factory=list)
-    """The ids of records of other sessions with this id, as they were met."""
-    next: set[str] = field(default_factory=set)
-    """Of a copy that is moved, the ids of the records that take its place next: an equal copy of these may go."""
 
 
 def upload_session(
@@ -189,83 +185,79 @@ def _describe(
 # -- the archive -------------------------------------------------------------------------------------------------------
 
 
-def _place(store: Store, project: str, session_id: str, ours: _Copy, first: int = 1) -> tuple[int, int, int]:
+def _place(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int, int, int]:
     """Give a copy its place: under the id, or the next free one. Returns new records, new turns and bytes written."""
-    for number in range(first, _MOST_COPIES + 1):
-        for _ in range(_ATTEMPTS):
-            with suppress(AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
-                done = _try(store, project, session_id, number, ours)
-                break
-        else:
-            raise MonocontextError(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row")
-        if done is not None:
-            if ours.rivals and first == 1:
-                _drop_parts(store, project, session_id)
-            return done
-    raise MonocontextError(f"{store.url}: {session_id}: more than {_MOST_COPIES} sessions of this id differ")
+    for _ in range(_ATTEMPTS):
+        with suppress(AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
+            return _try(store, project, session_id, ours)
+    raise MonocontextError(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row")
 
 
-def _try(store: Store, project: str, session_id: str, number: int, ours: _Copy) -> tuple[int, int, int] | None:
-    """Write a copy as the so many-th of its id, unless the archive has as much; None if another one has that place."""
-    key, name = names.session_key(project, _name_of(session_id, number)), _name_of(session_id, number)
+def _try(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int, int, int]:
+    """Write a copy under its id, or as a further one of it, unless the archive has as much."""
+    key = names.session_key(project, session_id)
     before = _read_stored(store, key)
     if before is None:
-        return _put(store, key, name, ours, None, None)
-    info, etag = before
-    if (info.identities, info.identity) == (len(ours.ids), _digest(ours.ids)):
-        return _put(store, key, name, ours, info, etag) if ours.count > info.records else (0, 0, 0)
-    if info.identity == _digest(ours.ids[: info.identities]):
-        return _put(store, key, name, ours, info, etag)
-    info, lines, etag = read_session(store, key)
-    rival = _copy_of(info, lines)
-    theirs, own = set(rival.ids), set(ours.ids)
-    if own <= theirs:
-        return 0, 0, 0
-    # What is stored is never lost, so a real part of what stands elsewhere may go; an equal copy may be the only one.
-    if theirs <= own or theirs <= ours.next or any(theirs < other for other in ours.rivals):
-        return _put(store, key, name, ours, info, etag)
-    ours.rivals.append(theirs)
-    if ours.count <= info.records or ours.next:  # what is moved moves no other
-        return None
-    # Ours is longer: first the other one gets a place, so that it is never missing. A part of ours may give way to it.
-    rival.next = own
-    _place(store, project, session_id, rival, number + 1)
-    return _put(store, key, name, ours, info, etag)
+        return _put(store, project, session_id, ours, None)
+    info, _ = before
+    if info.identity == _digest(ours.ids[: info.identities]):  # ours goes on from there
+        is_known = info.identities == len(ours.ids) and ours.count <= info.records
+        return (0, 0, 0) if is_known else _put(store, project, session_id, ours, before)
+    copy_names = [session_id, *(f"{session_id}.{number}" for number in range(2, _MOST_COPIES + 1))]
+    places = {names.session_key(project, name): name for name in copy_names}
+    stored: dict[str, tuple[_Copy, set[str], tuple[SessionInfo, str]]] = {}
+    for found in store.list(key.removesuffix(names.ENDING) + "."):
+        if name := places.get(found.key):
+            info, lines, etag = read_session(store, found.key)
+            copy = _copy_of(info, lines)
+            stored[name] = copy, set(copy.ids), (info, etag)
+
+    def further(ids: set[str]) -> str:
+        """The first place below the id itself that is free, or has a part of these records."""
+        for name in copy_names[1:]:
+            if name not in stored or stored[name][1] < ids:
+                return name
+        raise MonocontextError(f"{store.url}: {session_id}: more than {_MOST_COPIES} sessions of this id differ")
+
+    def write(name: str, copy: _Copy) -> tuple[int, int, int]:
+        return _put(store, project, name, copy, stored[name][2] if name in stored else None)
+
+    # A set of records is taken away only where a larger one was stored, or under the id itself an equal one elsewhere:
+    # whatever several machines do at once, or leave undone, each set is in a stored one.
+    own = set(ours.ids)
+    for name, (copy, theirs, _) in stored.items():
+        if own <= theirs:
+            return write(name, ours) if own == theirs and ours.count > copy.count else (0, 0, 0)
+    if session_id not in stored:
+        raise NotFound(key)  # removed meanwhile
+    first, firsts, _ = stored[session_id]
+    is_first = firsts < own or any(firsts <= theirs for name, (_, theirs, _) in stored.items() if name != session_id)
+    if not is_first and ours.count > first.count:  # the longer one has the id
+        write(further(firsts), first)
+        is_first = True
+    done = write(chosen := session_id if is_first else further(own), ours)
+    sets = [own, *(theirs for _, theirs, _ in stored.values())]
+    for name, (_, theirs, (_, etag)) in stored.items():
+        if name not in (session_id, chosen) and any(theirs < other for other in sets):
+            with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
+                store.delete(names.session_key(project, name), if_match=etag)
+    return done
 
 
 def _digest(ids: list[str]) -> str:
     return digest_of([name.encode("utf-8", "backslashreplace") for name in ids])
 
 
-def _name_of(session_id: str, number: int) -> str:
-    return session_id if number == 1 else f"{session_id}.{number}"
-
-
 def _copy_of(info: SessionInfo, lines: list[bytes]) -> _Copy:
     return _Copy(ids_of(parse_lines(lines)), len(lines), lambda: (info, lines))
 
 
-def _drop_parts(store: Store, project: str, session_id: str) -> None:
-    """Remove copies of a session that are parts of another copy, left by an upload that was killed or overtaken."""
-    results: list[tuple[str, str, set[str]]] = []
-    for number in range(1, _MOST_COPIES + 1):
-        key = names.session_key(project, _name_of(session_id, number))
-        with suppress(NotFound):
-            _, lines, etag = read_session(store, key)
-            results.append((key, etag, set(ids_of(parse_lines(lines)))))
-    for key, etag, ids in results[1:]:
-        # An equal copy stays: another upload may be moving the session to it.
-        if any(ids < other for _, _, other in results):
-            with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
-                store.delete(key, if_match=etag)
-
-
 def _put(
-    store: Store, key: str, name: str, ours: _Copy, before: SessionInfo | None, etag: str | None
+    store: Store, project: str, name: str, ours: _Copy, before: tuple[SessionInfo, str] | None
 ) -> tuple[int, int, int]:
-    """Write a copy under a key, in the place of `before`. Raises `AlreadyExists`, `NotFound` if another was faster."""
+    """Write a copy under a name, in the place of `before`. Raises `AlreadyExists`, `NotFound` if another was faster."""
     info, lines = ours.make()
-    known = before or SessionInfo(name, info.project)
+    known, etag = before or (SessionInfo(name, info.project), None)
     kinds = {*info.redacted, *known.redacted}  # of a pulled session the marks stay, and are no finds
     redacted = {kind: max(info.redacted.get(kind, 0), known.redacted.get(kind, 0)) for kind in sorted(kinds)}
     written = replace(
@@ -277,7 +269,7 @@ def _put(
         write_id=uuid.uuid4().hex,
     )
     data = pack(written, lines)
-    put_own(store, key, data, if_match=etag)
+    put_own(store, names.session_key(project, name), data, if_match=etag)
     return max(0, info.records - known.records), max(0, info.turns - known.turns), len(data)
 
 
