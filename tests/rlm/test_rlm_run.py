@@ -84,4 +84,3 @@ def test_the_error_tree() -> None:
     for error, builtin in kin.items():
         assert issubclass(error, RLMError)
         assert issubclass(error, builtin)
-        assert error.__name__ in (errors.__doc__ or "")
