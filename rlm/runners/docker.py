@@ -16,8 +16,7 @@ from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
 from rlm.runners.launcher import make_container_plan
-from rlm.runners.piped_process import PipedProcess
-from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
+from rlm.runners.remote import PipedProcess, RemoteRunner, SharedOptions, receive_hello
 
 IMAGE = "monocontext-rlm"
 _KILL_SECONDS = 20.0
@@ -54,14 +53,8 @@ class DockerRunner(RemoteRunner):
         if program is None:
             raise RunnerUnavailable(f"runner 'docker' needs the program {self._program!r}, which is not in PATH")
         name = f"rlm-{secrets.token_hex(8)}"
-        words = docker_command(program, name, self._image, self._options, self._limits)
-        popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        container = Container(popen, program, name)
-        hello = receive_hello(container)
-        if hello is None:
-            how_ended = container.end(gone=True)
-            raise RunnerUnavailable(f"runner 'docker': {container.complaint or how_ended}")
-        return container, {**hello, "confinement": "docker"}
+        container = Container(docker_command(program, name, self._image, self._options, self._limits), program, name)
+        return container, receive_hello(container, self.name)
 
 
 def docker_command(program: str, name: str, image: str, options: Sequence[str], limits: Limits) -> list[str]:
@@ -84,8 +77,8 @@ def _tmpfs(path: str, limits: Limits) -> str:
 class Container(PipedProcess):
     """A process of `docker run`, and its container."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], program: str, name: str) -> None:
-        super().__init__(popen)
+    def __init__(self, command: Sequence[str], program: str, name: str) -> None:
+        super().__init__(command)
         self._program, self._name = program, name
 
     def kill(self) -> None:

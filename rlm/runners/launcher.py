@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, NoReturn, TypedDict
+from typing import Any, NoReturn
 
 from rlm.runners import worker
 from rlm.runners.confine import bubblewrap, landlock, limits, namespaces, seccomp, system
@@ -27,17 +27,9 @@ FAILED = 70
 _POLL_SECONDS = 0.05
 
 
-class LaunchPlan(TypedDict, total=False):
-    """What a launcher has to do. `way` decides which of the other keys there are."""
-
-    way: str
-    """A way of confining, or `container`."""
-    limits: dict[str, Any]
-    """The fields of `Limits`."""
-    view: dict[str, Any]
-    """The fields of `FolderView`."""
-    bwrap: str
-    """The path of bubblewrap; empty for a way that does not use it."""
+Plan = dict[str, Any]
+"""What a launcher has to do: `way`, one of confining or `container`; `limits` and `view`, the fields of `Limits` and of
+`FolderView`; `bwrap`, the path of bubblewrap."""
 
 
 def main() -> NoReturn:
@@ -45,7 +37,7 @@ def main() -> NoReturn:
     _run_plan(json.loads(sys.argv[1]))
 
 
-def command(python: str, plan: LaunchPlan, view: FolderView) -> list[str]:
+def command(python: str, plan: Plan, view: FolderView) -> list[str]:
     """The command line of a launcher."""
     code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
     return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
@@ -56,7 +48,7 @@ def make_container_plan(limits: Limits) -> str:
     return json.dumps({"way": "container", "limits": asdict(limits)})
 
 
-def _run_plan(plan: LaunchPlan) -> NoReturn:
+def _run_plan(plan: Plan) -> NoReturn:
     """Do what a plan says."""
     os.umask(0o022)
     bounds = Limits(**plan["limits"])
@@ -75,20 +67,20 @@ def _run_plan(plan: LaunchPlan) -> NoReturn:
         _give_up(exc)
 
 
-def _enter_bubblewrap(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
+def _enter_bubblewrap(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
     inner = command(view.python, {**plan, "way": "inside bubblewrap"}, view)
     program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
     os.execve(program[0], program, {})
 
 
-def _enter_namespaces(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
+def _enter_namespaces(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
     namespaces.build_view(view, bounds)
     namespaces.become_nobody()
     namespaces.check_readable(view)
     _run_worker(plan, bounds)
 
 
-def _enter_landlock(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
+def _enter_landlock(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
     os.chdir("/")
     system.no_new_privileges()
     system.drop_capabilities()
@@ -96,7 +88,7 @@ def _enter_landlock(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoRet
     _run_worker(plan, bounds)
 
 
-def _run_worker(plan: LaunchPlan, bounds: Limits) -> NoReturn:
+def _run_worker(plan: Plan, bounds: Limits) -> NoReturn:
     """Apply the remaining limits, then run the worker."""
     worker.prepare()
     system.no_new_privileges()
@@ -123,27 +115,21 @@ def _run_and_watch(work: Callable[[], object]) -> NoReturn:
     os.dup2(null, 1)
     os.dup2(null, 2)
     os.closerange(3, 256)
-    exit_fd = _open_pidfd(child)
     poll = select.poll()
     poll.register(0, select.POLLHUP)
-    if exit_fd is not None:
-        poll.register(exit_fd, select.POLLIN)
+    wait_ms: float | None = None
+    try:
+        poll.register(os.pidfd_open(child), select.POLLIN)
+    except OSError:  # an old kernel
+        wait_ms = _POLL_SECONDS * 1000
     while True:
-        events = poll.poll(None if exit_fd is not None else _POLL_SECONDS * 1000)
+        events = poll.poll(wait_ms)
         if any(fd == 0 for fd, _ in events):
             os.kill(child, signal.SIGKILL)
         done, status = os.waitpid(child, 0 if events else os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)  # negative: the signal that killed it
             os._exit(code if code >= 0 else 128 - code)
-
-
-def _open_pidfd(child: int) -> int | None:
-    """A descriptor that becomes readable when a process ends; None on old kernels."""
-    try:
-        return os.pidfd_open(child)
-    except OSError:
-        return None
 
 
 def _give_up(exc: BaseException) -> NoReturn:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Unpack
@@ -15,12 +13,10 @@ from rlm.errors import RunnerUnavailable
 from rlm.runners.confine import WAYS, bubblewrap
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
-from rlm.runners.launcher import FAILED, LaunchPlan, command
-from rlm.runners.piped_process import PipedProcess
-from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
+from rlm.runners.launcher import command
+from rlm.runners.remote import PipedProcess, RemoteRunner, SharedOptions, receive_hello
 from rlm.runners.runner import NothingConfines
 
-_lock = threading.Lock()
 _working_way: dict[tuple[str, ...], str] = {}
 """The way of confining that worked, for each list of ways: tried once in a process."""
 
@@ -52,8 +48,7 @@ class ProcessRunner(RemoteRunner):
         view = python_view()
         if self._scratch:
             view = view.with_scratch(self._scratch)
-        with _lock:
-            known = _working_way.get(self._ways)
+        known = _working_way.get(self._ways)
         ways = [known] if known else list(self._ways)
         if os.geteuid() == 0:  # with namespaces, its worker is a user of its own, not a mapped root
             ways.sort(key=lambda way: way != "namespaces")
@@ -67,8 +62,7 @@ class ProcessRunner(RemoteRunner):
             except RunnerUnavailable as exc:
                 reasons.append(f"{way}: {exc}")
                 continue
-            with _lock:
-                _working_way[self._ways] = way
+            _working_way[self._ways] = way
             return process, hello
         raise NothingConfines(
             f"nothing here can confine the code of a model ({'; '.join(reasons)}); to run it with your own rights use "
@@ -84,10 +78,8 @@ class Process(PipedProcess):
 
     def describe_exit(self) -> str:
         code = self._popen.returncode
-        if code == FAILED and self.complaint:
-            return f"exit status {code}: {self.complaint}"  # after the certain facts: a cell may have written it
         if 0 <= code <= 128:
-            return f"exit status {code}"
+            return super().describe_exit()
         number = code - 128 if code > 128 else -code  # the launcher reports the worker's signal as a shell does
         if number not in set(signal.Signals):
             return f"signal {number}"
@@ -100,22 +92,9 @@ def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, 
     program = bubblewrap.find() if way == "bubblewrap" else None
     if way == "bubblewrap" and program is None:
         raise RunnerUnavailable("bwrap is not installed")
-    plan: LaunchPlan = {"way": way, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
+    plan = {"way": way, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
     try:
-        popen = subprocess.Popen(
-            command(view.python, plan, view),
-            env={},
-            cwd="/",
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        process = Process(command(view.python, plan, view), env={}, cwd="/", start_new_session=True)
     except OSError as exc:
         raise RunnerUnavailable(f"cannot start {view.python}: {exc}") from exc
-    process = Process(popen)
-    hello = receive_hello(process)
-    if hello is None:
-        how_ended = process.end(gone=True)
-        raise RunnerUnavailable(process.complaint or f"it did not start ({how_ended})")
-    return process, hello
+    return process, receive_hello(process)

@@ -7,9 +7,11 @@ cell started spend nothing.
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypedDict
 
@@ -19,7 +21,7 @@ from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
 from rlm.runners.capture import NOTES_CHARACTERS, SLACK
-from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
+from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
 from rlm.runners.runner import CellResult
 from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts, take_texts_out
@@ -33,12 +35,19 @@ _POLL_SECONDS = 0.25
 """The interval at which a wait for the worker looks at the time limits."""
 _VARIABLE_CHARACTERS = 400
 """The most characters of one variable, whatever the worker sends."""
+_END_SECONDS = 20.0
+"""The time that a process gets to end before it is killed."""
 
 
 class Worker(Protocol):
     """A process somewhere, at the other end of a channel."""
 
     channel: Channel
+
+    @property
+    def complaint(self) -> str:
+        """What it printed or raised, if it did not start."""
+        ...
 
     def end(self, *, gone: bool = False) -> str:
         """End it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
@@ -86,11 +95,7 @@ class RemoteRunner(ABC):
         values = {name: value for name, value in arguments.items() if not callable(value)}
         self._packed = {name: self._pack(name, value, texts) for name, value in {**values, "context": context}.items()}
         self._servers = [text.serve() for text in texts]
-        self._requests = WorkerRequests(
-            self._functions,
-            self._servers,
-            [context, *texts],
-        )
+        self._requests = WorkerRequests(self._functions, self._servers, [context, *texts])
         self._variables: Mapping[str, str] = {}
         self._pending_note = ""
         """A note for the stderr of the next cell: on the worker that ended after the last one."""
@@ -125,10 +130,7 @@ class RemoteRunner(ABC):
             raise
         note, self._pending_note = self._pending_note, ""
         return replace(
-            result,
-            stderr=note + result.stderr,
-            calls=self._subcalls.drain(),
-            execution_seconds=clock.elapsed_seconds(),
+            result, stderr=note + result.stderr, calls=self._subcalls.drain(), execution_seconds=clock.elapsed_seconds()
         )
 
     def _run_cell(self, code: str, clock: CellClock) -> CellResult:
@@ -182,7 +184,8 @@ class RemoteRunner(ABC):
                 f"runner {self.name!r}: the worker speaks protocol {str(hello.get('protocol'))[:20]}, this process "
                 f"{PROTOCOL}: install the same version of monocontext-rlm on both sides"
             )
-        self.confinement = str(hello.get("confinement", "none"))[:50]
+        way = str(hello.get("confinement", "none"))[:50]
+        self.confinement = self.name if way == "container" else way
         start = {
             "op": "start",
             "cell_timeout": None if math.isinf(self._cell_timeout) else self._cell_timeout,
@@ -283,13 +286,73 @@ class RemoteRunner(ABC):
         )
 
 
-def receive_hello(worker: Worker) -> Mapping[str, Any] | None:
-    """The first message of a worker; None if none arrives in time. A Ctrl-C meanwhile ends the worker."""
+def receive_hello(worker: Worker, name: str = "") -> Mapping[str, Any]:
+    """The first message of a worker. Raises RunnerUnavailable with what it printed, and the name of its runner."""
+    message = None
     try:
         message = worker.channel.receive(START_SECONDS)
     except (ChannelClosed, ChannelAbuse):
-        return None
-    except BaseException:
+        pass
+    except BaseException:  # a Ctrl-C
         worker.end()
         raise
-    return message[0] if message and message[0].get("op") == "hello" else None
+    if message and message[0].get("op") == "hello":
+        return message[0]
+    how_ended = worker.end(gone=True)
+    reason = f"the worker did not start: {worker.complaint or how_ended}"
+    raise RunnerUnavailable(f"runner {name!r}: {reason}" if name else reason)
+
+
+class PipedProcess:
+    """A process whose standard input and output are the channel to its worker."""
+
+    def __init__(self, command: Sequence[str], **options: Any) -> None:
+        """`options`: of `Popen`. Raises OSError."""
+        pipe = subprocess.PIPE
+        self._popen = popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **options)
+        assert popen.stdin
+        assert popen.stdout
+        read_fd, write_fd = os.dup(popen.stdout.fileno()), os.dup(popen.stdin.fileno())
+        popen.stdout.close()
+        popen.stdin.close()
+        popen.stdin = popen.stdout = None
+        self._how_ended = ""
+        self.channel = Channel(read_fd, write_fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
+        self.complaint = ""
+        """Once it has ended: the last line on its stderr that names an error, or else the last line."""
+
+    def end(self, *, gone: bool = False) -> str:
+        """Kill it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
+        if not self._how_ended:
+            self.channel.close()
+            by_itself = gone and self._ends_by_itself()
+            if not by_itself:
+                self.kill()
+            try:
+                stderr = self._popen.communicate(timeout=_END_SECONDS)[1]
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                stderr = self._popen.communicate()[1]
+            lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines()]
+            lines = [line for line in lines if line and "--help" not in line]  # docker recommends its --help
+            told = [line for line in lines if "error" in line.lower()] or lines
+            self.complaint = "".join(filter(str.isprintable, told[-1]))[:500] if told else ""
+            self._how_ended = self.describe_exit() if by_itself else "ended"
+        return self._how_ended
+
+    def kill(self) -> None:
+        """Make the process end."""
+        self._popen.kill()
+
+    def _ends_by_itself(self) -> bool:
+        """Whether the process ends within a second, since its channel has closed."""
+        try:
+            self._popen.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def describe_exit(self) -> str:
+        """How the process ended by itself, in a few words."""
+        # After the certain facts: a cell may have written it.
+        return f"exit status {self._popen.returncode}{self.complaint and f': {self.complaint}'}"

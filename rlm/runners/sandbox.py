@@ -83,12 +83,7 @@ class SandboxRunner(RemoteRunner):
                 raise
             raise RunnerUnavailable(f"runner {self.name!r}: {type(exc).__name__}: {exc}") from exc
         worker = SandboxWorker(sandbox)
-        hello = receive_hello(worker)
-        if hello is None:
-            worker.end()
-            reason = worker.complaint or "it printed nothing; does its image hold monocontext-rlm?"
-            raise RunnerUnavailable(f"runner {self.name!r}: the worker did not start: {reason}")
-        return worker, {**hello, "confinement": self.name}
+        return worker, receive_hello(worker, self.name)
 
 
 class SandboxWorker:

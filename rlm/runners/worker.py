@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 
 from rlm.calls.waiting import WaitClock
 from rlm.errors import LLMError
+from rlm.runners.capture import Router
 from rlm.runners.cell_thread import CellTimeout
 from rlm.runners.channel import MOST_HEAD_BYTES, PROTOCOL, ChannelClosed, Message
-from rlm.runners.interpreter_state import InterpreterState
 from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
 from rlm.runners.runner import CellResult
@@ -33,6 +33,7 @@ _INTERRUPT_AGAIN_SECONDS = 1.0
 """The wait before the next interrupt, if the code caught the last one and went on."""
 _POLL_SECONDS = 0.2
 """The interval at which a running cell checks whether the host wants it to end."""
+_IS_WASM = sys.platform == "emscripten"
 
 
 def prepare() -> None:
@@ -253,6 +254,47 @@ class MainThread:
         else:
             self._set_timer(_INTERRUPT_AGAIN_SECONDS)
             raise CellTimeout
+
+
+class InterpreterState:
+    """The state of a worker's interpreter before the first cell."""
+
+    def __init__(self) -> None:
+        self._builtins: dict[str, Any] = dict(vars(builtins))
+        self._modules = frozenset(name for name, module in sys.modules.items() if module is not None)
+        lists: list[list[Any]] = [sys.path, sys.meta_path, sys.path_hooks]
+        self._lists = [(paths, tuple(paths)) for paths in lists]
+        self._recursion_limit = sys.getrecursionlimit()
+        self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
+
+    def repair(self) -> None:
+        """Restore builtins, module search paths, the recursion limit and streams; end tracing."""
+        if sys.getrecursionlimit() < self._recursion_limit:
+            sys.setrecursionlimit(self._recursion_limit)
+        vars(builtins).update(self._builtins)
+        for paths, before in self._lists:
+            paths.extend([item for item in before if item not in paths])
+        sys.settrace(None)
+        sys.setprofile(None)
+        gc.enable()
+        for name, stream in self._streams.items():
+            if not isinstance(getattr(sys, name, None), Router):
+                setattr(sys, name, stream)
+        if not _IS_WASM:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+
+    def is_lost(self) -> bool:
+        """Whether a module is blocked, over a quarter of the modules are gone, or no file can be opened."""
+        blocked = any(name in sys.modules and sys.modules[name] is None for name in self._modules)
+        gone = sum(name not in sys.modules for name in self._modules)
+        if blocked or gone > len(self._modules) // 4:
+            return True
+        try:
+            for fd in () if _IS_WASM else os.pipe():
+                os.close(fd)
+        except OSError:
+            return True
+        return False
 
 
 def _silence_standard_streams() -> None:

@@ -21,9 +21,8 @@ from typing import Any, Unpack
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.channel import ChannelClosed
-from rlm.runners.piped_process import PipedProcess
 from rlm.runners.pyodide import find_folder, what_is_missing
-from rlm.runners.remote import START_SECONDS, RemoteRunner, SharedOptions, receive_hello
+from rlm.runners.remote import START_SECONDS, PipedProcess, RemoteRunner, SharedOptions, receive_hello
 
 MEMORY_BYTES = 2 << 30
 DISK_BYTES = 64 << 20
@@ -57,32 +56,24 @@ class WasmRunner(RemoteRunner):
         self._memory_bytes = memory_bytes
         super().__init__(context, subcalls, **shared)
 
-    def launch(self) -> tuple[NodeProcess, Mapping[str, Any]]:
+    def launch(self) -> tuple[PipedProcess, Mapping[str, Any]]:
         if lacks := what_is_missing(self._pyodide):
             raise RunnerUnavailable(f"runner 'wasm': {lacks}")
         folder = find_folder(self._pyodide)
-        popen = subprocess.Popen(
+        process = PipedProcess(
             node_command(shutil.which("node") or "node", folder, self._memory_bytes),
             env={"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {},
             cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        process = NodeProcess(popen)
-        hello = None
         try:
             process.channel.send({}, [_pack()], seconds=START_SECONDS)
-            hello = receive_hello(process)
         except ChannelClosed:
             pass  # its stderr tells more
         except BaseException:
             process.end()
             raise
-        if hello is None:
-            raise RunnerUnavailable(f"runner 'wasm': {process.end(gone=True)}")
-        return process, hello
+        return process, receive_hello(process, self.name)
 
 
 def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
@@ -94,15 +85,6 @@ def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
         f"--max-old-space-size={_HEAP_MIB}", f"--wasm-max-mem-pages={memory_bytes // _PAGE_BYTES}",
         "--input-type=module", "--eval", _PROGRAM.read_text("utf-8"), str(folder), str(DISK_BYTES),
     ]  # fmt: skip
-
-
-class NodeProcess(PipedProcess):
-    """A process of Node with a module."""
-
-    def describe_exit(self) -> str:
-        """The last error that it printed, or else its exit status."""
-        errors = [line[:300] for line in self.stderr_lines if "Error" in line or "error" in line]
-        return errors[-1] if errors else super().describe_exit()
 
 
 @cache

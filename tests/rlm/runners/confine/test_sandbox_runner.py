@@ -423,6 +423,5 @@ def test_several_lazy_texts_in_one_question(runner: str, several: tuple[Monocont
 def test_a_worker_that_gives_up_says_why() -> None:
     """As the last line on its stderr, of which a terminal obeys nothing."""
     program = "import sys; sys.stderr.write('first\\nno room \\x1b[31mleft\\n'); sys.exit(70)"
-    pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    process = Process(subprocess.Popen([sys.executable, "-c", program], **pipes))
+    process = Process([sys.executable, "-c", program])
     assert process.end(gone=True) == process.end() == "exit status 70: no room [31mleft"
