@@ -1,9 +1,8 @@
 """Answer many questions over one context, several at once, within one budget; the same call resumes after a kill.
 
-Each finished question appends one line to `OUT`; questions with a line there are done. The folder `OUT.runs` contains a
-trajectory of each question in progress, from which an interrupted question continues without paying twice, a lock
-against a second batch, and one for each question: a thread or a worker that has outlived its batch may still answer it.
-Each question begins with a share of the remaining budget, and returns what it did not spend.
+Each finished question appends one line to `OUT`; questions with a line there are done. The folder `OUT.runs` has a lock
+against a second batch and, for each question in progress, a trajectory, from which it continues without paying twice,
+and a lock: a thread or a worker that has outlived its batch may still answer it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -46,8 +47,6 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """The result of a batch."""
-
     rows: list[dict[str, Any]]
     """The result of each finished question, in the order of the questions; the budget did not allow the others."""
     spent: dict[str, float]
@@ -103,13 +102,9 @@ def run_batch(
     ended: SimpleQueue[tuple[Question, dict[str, Any] | BaseException]] = SimpleQueue()
 
     def answer(question: Question, share: Budget) -> None:
+        there = answer_elsewhere or partial(answer_question, rlm, context)
         try:
-            path = _path(runs, question)
-            if answer_elsewhere is not None:
-                row = answer_elsewhere(question, share, path)
-            else:
-                row = answer_question(rlm, context, question, share, path)
-            ended.put((question, row))
+            ended.put((question, there(question, share, _path(runs, question))))
         except BaseException as exc:  # raised where the results are read
             ended.put((question, exc))
 
@@ -163,10 +158,8 @@ def answer_question(rlm: RLM, context: object, question: Question, budget: Budge
             raise
         except RLMError as exc:
             usage = Usage()
-            try:
+            with suppress(TrajectoryError):  # the run failed before its first call
                 Recording.load(path)[0].count_into(usage)
-            except TrajectoryError:
-                pass  # the run failed before its first call
             return {**row, "answer": None, "error": str(exc), "spent": _count(usage)}
     return {**row, **result.to_dict(), "spent": _count(result.usage)}
 
@@ -193,16 +186,15 @@ def _read_results(out: Path, questions: Sequence[Question]) -> list[dict[str, An
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(data[:whole].splitlines(), 1):
         try:
-            rows.append(json.loads(line))
-            row = rows[-1]
+            row = json.loads(line)
             is_ours = asked[row["id"]] == row["question"] and all(name in row["spent"] for name in _SHARED)
         except (ValueError, KeyError, TypeError):
             is_ours = False
         if not is_ours:
             raise BadQuestions(
-                f"{out} already exists, and its line {number} is not a result of these questions: give another output "
-                "file"
+                f"{out} already exists, and its line {number} is not a result of these questions: give another file"
             )
+        rows.append(row)
     if whole < len(data):
         os.truncate(out, whole)
     return rows
@@ -214,10 +206,7 @@ def _may_improve(row: Mapping[str, Any]) -> bool:
 
 
 def _share(limits: Budget, spent: Mapping[str, float], given: Sequence[Budget], at_once: int) -> Budget | None:
-    """The budget of the next question; None if a limit is spent.
-
-    It is an equal part of the remaining budget, but at least half of the part that a first question gets.
-    """
+    """The next question's equal part of what remains, at least half of a first one's part; None if a limit is spent."""
     parts: dict[str, Any] = {}
     for name in _SHARED:
         limit = getattr(limits, name)

@@ -248,7 +248,6 @@ class Interpreter:
         return {**names, "_interpreter_names": lambda: listed}
 
     def _call(self, name: str, given: list[Any], options: dict[str, Any]) -> Any:
-        """Call a tool."""
         return self.tools[name](*given, **options)
 
     def _submit(self, given: list[Any], fields: dict[str, Any]) -> None:
@@ -279,11 +278,8 @@ def sanitize_key(key: str) -> str:
 
 def get_default_volume_name() -> str:
     """`rlm-data-{user}-{folder}`, of the current user and folder."""
-    return _join_parts("rlm-data", getpass.getuser(), Path.cwd().name)
-
-
-def _join_parts(*parts: str) -> str:
-    return "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") or "none" for part in parts)
+    parts = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in (getpass.getuser(), Path.cwd().name))
+    return "-".join(["rlm-data", *(part or "none" for part in parts)])
 
 
 def create_interpreter(

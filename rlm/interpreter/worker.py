@@ -7,39 +7,32 @@ from __future__ import annotations
 
 import base64
 import builtins
+import itertools
 import linecache
 import os
 import stat
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from rlm.context.lazy import lazy_parts
+from rlm.runners.local import cell_traceback
 
 
 class Submitted(BaseException):
     """Ends the code. It is no `Exception`, since `except Exception` would catch it."""
 
-    def __init__(self, given: list[Any], fields: dict[str, Any]) -> None:
-        super().__init__()
-        self.given, self.fields = given, fields
-
 
 class WorkerNamespace:
-    """One namespace over one volume, whose files are below `folder`.
-
-    `host`: functions of the host, by name: those with `_interpreter_` (see `Interpreter`) serve this class, the others
-    are for the code.
-    """
+    """One namespace over one volume, whose files are below `folder`. Functions of the `host` whose names begin with
+    `_interpreter_` serve this class, the others are for the code."""
 
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, folder: str | None) -> None:
         self._host = host
         self._folder = folder
         self._synced: dict[str, tuple[int, int]] = {}
         """Time and size of each file at the last load or save."""
-        self._count = 0
-        """Executions so far."""
+        self._executions = itertools.count(1)
         self._tools: set[str] = set()
         """The tools that have a function in the namespace."""
         if folder:
@@ -52,9 +45,7 @@ class WorkerNamespace:
             "save_to_volume": self.save_to_volume,
             "load_from_volume": self.load_from_volume,
             **{
-                name.removeprefix("_own_"): value
-                for name, value in host.items()
-                if not name.startswith("_interpreter_")
+                name.removeprefix("_own_"): value for name, value in host.items() if not name.startswith("_interpreter")
             },
         }
         # The runner's builtins include those of the patch already.
@@ -68,15 +59,14 @@ class WorkerNamespace:
         self.namespace.update(variables)
         self.namespace.update({name: self._make_tool(name) for name in tools if name not in self._tools})
         self._tools.update(tools)
-        self._count += 1
-        file = f"<execute {self._count}>"
+        file = f"<execute {next(self._executions)}>"
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
         try:
             exec(compile(code, file, "exec", dont_inherit=True), self.namespace)
         except Submitted as submitted:
-            self._host["_interpreter_submit"](submitted.given, submitted.fields)
-        except Exception:
-            sys.stderr.write(_format_traceback())
+            self._host["_interpreter_submit"](*submitted.args)
+        except Exception as error:
+            sys.stderr.write(cell_traceback(error, "<execute "))
         finally:
             self.save()
 
@@ -140,8 +130,7 @@ class WorkerNamespace:
         return full
 
     def load_from_volume(self, path: str, default: str | None = None, *, strict: bool = False) -> str:
-        """Read a text. If there is none: `default` if given, FileNotFoundError with `strict`, else a text that says
-        so."""
+        """Read a text. If there is none: `default`, FileNotFoundError with `strict`, or else a text that says so."""
         try:
             full = self._resolve(path)
             if os.path.isfile(full):
@@ -177,13 +166,3 @@ def _submit(*values: Any, **fields: Any) -> NoReturn:
     if bool(values) == bool(fields):
         raise TypeError("SUBMIT takes the result either by position or by keyword")
     raise Submitted(list(values), fields)
-
-
-def _format_traceback() -> str:
-    """The traceback of the current exception, with the frames of the code alone."""
-    kind, error, trace = sys.exc_info()
-    assert kind is not None
-    formatted = traceback.TracebackException(kind, error or kind(), trace)
-    frames = [frame for frame in formatted.stack if frame.filename.startswith("<execute ")]
-    formatted.stack = traceback.StackSummary.from_list(frames)
-    return "".join(formatted.format())

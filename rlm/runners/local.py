@@ -158,18 +158,18 @@ class LocalRunner:
             except FinalAnswer:
                 cell.raised = False
             except CellTimeout as exc:
-                cell.err.write("".join(_cell_traceback(exc, self._file_prefix).splitlines(keepends=True)[:-1]))
+                cell.err.write("".join(cell_traceback(exc, self._file_prefix).splitlines(keepends=True)[:-1]))
                 cell.err.write(f"CellTimeout: stopped after {self._cell_timeout:g} s; variables set before are kept.\n")
             except SystemExit as exc:
                 cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session; to finish, answer.\n")
             except BaseException as exc:
-                cell.err.write(_cell_traceback(exc, self._file_prefix))
+                cell.err.write(cell_traceback(exc, self._file_prefix))
             try:
                 self._collect(cell)
                 display = {"context": self._reserved["context"], **self._variables()}
                 cell.variables = {name: _safe_repr(value) for name, value in display.items()}
             except BaseException as exc:  # a timeout, or the cell has damaged the interpreter
-                cell.err.write(_cell_traceback(exc, self._file_prefix))
+                cell.err.write(cell_traceback(exc, self._file_prefix))
 
     def _collect(self, cell: _RunningCell) -> None:
         if self._after_cell:
@@ -300,7 +300,7 @@ def _pop_last_expression(tree: ast.Module) -> ast.Expression | None:
     return ast.Expression(last.value)
 
 
-def _cell_traceback(exc: BaseException, file_prefix: str) -> str:
+def cell_traceback(exc: BaseException, file_prefix: str) -> str:
     """The traceback of `exc` for the model: only frames of cells, whose file names start with `file_prefix`."""
     trace = traceback.TracebackException.from_exception(exc)
     _keep_cell_frames(trace, file_prefix)
