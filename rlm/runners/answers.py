@@ -86,31 +86,29 @@ class Answers:
             call.__name__ = call.__qualname__ = name
         return calls
 
-    def collect(self, namespace: Mapping[str, Any]) -> str | None:
-        """The final answer at the end of a cell, or None. Raises AnswerRefused, once for each answer."""
-        called, refused = self._called, self._refused
-        self._called = self._refused = None  # taken: another question may follow in this namespace
-        if called is not None:
-            return called
-        if refused is not None:
-            raise refused
-        slot = namespace.get("answer")
-        if not isinstance(slot, Mapping) or not slot.get("ready"):
-            return None
-        try:
-            return self.text_of(slot.get("content"))
-        except AnswerRefused:
-            for refused_slot in (slot, self.slot):
-                if isinstance(refused_slot, MutableMapping):
-                    refused_slot["ready"] = False
-            raise
+    def collect(self, namespace: Mapping[str, Any]) -> tuple[str | None, tuple[Claim, ...]]:
+        """The final answer at the end of a cell, if there is one, and the model's citations for it.
 
-    def take_claims(self, namespace: Mapping[str, Any]) -> tuple[Claim, ...]:
-        """The model's citations for the answer that was just collected."""
-        value, self._claimed = self._claimed, None
-        if value is None and isinstance(slot := namespace.get("answer"), MutableMapping):
-            value = slot.pop("sources", None)
-        return read_claims(value)
+        Raises AnswerRefused, once for each answer.
+        """
+        answer, refused, claimed = self._called, self._refused, self._claimed
+        self._called = self._refused = self._claimed = None  # taken: another question may follow in this namespace
+        slot = namespace.get("answer")
+        if answer is None:
+            if refused is not None:
+                raise refused
+            if not isinstance(slot, Mapping) or not slot.get("ready"):
+                return None, ()
+            try:
+                answer = self.text_of(slot.get("content"))
+            except AnswerRefused:
+                for refused_slot in (slot, self.slot):
+                    if isinstance(refused_slot, MutableMapping):
+                        refused_slot["ready"] = False
+                raise
+        if claimed is None and isinstance(slot, MutableMapping):
+            claimed = slot.pop("sources", None)
+        return answer, read_claims(claimed)
 
     def adopt(self, rebound: object) -> None:
         """Copy a value that a cell bound to the name `answer` into the dict, which takes the name again."""
@@ -143,15 +141,15 @@ class Answers:
         return text
 
     def _value_of(self, name_or_value: object, namespace: Mapping[str, Any]) -> object:
-        """The value for FINAL_VAR. Raises AnswerRefused for a str that can only be the name of a missing variable, and
-        for one that may be a value as well as a name."""
+        """The value for FINAL_VAR. Raises AnswerRefused for the name of a missing variable, and for a str that may be a
+        value as well as a name."""
         if not isinstance(name_or_value, str):
             return name_or_value
         is_value = any(value is name_or_value for value in namespace.values())
         if name_or_value in namespace:
             if (
                 is_value and namespace[name_or_value] is not name_or_value
-            ):  # `name = "result"; FINAL_VAR(name)` may mean either
+            ):  # `name = "result"; FINAL_VAR(name)`: either?
                 raise AnswerRefused(
                     f"a variable holds {name_or_value!r}, which is the name of another one: write FINAL(...) with the "
                     f"one you mean, as FINAL({name_or_value}) or FINAL({name_or_value!r})"

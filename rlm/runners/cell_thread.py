@@ -16,6 +16,9 @@ _RAISE_AGAIN_SECONDS = 0.25
 _WAKE_SECONDS = 0.25
 """A wait in slices of this length lets the main thread notice a Ctrl-C on Windows, or by `interrupt_main`."""
 
+_Job = tuple[Callable[[], None], threading.Event]
+"""The work of a cell, and whether it has ended."""
+
 
 class CellTimeout(BaseException):
     """Raised inside a cell that ran out of time. It is no `Exception`, since `except Exception` would catch it."""
@@ -35,14 +38,6 @@ class CellRunner(Protocol):
     def close(self) -> None: ...
 
 
-class _CellJob:
-    """The work of a cell, and whether it has ended."""
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        self.work = work
-        self.done = threading.Event()
-
-
 class CellThread:
     """One daemon thread for all cells of a runner, so that objects bound to a thread (sqlite3) survive the cell.
 
@@ -53,20 +48,17 @@ class CellThread:
         self._start()
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """Run `work` and wait for it. Interrupt it past its time; False when it did not end even then.
-
-        An exception in the caller's own thread (Ctrl-C) interrupts the work too and is raised here.
-        """
-        job = _CellJob(work)
-        self._jobs.put(job)
+        """An exception in the caller's own thread (Ctrl-C) interrupts the work too and is raised here."""
+        done = threading.Event()
+        self._jobs.put((work, done))
         try:
             while (seconds := seconds_left()) > 0:
-                if job.done.wait(min(max(seconds, 0.02), _WAKE_SECONDS)):
+                if done.wait(min(max(seconds, 0.02), _WAKE_SECONDS)):
                     return True
-            return self._stop(job)
+            return self._stop(done)
         except BaseException:
             try:
-                self._stop(job)
+                self._stop(done)
             except BaseException:  # a second Ctrl-C
                 self._replace()
                 raise
@@ -79,11 +71,11 @@ class CellThread:
         """Let the thread end, once it is free."""
         self._jobs.put(None)
 
-    def _stop(self, job: _CellJob) -> bool:
+    def _stop(self, done: threading.Event) -> bool:
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
             _raise_in(self._thread.ident, CellTimeout)
-            if job.done.wait(_RAISE_AGAIN_SECONDS):
+            if done.wait(_RAISE_AGAIN_SECONDS):
                 _raise_in(self._thread.ident, None)
                 _clear_async_flag()
                 return True
@@ -97,7 +89,7 @@ class CellThread:
         self._start()
 
     def _start(self) -> None:
-        self._jobs: queue.SimpleQueue[_CellJob | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=_serve, args=(self._jobs,), name="rlm-cells", daemon=True)
         self._thread.start()
 
@@ -122,13 +114,13 @@ def _clear_async_flag() -> None:
             pass
 
 
-def _serve(jobs: queue.SimpleQueue[_CellJob | None]) -> None:
+def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
     while True:
         with suppress(CellTimeout):  # one that arrives after the last line of its cell
             job = jobs.get()
             if job is None:
                 return
             try:
-                job.work()
+                job[0]()
             finally:
-                job.done.set()
+                job[1].set()

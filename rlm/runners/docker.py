@@ -40,8 +40,7 @@ class DockerRunner(RemoteRunner):
         scratch: str | None = None,
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """`options`: more options of `docker run`, such as `--runtime=runsc`. `scratch`: a folder that cells may
-        write to. Raises RunnerUnavailable."""
+        """`options`: of `docker run`, such as `--runtime=runsc`. `scratch`: a folder that cells may write to."""
         self._limits = limits or Limits()
         self._image = image
         self._program = program

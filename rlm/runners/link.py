@@ -1,8 +1,7 @@
 """The worker's end of the channel: calls of many threads, and the commands of the host, over one stream.
 
-There is no thread for reading: one of the waiting threads reads for all, so a single thread gets its answer without
-waking another. The main thread runs the cells, and a signal interrupts it when their time is up. While it moves bytes
-it is `shielded` from that, or half a message would be lost.
+One of the waiting threads reads for all. The main thread runs the cells, and a signal interrupts it when their time is
+up. While it moves bytes it is `shielded` from that, or half a message would be lost.
 """
 
 from __future__ import annotations

@@ -47,8 +47,7 @@ class LocalRunner:
         thread: CellRunner | None = None,
         after_cell: Callable[[], None] | None = None,
     ) -> None:
-        """`names`: more names for the namespace. `thread`: where cells run, by default a thread of their own.
-        `after_cell` is called when the code of a cell has ended."""
+        """`names`: more of the namespace. `thread` runs cells. `after_cell` is called when a cell's code has ended."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
@@ -175,9 +174,7 @@ class LocalRunner:
         if self._after_cell:
             self._after_cell()
         try:
-            cell.final_answer = self._answers.collect(self._namespace)
-            if cell.final_answer is not None:
-                cell.claims = self._answers.take_claims(self._namespace)
+            cell.final_answer, cell.claims = self._answers.collect(self._namespace)
         except AnswerRefused as exc:
             cell.raised = True
             cell.err.write(f"Answer refused: {exc}\n")
@@ -185,7 +182,10 @@ class LocalRunner:
     def _exec(self, cell: _RunningCell, names: dict[str, Any]) -> None:
         linecache.cache[cell.file] = (len(cell.code), None, cell.code.splitlines(keepends=True), cell.file)
         tree = parse(cell.code, cell.file)
-        last = _pop_last_expression(tree)
+        last = None
+        if tree.body and isinstance(statement := tree.body[-1], ast.Expr):
+            last = ast.Expression(statement.value)
+            tree.body.pop()
         with hide_syntax_warnings():
             body = compile(tree, cell.file, "exec", dont_inherit=True)
             tail = compile(last, cell.file, "eval", dont_inherit=True) if last else None
@@ -201,12 +201,9 @@ class LocalRunner:
         missing = object()
         notes = ""
         own, original = self._own_builtins, self._original_builtins
-        changed = [name for name, value in original.items() if own.get(name, missing) is not value]
-        if changed:
+        if changed := sorted(name for name, value in original.items() if own.get(name, missing) is not value):
             own.update(original)
-            notes += (
-                f"[builtins of Python are shared by all cells and were restored: {', '.join(sorted(changed))[:300]}]\n"
-            )
+            notes += f"[builtins of Python are shared by all cells and were restored: {', '.join(changed)[:300]}]\n"
         for name, value in self._reserved.items():
             current = self._namespace.get(name, missing)
             if current is value:
@@ -225,29 +222,20 @@ class LocalRunner:
 
     def _make_builtins(self, shims: dict[str, Any]) -> dict[str, Any]:
         own = vars(builtins) | shims
-        return own | {
-            "print": self._make_print(own["print"]),
-            "input": _make_refusal("input"),
-            "breakpoint": _make_refusal("breakpoint"),
-            "exit": sys.exit,  # the ones of the interactive interpreter close the process's stdin
-            "quit": sys.exit,
-        }
-
-    def _make_print(self, inner: Callable[..., None]) -> Callable[..., None]:
-        """A `print` whose output is the cell's even in threads of the cell, and which obeys `redirect_stdout`."""
+        inner = own["print"]
 
         def print(*values: object, file: Any = None, **options: Any) -> None:
+            # The output is the cell's even in threads of the cell, and obeys `redirect_stdout`.
             inner(*values, file=file or redirection() or self._out, **options)
 
-        return print
+        # The exit and quit of the interactive interpreter close the process's stdin.
+        refusals = {name: _make_refusal(name) for name in ("input", "breakpoint")}
+        return own | refusals | {"print": print, "exit": sys.exit, "quit": sys.exit}
 
 
 class _RunningCell:
-    """One cell while it runs."""
-
     def __init__(self, file: str, code: str, output_limit: int) -> None:
-        self.file = file
-        self.code = code
+        self.file, self.code = file, code
         self.out = Buffer(output_limit)
         self.err = Buffer(output_limit // 4)  # a traceback is short, and its end counts
         self.variables: dict[str, str] = {}
@@ -290,14 +278,6 @@ def _make_refusal(name: str) -> Callable[..., NoReturn]:
         raise RuntimeError(f"{name}() waits for a person, and there is none")
 
     return refuse
-
-
-def _pop_last_expression(tree: ast.Module) -> ast.Expression | None:
-    """The last expression, removed from the tree so that it is evaluated once."""
-    if not tree.body or not isinstance(last := tree.body[-1], ast.Expr):
-        return None
-    tree.body.pop()
-    return ast.Expression(last.value)
 
 
 def cell_traceback(exc: BaseException, file_prefix: str) -> str:

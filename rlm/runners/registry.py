@@ -63,10 +63,9 @@ def make_runner(
 ) -> Runner:
     """A fresh runner with `context` in its namespace. `confined` is `subprocess`, or `wasm` if that cannot work here.
 
-    `names`: more names for the namespace. Functions run in this process, not where the cells do; lazy texts stay lazy;
-    other values must be plain data, but for `local`. `scratch`: a folder that cells may write to, also outside of
-    `/tmp`; `wasm` and `local` make none, since cells may do it there. `options` are those of the runner, such as
-    `limits` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
+    `names`: more of the namespace. Functions run in this process; lazy texts stay lazy; other values must be plain
+    data, but for `local`. `scratch`: a folder that cells may write to; in `wasm` and `local` they make it. `options`
+    are those of the runner: `limits` of `subprocess`, `pyodide` of `wasm`, `image` of `docker`, `make` of `sandbox`.
 
     Raises RunnerUnavailable.
     """

@@ -62,10 +62,7 @@ class SandboxRunner(RemoteRunner):
         **shared: Unpack[SharedOptions],
     ) -> None:
         """`make`: creates a sandbox, and another when a cell has ended it. `python`: the interpreter in there.
-        `scratch`: a folder that cells may write to.
-
-        Raises RunnerUnavailable, with the provider's error or the output of the sandbox.
-        """
+        `scratch`: a folder that cells may write to. Raises RunnerUnavailable, with the error or output of there."""
         self._make = make
         words = [*shlex.split(python), "-I", "-m", "rlm.runners.relay", make_container_plan(limits or Limits())]
         self._command = f"{shlex.join([*words, scratch] if scratch else words)} 2>&1"
@@ -97,8 +94,8 @@ class SandboxWorker:
         self._decoder = LineDecoder(FROM_WORKER)
         self._failure = ""
         self._ended = False
-        for carry in (self._outwards, self._inwards):
-            threading.Thread(target=carry, name="rlm-sandbox", daemon=True).start()
+        for way in (self._outwards, self._inwards):
+            threading.Thread(target=self._carry, args=(way,), name="rlm-sandbox", daemon=True).start()
 
     @property
     def complaint(self) -> str:
@@ -115,32 +112,26 @@ class SandboxWorker:
             _end(self._sandbox)
         return self.complaint if gone and self.complaint else "ended"
 
+    def _carry(self, way: Callable[[], None]) -> None:
+        try:
+            way()
+        except Exception as exc:  # whatever the provider raises: its sandbox is lost
+            if not self._ended and not self._failure:
+                self._failure = f"{type(exc).__name__}: {exc}"[:500]
+        self._hang_up()
+
     def _outwards(self) -> None:
         """From the channel to the sandbox."""
-        with suppress(OSError):
-            while data := self._theirs.recv(_CHUNK_BYTES):
-                try:
-                    self._sandbox.write("".join(encode_lines(TO_WORKER, data)))
-                except Exception as exc:  # whatever the provider raises: its sandbox is lost
-                    self._lose(exc)
-                    break
+        while data := self._theirs.recv(_CHUNK_BYTES):
+            self._sandbox.write("".join(encode_lines(TO_WORKER, data)))
 
     def _inwards(self) -> None:
         """From the sandbox to the channel, until the command ends."""
-        try:
-            self._sandbox.listen(self._receive)
-        except Exception as exc:  # whatever the provider raises: its sandbox is lost
-            self._lose(exc)
-        self._hang_up()
+        self._sandbox.listen(self._receive)
 
     def _receive(self, text: str) -> None:
         for data in self._decoder.decode(text):
             self._theirs.sendall(data)
-
-    def _lose(self, exc: Exception) -> None:
-        if not self._ended:
-            self._failure = f"{type(exc).__name__}: {exc}"[:500]
-        self._hang_up()
 
     def _hang_up(self) -> None:
         with suppress(OSError):

@@ -99,15 +99,8 @@ def _make_runner(
     context = values.pop("context")
     calls.known = [context, *texts]
     functions = {name: calls.make_function(name, doc) for name, doc in start["functions"].items()}
-    return LocalRunner(
-        context,
-        calls,
-        cell_timeout=start["cell_timeout"],
-        output_limit=start["output_limit"],
-        thread=thread,
-        names=functions | values,
-        after_cell=report,
-    )
+    limits = {name: start[name] for name in ("cell_timeout", "output_limit")}
+    return LocalRunner(context, calls, **limits, thread=thread, names=functions | values, after_cell=report)
 
 
 def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[], None]]:
@@ -162,8 +155,7 @@ class RemoteCalls:
         self._waited = WaitClock()
 
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """Nothing: the host names its functions at the start."""
-        return {}
+        return {}  # the host names them at the start
 
     def make_function(self, name: str, doc: str) -> Callable[..., Any]:
         """A function that calls the host's function of this name."""
@@ -188,7 +180,7 @@ class RemoteCalls:
         return value
 
     def set_budget(self, seconds: float | None) -> None:
-        """Set the time that the budget of the run leaves from now on; None for no limit."""
+        """`seconds`: what the budget of the run leaves from now on; None for no limit."""
         self._run_ends_at = math.inf if seconds is None else time.monotonic() + seconds
 
     def seconds_left(self) -> float:
@@ -200,8 +192,7 @@ class RemoteCalls:
         return self._waited.seconds
 
     def drain(self) -> tuple[()]:
-        """No records: the host keeps them."""
-        return ()
+        return ()  # the host keeps the records
 
 
 class MainThread:
@@ -216,8 +207,7 @@ class MainThread:
         """Repaired as soon as the code of a cell has ended, since the rest needs it."""
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """Run `work`, and interrupt it repeatedly once its time is up. Returns True: it has ended (see
-        `CellRunner.run`)."""
+        """Run `work`, and interrupt it repeatedly once its time is up (see `CellRunner`). True: it has ended."""
         self._seconds_left = seconds_left
         self._is_running = True
         self._link.begin_cell()
@@ -239,7 +229,7 @@ class MainThread:
             self.interpreter.repair()
 
     def close(self) -> None:
-        """Do nothing: the thread is the process's own."""
+        """The thread is the process's own."""
 
     def _set_timer(self, seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)

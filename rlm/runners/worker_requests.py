@@ -33,8 +33,7 @@ class WorkerRequests:
     def __init__(
         self, functions: Mapping[str, Callable[..., Any]], servers: Sequence[ReaderServer], known: Sequence[object]
     ) -> None:
-        """`functions`: all that a worker may call, by name. `servers`: of its lazy texts. `known`: values of the host
-        that it may pass to a function."""
+        """`functions`: all that a worker may call. `servers`: of its lazy texts. `known`: values that it may pass."""
         self.functions = dict(functions)
         self._servers = servers
         self._known = known
