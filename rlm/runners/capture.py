@@ -69,7 +69,7 @@ class Buffer:
             self.write(line)
 
     def flush(self) -> None:
-        """Nothing to do: writes arrive at once."""
+        """Writes arrive at once."""
 
     def isatty(self) -> bool:
         return False
@@ -86,12 +86,11 @@ class Buffer:
 
 
 class Router:
-    """Stands in for `sys.stdout` or `sys.stderr` while cells run."""
+    """Stands in for `sys.stdout` or `sys.stderr` while cells run. Threads without a cell keep writing to `before`."""
 
     def __init__(self, name: str, before: TextIO) -> None:
         self._name = name
         self.before = before
-        """The replaced stream: threads without a cell keep writing to it."""
 
     def _target(self) -> Any:
         return getattr(_thread, self._name, None) or self.before
@@ -105,10 +104,7 @@ class Router:
 
 @contextmanager
 def route_streams() -> Iterator[None]:
-    """Inside, replace `sys.stdout` and `sys.stderr` by routers.
-
-    For the thread that waits for a cell: the cell's own may never end, and the routers would stay.
-    """
+    """Inside, replace `sys.stdout` and `sys.stderr` by routers. For the thread that waits: a cell's may never end."""
     global _cells
     with _lock:
         _cells += 1

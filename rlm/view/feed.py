@@ -61,8 +61,7 @@ class RowFeed:
             records = self._read_partial()
         reply = next((record for record in records if record.get("type") == "reply"), {})
         calls = [rows.call(record) for record in records if record.get("type") != "reply"]
-        texts = {name: fields.text(reply.get(name)) for name in ("response", "thinking")}
-        return {**texts, "calls": calls, "under_way": True}
+        return {**rows.texts(reply, "response", "thinking"), "calls": calls, "under_way": True}
 
     def prompt(self, number: int) -> list[dict[str, str]]:
         """The messages of turn `number`, from 0; none for a turn in progress."""
@@ -108,7 +107,8 @@ class RowFeed:
             raise TrajectoryError(f"{self.path} is not a trajectory: it is empty")
 
     def _add(self, line: dict[str, Any]) -> None:
-        self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, self._chars()))
+        chars = rows.metadata(self._metadata)["context"]["chars"] or 0
+        self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, chars))
         for block in map(fields.mapping, fields.items(line.get("code_blocks"))):
             if (ranges := fields.ranges(block)) is not None:
                 self._read = [*(self._read or ()), *ranges]
@@ -128,19 +128,14 @@ class RowFeed:
             file.seek(offset)
             return self._parse(file.read(length), f"line {number + 2}")
 
-    def _chars(self) -> int:
-        """The length of the text; if it is not recorded, the end of the last range read."""
-        recorded = rows.metadata(self._metadata)["context"]["chars"]
-        return recorded or max((stop for _, stop in self._read or ()), default=0)
-
     def _read_partial(self) -> list[dict[str, Any]]:
         """The records of the turn in progress. A turn that has its line already is not in progress."""
         partial = partial_of(self.path)
+        results: list[dict[str, Any]] = []
         try:
             data = partial.read_bytes()
         except FileNotFoundError:
-            return []
-        results = []
+            return results
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
             try:
                 record = self._parse(raw, f"a line of {partial.name}")

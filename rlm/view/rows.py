@@ -17,19 +17,21 @@ MAP_STEPS = 4096
 """A gap narrower than this part of the text is not shown on a map: it has more steps than a screen has columns."""
 
 
+def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
+    return {name: text(record.get(name)) for name in names}
+
+
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
     """The facts about the run."""
     context, kwargs, budget = mapping(line.get("context")), mapping(line.get("backend_kwargs")), line.get("budget")
     return {
-        "query": text(line.get("query")),
+        **texts(line, "query", "timestamp"),
         "root_model": text(line.get("root_model") or kwargs.get("model_name")),
         "sub_model": text(line.get("sub_model")),
         "runner": text(line.get("environment_type")),
         "started_at": number(line.get("started_at")),
-        "timestamp": text(line.get("timestamp")),
         "context": {
-            "uri": text(context.get("uri")),
-            "type": text(context.get("type")),
+            **texts(context, "uri", "type"),
             "chars": count(context.get("chars")) or count(context.get("length")),
             "lines": count(context.get("lines")),
         },
@@ -64,15 +66,13 @@ def row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, A
         "start": start,
         "think": think,
         "end": max(last_end, start + (turn_seconds or 0.0)),
-        "model": text(line.get("model")),
         "tokens": [count(line.get("prompt_tokens")), count(line.get("completion_tokens"))],
         "dollars": number(line.get("dollars")),
         "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
         "cells": cells,
         "said": first_line(text(line.get("response"))),
         "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
-        "reason": text(line.get("reason")),
-        "question": text(line.get("question")),
+        **texts(line, "model", "reason", "question"),
     }
 
 
@@ -80,9 +80,7 @@ def detail(line: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """All fields of a turn but its prompt. `depth`: of the child run that it is in."""
     return {
         "turn": count(line.get("iteration")) or 0,
-        "response": text(line.get("response")),
-        "thinking": text(line.get("thinking")),
-        "notice": text(line.get("notice")),
+        **texts(line, "response", "thinking", "notice"),
         "compacted": count(line.get("compacted")) or 0,
         "messages": len(items(line.get("prompt"))),
         "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
@@ -101,10 +99,7 @@ def _source(source: Mapping[str, Any]) -> dict[str, Any]:
 
 def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:
     """The messages to the root model."""
-    return [
-        {"role": text(message.get("role")), "content": text(message.get("content"))}
-        for message in map(mapping, items(line.get("prompt")))
-    ]
+    return [texts(message, "role", "content") for message in map(mapping, items(line.get("prompt")))]
 
 
 def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
@@ -112,10 +107,7 @@ def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     into, out = _tokens(record)
     return {
         "model": text(record.get("root_model")),
-        "prompt": text(record.get("prompt")),
-        "response": text(record.get("response")),
-        "thinking": text(record.get("thinking")),
-        "error": text(record.get("error")),
+        **texts(record, "prompt", "response", "thinking", "error"),
         "cached": record.get("cached") is True,
         "start": number(record.get("start_seconds")),
         "seconds": number(record.get("execution_time")),
@@ -187,8 +179,7 @@ def _cell_detail(block: Mapping[str, Any], depth: int) -> dict[str, Any]:
     result = mapping(block.get("result"))
     return {
         "code": text(block.get("code")),
-        "stdout": text(result.get("stdout")),
-        "stderr": text(result.get("stderr")),
+        **texts(result, "stdout", "stderr"),
         "locals": {text(name): text(value) for name, value in mapping(result.get("locals")).items()},
         "calls": [call(mapping(record), depth) for record in items(result.get("rlm_calls"))],
         "ranges": (ranges(block) or [])[:1_000],
