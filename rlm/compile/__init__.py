@@ -1,7 +1,4 @@
-"""Compile new sessions of agents into the brief with which the next one begins.
-
-`compiling.py` digests each new session once and keeps the brief; `digest.py` reads and picks statements.
-"""
+"""Compile new sessions of agents into the brief with which the next one begins."""
 
 from __future__ import annotations
 

@@ -198,8 +198,7 @@ class _Compilation:
     ) -> bool:
         """Merge new digests into the stored brief, unless it covers them (1 PUT). False if another run was faster.
 
-        `covered`: the hash of a brief that covers all digests but the new ones; another brief gets the newest digests.
-        """
+        `covered`: the hash of a brief that covers all but the new digests; another brief gets the newest digests."""
         try:
             blob = get_bounded(self._store, f"{self._root}/{BRIEF}", _MOST_BYTES)
             before, etag = blob.data.decode("utf-8", "replace"), blob.etag
@@ -237,11 +236,11 @@ class _Compilation:
             batch = digests[start : start + _DIGESTS_AT_ONCE]
             merged = self._merge(summary, batch) if self._rlm and not self._spent else []
             summary = merged or _pick(summary, [parse_statements(digest, _ids_in(digest)) for digest in batch])
-        created = _BY_RULES
-        if self._rlm:
-            lm = self._rlm.lms[0]
-            created = f"Compiled by {getattr(lm, 'model', type(lm).__name__)} from {len(sessions)} sessions."
-        return _format_brief(f"# Brief. {created}\n{self._note(waiting)}", summary)
+        lm = self._rlm.lms[0] if self._rlm else None
+        by = (
+            f"Compiled by {getattr(lm, 'model', type(lm).__name__)} from {len(sessions)} sessions." if lm else _BY_RULES
+        )
+        return _format_brief(f"# Brief. {by}\n{self._note(waiting)}", summary)
 
     def _merge(self, summary: Sequence[Statement], digests: Sequence[str]) -> list[Statement]:
         """The model's new summary; empty if it gave half of one, or the budget is spent."""

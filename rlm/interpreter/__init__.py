@@ -1,11 +1,4 @@
-"""Run code in a sandbox whose `/data` is a prefix of a store, in the shape of fleet-rlm's interpreter.
-
-| file | holds |
-|---|---|
-| `interpreter.py` | the host's side, which knows the store; names of volumes and of keys |
-| `worker.py` | the worker's side: namespace and files |
-| `dspy.py` | the interpreter of `dspy.RLM` |
-"""
+"""Run code in a sandbox whose `/data` is a prefix of a store, in the shape of fleet-rlm's interpreter."""
 
 from __future__ import annotations
 

@@ -58,33 +58,28 @@ def _run_plan(plan: Plan) -> NoReturn:
             _run_and_watch(lambda: _run_worker(plan, bounds))
         if plan["way"] == "inside bubblewrap":
             _run_worker(plan, bounds)
-        view = FolderView(**plan["view"])
         if plan["way"] == "namespaces":
             namespaces.enter()  # before the fork in `_run_and_watch`: the worker is the first process in there
-        enter = {"bubblewrap": _enter_bubblewrap, "namespaces": _enter_namespaces, "landlock": _enter_landlock}
-        _run_and_watch(lambda: enter[plan["way"]](plan, view, bounds))
+        _run_and_watch(lambda: _confine(plan, FolderView(**plan["view"]), bounds))
     except OSError as exc:
         _give_up(exc)
 
 
-def _enter_bubblewrap(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
-    inner = command(view.python, {**plan, "way": "inside bubblewrap"}, view)
-    program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
-    os.execve(program[0], program, {})
-
-
-def _enter_namespaces(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
-    namespaces.build_view(view, bounds)
-    namespaces.become_nobody()
-    namespaces.check_readable(view)
-    _run_worker(plan, bounds)
-
-
-def _enter_landlock(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
-    os.chdir("/")
-    system.no_new_privileges()
-    system.drop_capabilities()
-    landlock.restrict(view.readable, [path for path in DEVICES if os.path.exists(path)])
+def _confine(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
+    """Enter the view of the plan, then run the worker."""
+    if plan["way"] == "bubblewrap":
+        inner = command(view.python, {**plan, "way": "inside bubblewrap"}, view)
+        program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
+        os.execve(program[0], program, {})
+    if plan["way"] == "namespaces":
+        namespaces.build_view(view, bounds)
+        namespaces.become_nobody()
+        namespaces.check_readable(view)
+    else:
+        os.chdir("/")
+        system.no_new_privileges()
+        system.drop_capabilities()
+        landlock.restrict(view.readable, [path for path in DEVICES if os.path.exists(path)])
     _run_worker(plan, bounds)
 
 

@@ -19,38 +19,37 @@ _lock = Lock()
 
 @contextmanager
 def hide_syntax_warnings() -> Iterator[None]:
-    r"""Hide SyntaxWarnings inside: models write `"\d+"` often, and a warning would mark a good cell as failed."""
+    r"""Hide warnings inside: models write `"\d+"` often, and a SyntaxWarning would mark a good cell as failed."""
     with _lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore")
         yield
 
 
 def parse(code: str, filename: str = "<cell>") -> ast.Module:
     """The tree of `code`. Raises SyntaxError, also where the parser raises another error."""
     try:
-        with _lock, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with hide_syntax_warnings():
             return ast.parse(code, filename)
     except (ValueError, RecursionError, MemoryError) as exc:  # a NUL character; brackets nested too deeply
         raise SyntaxError(f"this source cannot be parsed: {exc or type(exc).__name__}") from None
 
 
+def _statements(code: str) -> list[ast.stmt] | None:
+    """The statements of `code`; None if it is not complete, well-formed source."""
+    try:
+        return parse(code).body
+    except SyntaxError:
+        return None
+
+
 def compiles(code: str) -> bool:
     """Whether `code` is complete, well-formed source."""
-    try:
-        parse(code)
-    except SyntaxError:
-        return False
-    return True
+    return _statements(code) is not None
 
 
 def has_no_statement(code: str) -> bool:
     """Whether `code` has no statement: it is empty, or comments only."""
-    try:
-        return not parse(code).body
-    except SyntaxError:
-        return False
+    return _statements(code) == []
 
 
 def acts(code: str) -> bool:
@@ -59,10 +58,7 @@ def acts(code: str) -> bool:
 
     A reply of `FINAL(...)` alone does not, nor one with statements behind it: it is text.
     """
-    try:
-        body = parse(code).body
-    except SyntaxError:
-        return False
+    body = _statements(code) or []
     while body and _is_final(body[-1]):
         body.pop()
     if any(map(_is_final, body)):
@@ -82,11 +78,8 @@ def acts(code: str) -> bool:
 
 def gives_answer(code: str) -> bool:
     """Whether code may end the run: it compiles, and uses one of the ways to answer."""
-    try:
-        names = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
-    except SyntaxError:
-        return False
-    return not names.isdisjoint(ANSWERS | {"answer"})
+    nodes = (node for statement in _statements(code) or [] for node in ast.walk(statement))
+    return any(isinstance(node, ast.Name) and node.id in ANSWERS | {"answer"} for node in nodes)
 
 
 def _is_written_as_code(code: str, call: ast.Call) -> bool:

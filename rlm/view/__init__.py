@@ -1,7 +1,4 @@
-"""Show a recorded run as one page, served while it goes on or written to a file: `rlm view`.
-
-`feed` reads the lines of a trajectory as they are written, `rows` shortens each, `page` serves or writes them.
-"""
+"""Show a recorded run as one page, served while it goes on or written to a file: `rlm view`."""
 
 from __future__ import annotations
 
