@@ -21,6 +21,7 @@ from filelock import FileLock
 from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.sessions import Sessions, brief, hook, machine, settings, upload, worker
 from monocontext.sessions.brief import MOST_CHARACTERS, hook_output
+from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
 from sessions.agents import session_id, small
@@ -203,11 +204,17 @@ def test_threads_of_codex_outside_of_the_known_folders(tmp_path: Path) -> None:
 def test_a_session_with_too_many_rivals_stops_no_other(
     projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(upload, "_MOST_COPIES", 0)
-    small(1).write(projects / "-home-dev-proj")
+    monkeypatch.setattr(upload, "_MOST_COPIES", 1)
+    for folder in (tmp_path / "theirs", projects / "-home-dev-proj"):
+        session = small(1)
+        session.add("user", uuid=folder.name, message={"role": "user", "content": "And on"})
+        path = session.write(folder)
+        upload.upload_session(open_store(tmp_path / "a"), recognize_session(tmp_path / "theirs" / path.name))
+    small(2).write(projects / "-home-dev-proj")
     worker.work(job(tmp_path / "a", event="session-start"))
     said = capsys.readouterr().out
-    assert ("left out: " in said, "0 sessions of this id differ" in said) == (True, True)
+    assert ("left out: " in said, "more than 1 sessions of this id differ" in said) == (True, True)
+    assert stored(tmp_path / "a") == [session_id(1), session_id(2)]
 
 
 def test_no_copy_of_a_transcript_stays_beside_it(projects: Path, tmp_path: Path, own_home: Path) -> None:
