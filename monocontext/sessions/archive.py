@@ -87,8 +87,6 @@ class Project:
     def __repr__(self) -> str:
         return f"<Project {self.name} of {self.store.url}>"
 
-    # -- descriptions -------------------------------------------------------------------------------------------------
-
     def versions(self) -> dict[str, str]:
         """Sessions by id, each with a token that changes when it grows (1 LIST a thousand sessions; no GET)."""
         return {session: result.etag for session, result in self._list().items()}
@@ -117,8 +115,6 @@ class Project:
         info, lines, _ = self._get(session_id)
         return info, list(parse_lines(lines))
 
-    # -- the text ------------------------------------------------------------------------------------------------------
-
     @validate_options(TextOptions)
     def context(
         self, since: Any = None, until: Any = None, *, sessions: list[str] | None = None, **options: Unpack[TextOptions]
@@ -145,8 +141,6 @@ class Project:
         with ThreadPoolExecutor(_THREADS) as threads:
             loaded = [(info, turns_within(turns, span)) for info, turns in threads.map(self._load, wanted)]
         return text_of(((info, turns) for info, turns in loaded if turns), self.helpers(), options)
-
-    # -- functions of DeepRecurse, for model code ----------------------------------------------------------------------
 
     def helpers(self) -> dict[str, Callable[..., object]]:
         """The functions over sessions that model code may call, by name."""
@@ -206,8 +200,6 @@ class Project:
             return self.turns(session_id)
         except (NotFound, InvalidUrl):  # an invalid id is missing too
             return []
-
-    # -- objects -------------------------------------------------------------------------------------------------------
 
     def _load(self, session_id: str) -> _Session:
         """A session and its turns; from memory if it has not changed."""

@@ -101,8 +101,6 @@ class _CodexTurns(TurnMaker):
             self._see_unknown(kind)
         return []
 
-    # -- the place of the session --------------------------------------------------------------------------------------
-
     def _see_session(self, item: Record, record: Record) -> None:
         """Read where a session is. A fork also has its parent's description, before or after its own: that one decides
         neither its place nor its title."""
@@ -125,8 +123,6 @@ class _CodexTurns(TurnMaker):
         """Whether a record was written after those that a fork copied."""
         now = seconds_of(word(record, "timestamp"))
         return now is not None and self._forked_at is not None and now > self._forked_at + _REPLAY_SECONDS
-
-    # -- turns ---------------------------------------------------------------------------------------------------------
 
     def _event_turns(self, item: Record, record: Record) -> list[Turn]:
         kind, text = str(item.get("type")), text_of(item.get("message"))
@@ -265,9 +261,6 @@ def _notice_text(text: str) -> str:
     status = outcome.get("status")
     result = next(iter(status.values()), None) if isinstance(status, dict) else status
     return f"[{outcome.get('agent_path')}]\n{as_text(result)}"
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
 
 
 class Codex(SessionReader):

@@ -14,13 +14,9 @@ from urllib.parse import quote, unquote
 
 from monocontext.errors import InvalidUrl
 
-SESSIONS = "sessions"
-TEXTS = "texts"
-COMPILED = "compiled"
-
+SESSIONS, TEXTS, COMPILED = "sessions", "texts", "compiled"
 BRIEF = "brief.md"
 ENDING = ".jsonl.zst"
-
 _MOST_BYTES = 200
 """File systems take 255 bytes for a name, and the store's temporary ones need some."""
 

@@ -12,14 +12,8 @@ _MOST_CHARACTERS = 64 << 10
 _REMOTE = re.compile(r'^[ \t]*\[remote "([^"]+)"\][ \t\r]*$((?:\n(?![ \t]*\[).*)*)', re.MULTILINE)
 _URL = re.compile(r"^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.MULTILINE)
 _PARAMETERS = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)
-_HTTPS_HOSTS = {
-    "ssh.github.com": "github.com",
-    "www.github.com": "github.com",
-    "altssh.gitlab.com": "gitlab.com",
-    "altssh.bitbucket.org": "bitbucket.org",
-    "ssh.dev.azure.com": "dev.azure.com",
-}
-"""SSH aliases of known hosts."""
+_ALIAS = re.compile(r"(?:ssh|www|altssh)\.(?=(?:github\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)$)")
+"""What a known host has before its name for SSH."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -53,26 +47,18 @@ def _last_part(path: str) -> str:
 
 
 def find_repository(folder: str) -> tuple[str, str]:
-    """The top of the working tree around a directory, and the directory with its git configuration; else two empty
-    strings."""
-    top = os.path.abspath(folder) if os.path.isabs(folder) else ""  # a path of another system does not exist here
-    while top:
+    """The top of the working tree around a directory, and the directory with its git configuration; else both empty."""
+    parent, top = os.path.abspath(folder) if os.path.isabs(folder) else "", ""  # another system's path is not here
+    while parent != top:
+        top, parent = parent, os.path.dirname(parent)
         git = os.path.join(top, ".git")
         if os.path.isdir(git):
             return top, git
-        if os.path.isfile(git):
-            return top, _follow_link(git)
-        parent = os.path.dirname(top)
-        top = parent if parent != top else ""
+        if os.path.isfile(git):  # of a worktree or submodule
+            git = os.path.join(top, _read_file(git).strip().removeprefix("gitdir:").strip())
+            common = _read_file(os.path.join(git, "commondir")).strip()
+            return top, os.path.normpath(os.path.join(git, common)) if common else git
     return "", ""
-
-
-def _follow_link(file: str) -> str:
-    """The directory with the git configuration of a worktree or submodule, whose `.git` is a file."""
-    target = _read_file(file).strip().removeprefix("gitdir:").strip()
-    git = os.path.join(os.path.dirname(file), target)
-    common = _read_file(os.path.join(git, "commondir")).strip()
-    return os.path.normpath(os.path.join(git, common)) if common else git
 
 
 def _remote_url(git: str) -> str:
@@ -98,7 +84,7 @@ def _host_and_path(url: str) -> str:
     path = "/".join(part for part in path.split("/") if part and not looks_random(part, 20)).removesuffix(".git")
     if host == "ssh.dev.azure.com" and path.startswith("v3/"):
         path = "/_git/".join(path.removeprefix("v3/").rsplit("/", 1))
-    return f"{_HTTPS_HOSTS.get(host, host)}/{path}" if host else path
+    return f"{_ALIAS.sub('', host)}/{path}" if host else path
 
 
 def _read_file(path: str) -> str:

@@ -120,9 +120,6 @@ def turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
                 yield turn
 
 
-# -- bringing it up to date --------------------------------------------------------------------------------------------
-
-
 def _bring_up_to_date(below: _Below, stored: Mapping[str, Any] | None, versions: Mapping[str, str], load: Load) -> None:
     """Add new sessions, replace grown ones and remove those that are gone. What another reader does at the same time
     is done once: documents have the names of their sessions."""

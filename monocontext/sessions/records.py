@@ -207,9 +207,6 @@ def _is_too_deep(value: Any) -> bool:
     return True
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
 def _lines_in(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
     """The lines of a file, each with its size in bytes; of one longer than `MOST_LINE_BYTES` the beginning."""
     line, size = bytearray(), 0

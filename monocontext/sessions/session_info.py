@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import zstandard
 
@@ -22,7 +22,6 @@ HEAD_BYTES = 4096
 """As much of an object as is read for its description; only a very long one needs the whole object."""
 _MOST_BYTES = 1 << 30
 """No more is inflated of one session."""
-_PIECE_BYTES = 1 << 20
 _LEVEL = 9
 
 
@@ -36,9 +35,8 @@ class SessionInfo:
     title: str = ""
     first_prompt: str = ""
     cwd: str = ""
-    """The last directory that the agent worked in."""
+    """The last directory that the agent worked in; `began_in` is the first one."""
     began_in: str = ""
-    """The first one."""
     top: str = ""
     """The top of the clone in which it began; empty if it was in none. `sessions pull` maps it to another clone."""
     file_name: str = ""
@@ -59,9 +57,9 @@ class SessionInfo:
     is_redacted: bool = True
     """False after an upload with `--no-redact`."""
     unknown: dict[str, int] = field(default_factory=dict)
-    """The number of records of each type that the uploader did not know. They are in the archive."""
+    """The number of records of each type that the uploader did not know. They are in the archive, as are lines that
+    were no records, the `unreadable`."""
     unreadable: int = 0
-    """The number of lines that were no records. They are in the archive."""
     tools: tuple[str, ...] = ()
     """Names of the tools that were called, sorted."""
     content_sha256: str = ""
@@ -99,15 +97,13 @@ def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]
     """The description, the records as JSON lines, and the ETag of a session (1 GET). Raises as `read_info`."""
     blob, where = store.get(key), f"{store.url}/{key}"
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(blob.data), read_across_frames=True)
-    text = bytearray()
     try:
-        while piece := reader.read(_PIECE_BYTES):
-            text += piece
-            if len(text) > _MOST_BYTES:
-                raise DamagedData(f"{where} inflates to more than {_MOST_BYTES:,} bytes")
+        text = io.BufferedReader(cast(io.RawIOBase, reader)).read(_MOST_BYTES + 1)
     except zstandard.ZstdError as error:
         raise DamagedData(f"{where} does not inflate: {error}") from None
-    head, *lines = bytes(text).split(b"\n")
+    if len(text) > _MOST_BYTES:
+        raise DamagedData(f"{where} inflates to more than {_MOST_BYTES:,} bytes")
+    head, *lines = text.split(b"\n")
     info = _parse(head, where)
     if not lines or lines.pop():
         raise DamagedData(f"{where} is cut off")

@@ -11,22 +11,18 @@ from monocontext.sessions.turn import Turn
 Span = tuple[float, float]
 """First and last moment, in seconds since 1970."""
 ALWAYS: Span = (float("-inf"), float("inf"))
-_DAY_SECONDS = 86_399.999999
 
 
 def span_of(since: Any, until: Any) -> Span:
     """The span between two times, each of which may be None for no limit. Raises `MonocontextError` for no time."""
     first = ALWAYS[0] if since is None else _seconds(since)
     is_day = not isinstance(until, int | float) and len(str(until)) == len("2026-02-14")  # also a `datetime.date`
-    last = ALWAYS[1] if until is None else _seconds(until) + (_DAY_SECONDS if is_day else 0)
-    return first, last
+    return first, ALWAYS[1] if until is None else _seconds(until) + 86_399.999999 * is_day
 
 
 def _seconds(when: Any) -> float:
     """Seconds since 1970 of a time; for a date of its beginning. Raises `MonocontextError`."""
-    if isinstance(when, int | float):
-        return float(when)
-    seconds = seconds_of(when.isoformat() if isinstance(when, datetime) else str(when))
+    seconds = float(when) if isinstance(when, int | float) else seconds_of(str(when))
     if seconds is None:
         raise MonocontextError(f"not a time: {when!r}; write 2026-02-14 or 2026-02-14T10:00:00Z")
     return seconds

@@ -46,15 +46,9 @@ class Turn:
     def to_dict(self) -> dict[str, Any]:
         """The fields that DeepRecurse's functions return, and three more: `kind`, `tool`, `id`."""
         return {
-            "turn_number": self.n,
-            "role": self.role,
-            "content": self.text,
-            "timestamp": self.ts,
-            "session_id": self.session_id,
-            "kind": self.kind,
-            "tool": self.tool,
-            "id": self.id,
-        }
+            "turn_number": self.n, "role": self.role, "content": self.text, "timestamp": self.ts,
+            "session_id": self.session_id, "kind": self.kind, "tool": self.tool, "id": self.id,
+        }  # fmt: skip
 
 
 def render(turns: Iterable[Turn]) -> str:
@@ -78,17 +72,9 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
     ends = [head.start() for head in result[1:]] + [len(text)]
     for head, end in zip(result, ends, strict=True):
         n, role, ts, kind, tool, marks = head.groups()
-        body = text[head.end() + 1 : end].removesuffix("\n\n")
-        yield Turn(
-            session_id,
-            int(n),
-            role.lower(),
-            cast(Kind, kind or "text"),
-            _LIKE_HEAD.sub(lambda m: m[1][1:], body),
-            "" if ts in (None, "-") else ts,
-            tool="" if tool in (None, "-") else tool,
-            marks=tuple(marks.split()),
-        )
+        ts, tool = ("" if word in (None, "-") else word for word in (ts, tool))
+        body = _LIKE_HEAD.sub(lambda m: m[1][1:], text[head.end() + 1 : end].removesuffix("\n\n"))
+        yield Turn(session_id, int(n), role.lower(), cast(Kind, kind or "text"), body, ts, tool, tuple(marks.split()))
 
 
 def _one_word(text: str) -> str:

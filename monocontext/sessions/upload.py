@@ -137,9 +137,6 @@ def project_of_session(file: SessionFile) -> str:
     return project_of(location, maker.remote) if location or maker.remote else slug(file.path.parent.name)
 
 
-# -- the file ----------------------------------------------------------------------------------------------------------
-
-
 def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], bool]:
     """The records of a file with their lines, each uuid once; remarks; and whether an incomplete last line is left for
     later."""
@@ -180,9 +177,6 @@ def _describe(
         unknown=dict(maker.unknown), unreadable=unreadable, tools=tuple(sorted(tools - {""})),
         content_sha256=digest_of(lines),
     ), lines  # fmt: skip
-
-
-# -- the archive -------------------------------------------------------------------------------------------------------
 
 
 def _place(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int, int, int]:
