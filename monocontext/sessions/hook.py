@@ -14,7 +14,6 @@ import select
 import subprocess
 import sys
 import time
-from typing import IO
 
 from monocontext.sessions.machine import complain, home, log_path
 
@@ -23,9 +22,7 @@ OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern"
 FLAGS = ("anonymous", "no-redact", "compile", "user")
 _URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")
 """The second one is set by our plugin in Claude Code."""
-_MOST_BYTES = 4 << 20
-_IDLE_SECONDS = 2.0
-_MOST_SECONDS = 8.0
+_MOST_BYTES, _IDLE_SECONDS, _MOST_SECONDS = 4 << 20, 2.0, 8.0
 """An agent may leave stdin open. So the hook stops reading after a complete JSON object, a pause of `_IDLE_SECONDS`, or
 `_MOST_SECONDS` in all."""
 _LOG_BYTES = 1 << 20
@@ -51,23 +48,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 def start_worker(job: dict[str, object]) -> None:
     """Start the process that uploads. It gets its own process session, so it outlives the agent and its terminal."""
-    # -P: no module is imported from the agent's directory.
-    command = [sys.executable, "-P", "-m", "monocontext.sessions.worker", json.dumps(job)]
-    with _open_log() as log:
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-
-
-def _open_log() -> IO[bytes]:
-    """The log of uploads; where there can be none, a file that keeps nothing."""
+    path = log_path()
     try:
         os.makedirs(home(), mode=0o700, exist_ok=True)
-        path = log_path()
         if os.path.exists(path) and os.stat(path).st_size > _LOG_BYTES:
             os.replace(path, path + ".1")
-        return open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
+        log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     except OSError as error:
         complain(error)
-        return open(os.devnull, "ab")
+        log = subprocess.DEVNULL
+    # -P: no module is imported from the agent's directory.
+    command = [sys.executable, "-P", "-m", "monocontext.sessions.worker", json.dumps(job)]
+    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
 
 def read_input(descriptor: int) -> dict[str, object]:
@@ -83,25 +75,17 @@ def read_input(descriptor: int) -> dict[str, object]:
             break
         if data.rstrip(b"\0 \t\r\n").endswith(b"}"):
             with contextlib.suppress(ValueError):  # an inner object ends here
-                return _parse(data)
-    return _parse(data)
-
-
-def _has_input(descriptor: int, seconds: float) -> bool:
-    """Wait for input or its end; returns whether it came in time. On Windows the read waits instead."""
-    try:
-        return bool(select.select([descriptor], [], [], max(0.0, seconds))[0])
-    except OSError:
-        if os.name == "nt":
-            return True
-        raise
-
-
-def _parse(data: bytearray) -> dict[str, object]:
+                json.loads(data)
+                break
     result = json.loads(data) if data.strip() else {}
     if not isinstance(result, dict):
         raise ValueError(f"expected a JSON object on stdin, found {type(result).__name__}")
     return result
+
+
+def _has_input(descriptor: int, seconds: float) -> bool:
+    """Wait for input or its end; returns whether it came in time. On Windows the read waits instead."""
+    return os.name == "nt" or bool(select.select([descriptor], [], [], max(0.0, seconds))[0])
 
 
 def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:

@@ -53,16 +53,15 @@ class AgentSettings:
     """A command that makes a small session."""
 
     def settings_path(self, repository: Path, is_user: bool) -> Path:
-        return self.home() / self.user_file if is_user else repository / self.folder / self.local_file
+        return self._below(repository, is_user) / (self.user_file if is_user else self.local_file)
 
     def skill_path(self, repository: Path, is_user: bool) -> Path:
-        folder = self.home() if is_user else repository / self.folder
-        return folder / "skills" / SKILL_NAME / "SKILL.md"
+        return self._below(repository, is_user) / "skills" / SKILL_NAME / "SKILL.md"
 
-    def home(self) -> Path:
-        """The agent's folder of this user."""
-        value = os.environ.get(self.home_variable)
-        return Path(value) if value else Path.home() / self.folder
+    def _below(self, repository: Path, is_user: bool) -> Path:
+        """The agent's folder of this user, or in a repository."""
+        value = os.environ.get(self.home_variable) if is_user else None
+        return Path(value) if value else (Path.home() if is_user else repository) / self.folder
 
 
 _START = ("SessionStart", "session-start", "startup|clear|compact", {"timeout": _SECONDS})
@@ -99,10 +98,8 @@ def describe_clean_up(agent: AgentSettings, repository: Path) -> str:
         result = read_settings(path).get("cleanupPeriodDays")
         if isinstance(result, int | float) and not isinstance(result, bool):
             days, where = int(result), str(path)
-    return (
-        f"Claude Code deletes its own copy of a session after {days} days (cleanupPeriodDays, {where}): what is "
-        f"uploaded stays"
-    )
+    when = f"after {days} days (cleanupPeriodDays, {where}): what is uploaded stays"
+    return f"Claude Code deletes its own copy of a session {when}"
 
 
 def add_hooks(
@@ -124,11 +121,8 @@ def remove_hooks(settings: Settings) -> Settings:
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
         raise MonocontextError("`hooks` in the settings must be an object with a list for each event")
-    kept = {}
-    for event, groups in hooks.items():
-        others = [rest for group in groups for rest in _without_ours(group)]
-        if others or not groups:
-            kept[event] = others
+    others = {event: [rest for group in groups for rest in _without_ours(group)] for event, groups in hooks.items()}
+    kept = {event: groups for event, groups in others.items() if groups or not hooks[event]}
     rest = {name: kept if name == "hooks" else value for name, value in settings.items()}
     if hooks and not kept:
         del rest["hooks"]
@@ -201,7 +195,10 @@ def write_settings(path: Path, settings: Settings) -> Path | None:
     path = path.resolve()
     if read_settings(path) == settings:
         return None
-    backup, mode, data = None, 0o600, _find_original(path, settings) or as_text(settings).encode()
+    backup, mode, data = None, 0o600, as_text(settings).encode()
+    for copy in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.bak")):
+        with contextlib.suppress(MonocontextError, OSError):
+            data = copy.read_bytes() if read_settings(copy) == settings else data  # with the user's own format
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         mode = path.stat().st_mode & 0o777
@@ -209,15 +206,6 @@ def write_settings(path: Path, settings: Settings) -> Path | None:
         shutil.copy2(path, backup)
     write_file(path, data, mode)
     return backup
-
-
-def _find_original(path: Path, settings: Settings) -> bytes | None:
-    """The bytes of the newest copy with the same settings: its indents and line ends are the user's."""
-    for copy in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.bak"), reverse=True):
-        with contextlib.suppress(MonocontextError, OSError):
-            if read_settings(copy) == settings:
-                return copy.read_bytes()
-    return None
 
 
 def skill(url: str, options: Sequence[str]) -> str:
