@@ -12,7 +12,7 @@ directory is full.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import google_crc32c
@@ -22,11 +22,13 @@ from monocontext.errors import DamagedData
 from monocontext.format import inline
 from monocontext.format.document_refs import (
     DocumentDirectory,
+    DocumentPageRef,
     DocumentsRef,
     check_document_pages,
     document_page_refs,
     documents_key,
 )
+from monocontext.format.index import check_stored
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import (
     MOST_LEVELS,
@@ -34,6 +36,7 @@ from monocontext.format.refs import (
     FilterDirectory,
     FilterRef,
     PageDirectory,
+    PageRef,
     as_object,
     check_filter_directories,
     check_filters,
@@ -83,17 +86,14 @@ def rows_text(data: bytes, key: str) -> bytes:
 def entries_in(ref: Directory, data: bytes, before: Any = None) -> Entries:
     """The entries of a directory, filters without those of other kinds. `before` is the page before them. Raises
     `DamagedData`."""
-    result = (len(data), google_crc32c.value(data))
+    check_stored(ref.key, data, ref)
+    text = rows_text(data, ref.key)
     try:
-        require(result == (ref.size_bytes, ref.crc32c), f"length and crc32c differ: found {result}")
-        rows = json.loads(rows_text(data, ref.key))
+        rows = json.loads(text)
         require(isinstance(rows, list) and len(rows) == ref.entries, f"expected {ref.entries} entries")
         entries = _parsed(ref, rows, before)
-        require(
-            all(level_of(entry) == ref.level - 1 for entry in entries), f"expected entries of level {ref.level - 1}"
-        )
-    except DamagedData:
-        raise
+        lower = ref.level - 1
+        require(all(level_of(entry) == lower for entry in entries), f"expected entries of level {lower}")
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise DamagedData(f"{ref.key}: not the directory that the root names: {error}") from None
     return entries
@@ -196,7 +196,7 @@ def _named_bytes(root: Manifest) -> int:
 def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
     """The root with the entries of one level in directories, except the last ones."""
 
-    def move(entries: Entries, kept: int, most: int, make: Callable[..., Any]) -> Entries:
+    def move(entries: Entries, kept: int, most: int) -> Entries:
         """These entries with those of the level, except the last `kept`, in directories of at most `most`. The last
         directory is stored again if it is not full."""
         first = sum(level_of(entry) > level for entry in entries)
@@ -213,49 +213,40 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
             data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
             name = fresh_id()
             put(directory_key(name), data)
-            higher.append(make(some, level + 1, (name, len(data), google_crc32c.value(data))))
+            higher.append(_directory_of(some, level + 1, (name, len(data), google_crc32c.value(data))))
         return (*higher, *entries[stop:])
 
-    rows, others = _in_a_row(root.filters, root.filter_directories)
-    filters = move((*root.filter_directories, *rows), KEPT_FILTERS, FILTERS, _filter_directory)
+    rows, others = _in_a_row(root)
+    filters = move((*root.filter_directories, *rows), KEPT_FILTERS, FILTERS)
     documents = root.documents
-    if documents:
-        documents = replace(documents, pages=move(documents.pages, KEPT_PAGES, PAGES, _document_directory))
     return replace(
         root,
-        pages=move(root.pages, KEPT_PAGES, PAGES, _page_directory),
+        pages=move(root.pages, KEPT_PAGES, PAGES),
         filter_directories=tuple(ref for ref in filters if isinstance(ref, FilterDirectory)),
         filters=(*(ref for ref in filters if isinstance(ref, FilterRef)), *others),
-        documents=documents,
+        documents=documents and replace(documents, pages=move(documents.pages, KEPT_PAGES, PAGES)),
     )
 
 
-def _page_directory(entries: Entries, level: int, stored: tuple[str, int, int]) -> PageDirectory:
-    last = entries[-1]
-    counts = (last.frames, last.bytes, last.characters, last.newlines)
-    return PageDirectory(*stored, *counts, len(entries), level, _pages_below(entries))
+def _directory_of(entries: Entries, level: int, stored: tuple[str, int, int]) -> Directory:
+    """The entry of a stored directory: its id, length and checksum, and the counts of these entries."""
+    first, last, count = entries[0], entries[-1], len(entries)
+    if isinstance(first, PageRef):
+        counts = (last.frames, last.bytes, last.characters, last.newlines)
+        return PageDirectory(*stored, *counts, count, level, _pages_below(entries))
+    if isinstance(first, DocumentPageRef):
+        ends = (last.documents, first.start, first.start_newline, last.characters, last.newlines, last.bytes)
+        return DocumentDirectory(*stored, *ends, count, level)
+    return FilterDirectory(*stored, first.first_frame, last.stop_frame - first.first_frame, count, level)
 
 
-def _filter_directory(entries: Entries, level: int, stored: tuple[str, int, int]) -> FilterDirectory:
-    first = entries[0].first_frame
-    return FilterDirectory(*stored, first, entries[-1].stop_frame - first, len(entries), level)
-
-
-def _document_directory(entries: Entries, level: int, stored: tuple[str, int, int]) -> DocumentDirectory:
-    first, last = entries[0], entries[-1]
-    counts = (last.documents, first.start, first.start_newline, last.characters, last.newlines, last.bytes)
-    return DocumentDirectory(*stored, *counts, len(entries), level)
-
-
-def _in_a_row(
-    refs: Sequence[FilterRef], directories: Sequence[FilterDirectory]
-) -> tuple[list[FilterRef], list[FilterRef]]:
+def _in_a_row(root: Manifest) -> tuple[list[FilterRef], list[FilterRef]]:
     """The filters of dense parts of the text that follow each other and the directories, which directories may name,
     and the others: those of edits, whose frames lie between the frames of others."""
-    stop = directories[-1].stop_frame if directories else 0
+    stop = root.filter_directories[-1].stop_frame if root.filter_directories else 0
     rows: list[FilterRef] = []
     others: list[FilterRef] = []
-    for ref in sorted(refs, key=lambda ref: ref.first_frame):
+    for ref in sorted(root.filters, key=lambda ref: ref.first_frame):
         is_dense = 2 * ref.frames >= ref.stop_frame - ref.first_frame
         if is_dense and ref.first_frame >= stop:
             rows.append(ref)

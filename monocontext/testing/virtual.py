@@ -18,9 +18,8 @@ from monocontext.format import inline
 from monocontext.format.codec import describe
 from monocontext.format.directories import use_directories
 from monocontext.format.document_refs import DocumentsRef
-from monocontext.format.filters.building import GROUP_FRAMES
+from monocontext.format.filters.building import GROUP_FRAMES, OVERLAP_BYTES, fold_head
 from monocontext.format.filters.case_folding import TABLES
-from monocontext.format.filters.frame_column import OVERLAP_BYTES, compute_column, fold_head
 from monocontext.format.filters.grams import height, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
@@ -145,6 +144,8 @@ def _filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: O
     reach = OVERLAP_BYTES + GRAM_BYTES - 1
 
     def column_of(frame: bytes, following: Iterable[bytes]) -> NDArray[np.uint8]:
+        from monocontext.format.filters.columns import compute_column  # imports numpy
+
         return shrink_rows(compute_column(frame, fold_head(following, reach)), height(_BITS), axis=0)
 
     usual = column_of(plain, [plain] * reach)

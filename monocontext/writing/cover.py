@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
-from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, add_columns
-from monocontext.format.filters.frame_column import fold_head, overlap_for
+from monocontext.format.filters.building import (
+    LEAST_FRAME_BYTES,
+    LEAST_FRAMES,
+    Columns,
+    add_columns,
+    fold_head,
+    overlap_for,
+)
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import FilterRef
 from monocontext.records import replace

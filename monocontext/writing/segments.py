@@ -11,8 +11,7 @@ from io import BytesIO
 
 from monocontext.engine.malloc import give_back_memory
 from monocontext.format.codec import Framer, encode
-from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns
-from monocontext.format.filters.frame_column import overlap_for
+from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES, Columns, overlap_for
 from monocontext.format.index import FrameRecord, FrameRun
 from monocontext.format.inline import Gathered
 from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, FilterRef

@@ -75,7 +75,7 @@ class Text:
         assert sorted(result) == [number for number, covered in enumerate(self.covered) if covered]
 
     def made_column(self, frame: int, ref: FilterRef) -> np.ndarray:
-        from monocontext.format.filters.frame_column import compute_column
+        from monocontext.format.filters.columns import compute_column
         from monocontext.format.filters.grams import shrink_rows
 
         return shrink_rows(compute_column(self.frames[frame], b""), FilterLayout(ref).rows, axis=0)

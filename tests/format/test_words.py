@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from monocontext.format.filters.case_folding import fold
-from monocontext.format.filters.frame_column import compute_column
+from monocontext.format.filters.columns import compute_column
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, shrink_rows
 from monocontext.format.filters.words import LEVELS, stem_of, word_rows
 from tests.budget import examples

@@ -1,10 +1,9 @@
 """Search filters record which grams occur in each frame of a text, so that a search reads a few rows.
 
     case_folding          one form for all cases of a text
-    grams, words          the rows that a text sets
-    frame_column          the column of a frame
+    grams, words          the rows of a text, and those that a search reads
+    columns               the columns of frames and of new and stored filters; it needs numpy
     layout                the place of rows in stored objects
-    column_file           the columns of a new filter, in a temporary file
     building, joining     new filters, and the filters of a changed text
     checking              a comparison of stored filters with the text
     query, planner        literals that a match must contain, and the frames that may contain them

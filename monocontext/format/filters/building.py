@@ -1,7 +1,7 @@
 """Build search filters from the frames of a text, in bounded memory, and store them.
 
-Frames come in the order of the text, and each becomes a column in a temporary file (`column_file`). At the end, rows
-are read across all columns and stored.
+Frames come in the order of the text, and each becomes a column in a temporary file (`columns`). At the end, rows are
+read across all columns and stored.
 """
 
 from __future__ import annotations
@@ -10,17 +10,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from monocontext.format.filters.case_folding import TABLES
-from monocontext.format.filters.column_file import ColumnFile
-from monocontext.format.filters.frame_column import TextAfter, compute_column
-from monocontext.format.filters.grams import HIGHEST
+from monocontext.format.filters.case_folding import TABLES, fold_bytes
 from monocontext.format.filters.joining import Get, Put, added, fresh_seed, put_filter, runs_of
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from monocontext.format.filters.columns import ColumnFile
 
 GROUP_FRAMES = 1 << 16
 """The most columns of one filter: 16 GiB of text, rows of 8 KiB."""
@@ -30,6 +26,9 @@ _HELD_FRAMES = 1024
 """A new filter of up to this many frames is joined with others before it is stored: it takes some 5 to 40 MB."""
 LEAST_FRAMES = 9
 """The least number of frames of a text with a filter: two requests read all of a shorter text."""
+OVERLAP_BYTES = 4096
+"""The most folded text after a frame that its column covers too, so that one column finds a needle that begins in the
+frame and ends after it."""
 
 
 class Columns:
@@ -46,8 +45,6 @@ class Columns:
         """The number of folded bytes after a frame from which its column is computed."""
         self.least_frames = least_frames
         self._frames = TextAfter(self.reach, least_frames)
-        self._rows: NDArray[np.uint8] | None = None
-        """The rows of the current frame, reused: fresh memory for each frame would cost as much as the grams."""
         self._groups: list[ColumnFile] = []
 
     @property
@@ -70,21 +67,14 @@ class Columns:
             group.flush()
 
     def _compute(self, frames: Iterable[tuple[int, bytes, bytes]]) -> None:
-        import numpy as np
-
         for _, frame, text_after in frames:
-            if self._rows is None:
-                self._rows = np.empty(HIGHEST, np.uint8)
-            self._rows.fill(0)
-            self.add(compute_column(frame, text_after, self._rows))
+            if not self._groups or self._groups[-1].frames == GROUP_FRAMES:
+                if self._groups:
+                    self._groups[-1].flush()
+                from monocontext.format.filters.columns import ColumnFile  # imports numpy
 
-    def add(self, column: NDArray[np.uint8]) -> None:
-        """Add the column of the next frame (`compute_column`). Its rows are overwritten."""
-        if not self._groups or self._groups[-1].frames == GROUP_FRAMES:
-            if self._groups:
-                self._groups[-1].flush()
-            self._groups.append(ColumnFile())
-        self._groups[-1].add(column)
+                self._groups.append(ColumnFile())
+            self._groups[-1].add(frame, text_after)
 
     def store(self, put: Put, frames: Sequence[tuple[int, int]] | None = None) -> tuple[FilterRef, ...]:
         """Store filters of these columns, and return their entries (1 PUT for each 16 MiB).
@@ -126,3 +116,67 @@ def _take(left: deque[tuple[int, int]], frames: int) -> Iterator[tuple[int, int]
             left.appendleft((first + frames, count - frames))
         yield first, min(count, frames)
         frames -= min(count, frames)
+
+
+def overlap_for(frame_bytes: int) -> int:
+    """The number of folded bytes after a frame that its column covers: 1.6 % of a frame of 256 KiB."""
+    return min(OVERLAP_BYTES, max(frame_bytes // 64, 64))
+
+
+class TextAfter:
+    """Gives each frame of a text with the folded text that follows it. A frame waits until enough of that is known."""
+
+    def __init__(self, reach: int, least_frames: int = 1):
+        """`reach` is the number of bytes that follow a frame. With fewer than `least_frames`, none is given."""
+        self._reach = reach
+        self._least = least_frames
+        self.waiting: deque[tuple[int, bytes]] = deque()
+        """The frames that wait, with their numbers."""
+        self._waiting_bytes = 0
+
+    def add(self, number: int, frame: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+        """Add the next frame (UTF-8), and yield those whose following text is known now."""
+        self.waiting.append((number, frame))
+        self._waiting_bytes += len(frame)
+        if len(self.waiting) < self._least:
+            return
+        self._least = 0
+        while self._waiting_bytes - len(self.waiting[0][1]) >= self._reach:
+            following = fold_head((frame for _, frame in list(self.waiting)[1:]), self._reach)
+            if len(following) < self._reach:
+                return  # some marks fold to nothing: wait for more text
+            yield self._first(following)
+
+    def end(self, text_after: bytes = b"") -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield the last frames, given the folded text after them. The next frame may be one of another part."""
+        if self._least > 1:
+            self.waiting.clear()
+        while self.waiting:
+            following = fold_head((frame for _, frame in list(self.waiting)[1:]), self._reach)
+            yield self._first((following + text_after)[: self._reach])
+        self._waiting_bytes = 0
+
+    def _first(self, following: bytes) -> tuple[int, bytes, bytes]:
+        number, frame = self.waiting.popleft()
+        self._waiting_bytes -= len(frame)
+        return number, frame, following
+
+
+def fold_head(frames: Iterable[bytes], size: int) -> bytes:
+    """The first `size` folded bytes of the text of some frames, or all of it if it is shorter."""
+    head = b""
+    for frame in frames:
+        start = _first_characters(frame, 2 * (size - len(head)) + 8)  # nearly always enough
+        head += fold_bytes(start)
+        if len(head) < size:
+            head += fold_bytes(frame[len(start) :])
+        if len(head) >= size:
+            return head[:size]
+    return head
+
+
+def _first_characters(data: bytes, most: int) -> bytes:
+    """At most `most` bytes from the start of a text, cut between characters."""
+    while 0 < most < len(data) and data[most] & 0xC0 == 0x80:
+        most -= 1
+    return data[:most]

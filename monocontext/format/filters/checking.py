@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
-import tempfile
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from monocontext.errors import MonocontextError
-from monocontext.format.filters.case_folding import TABLES
-from monocontext.format.filters.frame_column import TextAfter, compute_column
-from monocontext.format.filters.grams import MAX_BITS, shrink_rows
-from monocontext.format.filters.layout import FilterLayout
+from monocontext.format.filters.building import TextAfter
 from monocontext.format.refs import FilterRef
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-_TILE_BYTES = 32
-"""The width of a tile: the columns that are in memory at once, eight a byte. 8 MiB of the highest filter."""
+    from monocontext.format.filters.columns import StoredColumns
 
 
 class Checker:
@@ -38,7 +28,7 @@ class Checker:
         self._first, self._stop = first, stop
         self._runs = sorted((*run, number) for number, ref in enumerate(refs) for run in ref.runs)
         self._frames = TextAfter(max((ref.reach_bytes for ref in refs), default=0))
-        self._open: dict[int, _StoredFilter] = {}
+        self._open: dict[int, StoredColumns] = {}
         self._done: set[int] = set()
         self.lacking: dict[str, list[int]] = {}
         """The frames whose columns lack a gram or a word, by the name of their filter."""
@@ -75,16 +65,18 @@ class Checker:
             first, column, count, which = self._runs[offset]
             if number >= first + count:
                 continue
-            stored, ref = self._filter(which), self._refs[which]
-            if not stored.holds(column + number - first, compute_column(frame, text_after[: ref.reach_bytes])):
+            stored = self._filter(which)
+            if not stored.holds(column + number - first, frame, text_after):
                 self.lacking.setdefault(stored.name, []).append(number)
             for other in [n for n in self._open if self._refs[n].stop_frame <= number + 1]:
                 yield from self._open.pop(other).problems
                 self._done.add(other)
 
-    def _filter(self, number: int) -> _StoredFilter:
+    def _filter(self, number: int) -> StoredColumns:
+        from monocontext.format.filters.columns import StoredColumns  # imports numpy
+
         if number not in self._open:
-            self._open[number] = _StoredFilter(self._refs[number], self._get)
+            self._open[number] = StoredColumns(self._refs[number], self._get)
         return self._open[number]
 
 
@@ -92,47 +84,3 @@ def describe_lacking(lacking: dict[str, list[int]]) -> Iterator[str]:
     """Yield a problem for each filter, given the frames whose columns lack a gram or a word."""
     for name, frames in lacking.items():
         yield f"{name}: lacks grams or words of {len(frames)} frames, the first of them frame {frames[0]}"
-
-
-class _StoredFilter:
-    """One stored filter, in a temporary file that is mapped into memory."""
-
-    def __init__(self, ref: FilterRef, get: Callable[[str], bytes]):
-        """Read and check the objects of a filter."""
-        import numpy as np
-
-        self.ref = ref
-        self.name = f"filter of frames {ref.first_frame} to {ref.stop_frame} ({ref.keys[0]})"
-        self.problems: list[str] = []
-        layout = FilterLayout(ref)
-        self._tile: tuple[int, NDArray[np.uint8]] | None = None
-        if len(ref.parts) != layout.parts:
-            self.problems.append(f"{self.name}: expected {layout.parts} objects, found {len(ref.parts)}")
-            return
-        # Written to the file, not to a map of it: that would kill the process on a full disk.
-        with tempfile.TemporaryFile() as file:
-            for part, key in enumerate(ref.keys):
-                try:
-                    data = get(key)
-                    if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
-                        self.problems.append(f"{key}: content differs from the name: found what would be {name}")
-                    file.write(layout.decode(part, data).data)
-                except MonocontextError as error:
-                    self.problems.append(str(error))
-            if not self.problems:
-                file.flush()
-                self._rows = np.memmap(file, np.uint8, "r", shape=(layout.rows, layout.row_bytes))
-
-    def holds(self, column: int, computed: NDArray[np.uint8]) -> bool:
-        """Whether a stored column has all rows of a computed one, as far as columns can be computed here: not with
-        other folding tables, nor for filters that are higher than ours."""
-        import numpy as np
-
-        if self.problems or self.ref.fold != TABLES or self.ref.bits > MAX_BITS:
-            return True
-        number, position = divmod(column, 8 * _TILE_BYTES)
-        if self._tile is None or self._tile[0] != number:
-            tile = self._rows[:, number * _TILE_BYTES : (number + 1) * _TILE_BYTES]
-            self._tile = number, np.ascontiguousarray(tile)
-        stored = self._tile[1][:, position // 8] >> position % 8
-        return not (shrink_rows(computed, len(stored), 0) & ~stored & 1).any()

@@ -27,28 +27,9 @@ MIN_BITS = 8
 MAX_ROWS = 16
 """The most rows that a search for one literal reads: more would rule out few other frames, and each is a request."""
 
-_MULTIPLIER = 0x9E3779B97F
+MULTIPLIER = 0x9E3779B97F
 """2 ** 40 over the golden ratio."""
-_GRAM_BITS = 8 * GRAM_BYTES
-_AT_ONCE = 1 << 15
-"""The most grams that are hashed at once. 256 KiB fit the processor's cache; with less, threads would wait for each
-other."""
-
-
-def set_rows(column: NDArray[np.uint8], folded: bytes) -> None:
-    """Set the rows of all grams of a text in a column of zeros of height 2 ** MAX_BITS (1 ms for 256 KiB)."""
-    import numpy as np
-
-    count = max(len(folded) - GRAM_BYTES + 1, 0)
-    eights = np.ndarray(count, "<u8", folded + bytes(8 - GRAM_BYTES), 0, 1)  # the 8 bytes that begin at each byte
-    buffer = np.empty(min(_AT_ONCE, count), np.uint64)  # reused: fresh memory costs more than the arithmetic
-    for start in range(0, count, _AT_ONCE):
-        some = eights[start : start + _AT_ONCE]
-        grams = buffer[: len(some)]
-        # The multiplication shifts out the bytes after the gram.
-        np.multiply(some, np.uint64(_MULTIPLIER << (64 - _GRAM_BITS)), out=grams)
-        grams >>= np.uint64(64 - MAX_BITS)
-        column[grams.view(np.int64)] = 1
+GRAM_BITS = 8 * GRAM_BYTES
 
 
 def height(bits: int) -> int:
@@ -93,4 +74,4 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
 
 def _row_of(gram: bytes, bits: int) -> int:
     """The row of a gram in a filter with 2 ** bits rows of grams."""
-    return int.from_bytes(gram, "little") * _MULTIPLIER % (1 << _GRAM_BITS) >> (_GRAM_BITS - bits)
+    return int.from_bytes(gram, "little") * MULTIPLIER % (1 << GRAM_BITS) >> (GRAM_BITS - bits)

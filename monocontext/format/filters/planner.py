@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.grams import rows_to_read
@@ -24,17 +27,11 @@ from monocontext.format.filters.words import word_rows
 from monocontext.format.index import ENDS_LINE, Frame
 from monocontext.format.refs import FilterRef
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Frames = NDArray[np.bool_]
-    """For each frame from the first on, whether a match may begin in it."""
-
 MOST_TRACED = 10_000
 """The most frames that are traced back: each takes 2 us, and in a large text loads an index page."""
 
-
+Frames = NDArray[np.bool_]
+"""For each frame from the first on, whether a match may begin in it."""
 Rows = Mapping[tuple[FilterLayout, int], bytes]
 """The rows that were read, by filter and number."""
 
@@ -74,38 +71,32 @@ class Planner:
         """The rows that `candidates` reads for a query, in the order of the text."""
         results: dict[tuple[FilterLayout, int], None] = {}
         for leaf in leaves(self._answerable_part(query)):
-            by_filter = self._word_rows(leaf) if isinstance(leaf, FrequencyQuery) else self._rows_for(leaf)
-            for layout, rows in zip(self.layouts, by_filter, strict=True):
+            for layout, rows in zip(self.layouts, self._rows_of(leaf), strict=True):
                 results.update(((layout, row), None) for row in rows)
         return list(results)
+
+    def _rows_of(self, leaf: Literal | FrequencyQuery) -> list[tuple[int, ...]]:
+        """The rows to read from each filter. Those of a literal are about the frame in which it begins."""
+        refs = [layout.ref for layout in self.layouts]
+        if isinstance(leaf, FrequencyQuery):
+            return [word_rows(leaf.words, leaf.level, ref.bits) for ref in refs]
+        return [rows_to_read(leaf.text, ref.bits, ref.overlap_bytes, ref.fold != TABLES) for ref in refs]
 
     def _answerable_part(self, query: Query | None) -> Query | None:
         """The part of a query that filters can answer; `None` if there is none.
 
         Alternatives are part of it only if all of them are.
         """
-        match query:
-            case Literal():
-                is_answerable = _is_impossible(query) or any(self._rows_for(query))
-                return query if is_answerable else None
-            case FrequencyQuery():
-                return query  # without rows of words, there are no such frames
-            case All(queries):
-                parts = tuple(part for part in map(self._answerable_part, queries) if part)
+        if isinstance(query, All | Any):
+            parts = tuple(part for part in map(self._answerable_part, query.queries) if part)
+            if isinstance(query, All):
                 return All(parts) if parts else None
-            case Any(queries):
-                parts = tuple(part for part in map(self._answerable_part, queries) if part)
-                return Any(parts) if len(parts) == len(queries) else None
-            case None:
-                return None
+            return Any(parts) if len(parts) == len(query.queries) else None
+        if isinstance(query, Literal) and not _is_impossible(query) and not any(self._rows_of(query)):
+            return None
+        return query  # a query for frequencies, too: without rows of words, there are no such frames
 
-    def candidates(
-        self,
-        query: Query | None,
-        rows: Rows,
-        records: Records,
-        within_line: bool = False,
-    ) -> Frames | None:
+    def candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool = False) -> Frames | None:
         """The frames in which a match may begin; `None` for all. Without some of the rows there may be more.
 
         `within_line` says that no match, and nothing that it looks at, extends over a newline.
@@ -113,62 +104,45 @@ class Planner:
         return self._candidates(self._answerable_part(query), rows, records, within_line)
 
     def _candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool) -> Frames | None:
-        match query:
-            case None:
-                return None
-            case Literal():
-                return self._literal_candidates(query, rows, records, within_line)
-            case FrequencyQuery():
-                return self._frequency_candidates(query, rows)
-            case All(parts):
-                result = None
-                for part in parts:
-                    frames = self._candidates(part, rows, records, within_line)
-                    result = frames if result is None else result if frames is None else result & frames
-                    if result is not None and not result.any():
-                        break
-                return result
-            case Any(parts):
-                either = None
-                for part in parts:
-                    frames = self._candidates(part, rows, records, within_line)
-                    if frames is None:
-                        return None
-                    either = frames if either is None else either | frames
-                return either
+        if query is None:
+            return None
+        if isinstance(query, FrequencyQuery):
+            return self._frequency_candidates(query, rows)
+        if isinstance(query, Literal):
+            return self._literal_candidates(query, rows, records, within_line)
+        result: Frames | None = None
+        for part in query.queries:
+            frames = self._candidates(part, rows, records, within_line)
+            if isinstance(query, Any):
+                if frames is None:
+                    return None
+                result = frames if result is None else result | frames
+            elif frames is not None:
+                result = frames if result is None else result & frames
+                if not result.any():
+                    break
+        return result
 
-    def _literal_candidates(
-        self,
-        literal: Literal,
-        rows: Rows,
-        records: Records,
-        within_line: bool,
-    ) -> Frames | None:
-        import numpy as np
-
+    def _literal_candidates(self, literal: Literal, rows: Rows, records: Records, within_line: bool) -> Frames | None:
         if _is_impossible(literal):
             return np.zeros(self.stop - self.first, np.bool_)
-        columns_by_filter = [
-            _common_columns(layout, [rows[layout, number] for number in numbers if (layout, number) in rows])
-            for layout, numbers in zip(self.layouts, self._rows_for(literal), strict=True)
-        ]
-        if all(columns is None for columns in columns_by_filter):
-            return None
-        may_contain = np.ones(self.stop - self.first, np.bool_)
-        for layout, columns in zip(self.layouts, columns_by_filter, strict=True):
+        may_contain, is_known = np.ones(self.stop - self.first, np.bool_), False
+        for layout, numbers in zip(self.layouts, self._rows_of(literal), strict=True):
+            columns = _common_columns(layout, [rows[layout, number] for number in numbers if (layout, number) in rows])
             if columns is not None:
+                is_known = True
                 for frames, column in self._clipped(layout.ref):
                     may_contain[frames] = columns[column : column + frames.stop - frames.start]
+        if not is_known:
+            return None
         if literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
             return may_contain
         return self._trace_back(may_contain, literal, records, within_line)
 
     def _frequency_candidates(self, query: FrequencyQuery, rows: Rows) -> Frames:
         """The frames with one of the words as often as the query says."""
-        import numpy as np
-
         result = np.zeros(self.stop - self.first, np.bool_)
-        for layout, numbers in zip(self.layouts, self._word_rows(query), strict=True):
+        for layout, numbers in zip(self.layouts, self._rows_of(query), strict=True):
             for number in numbers:
                 columns = _common_columns(layout, [rows[layout, number]] if (layout, number) in rows else [])
                 if columns is not None:
@@ -176,25 +150,8 @@ class Planner:
                         result[frames] |= columns[column : column + frames.stop - frames.start]
         return result
 
-    def _word_rows(self, query: FrequencyQuery) -> list[tuple[int, ...]]:
-        """The rows of words to read from each filter."""
-        return [word_rows(query.words, query.level, layout.ref.bits) for layout in self.layouts]
-
-    def _rows_for(self, literal: Literal) -> list[tuple[int, ...]]:
-        """The rows to read from each filter, which are about the frame in which the literal begins."""
-        refs = [layout.ref for layout in self.layouts]
-        return [rows_to_read(literal.text, ref.bits, ref.overlap_bytes, ref.fold != TABLES) for ref in refs]
-
-    def _trace_back(
-        self,
-        may_contain: Frames,
-        literal: Literal,
-        records: Records,
-        within_line: bool,
-    ) -> Frames | None:
+    def _trace_back(self, may_contain: Frames, literal: Literal, records: Records, within_line: bool) -> Frames | None:
         """The frames in which a match may begin whose literal begins in one of these frames; `None` for all."""
-        import numpy as np
-
         numbers = (np.flatnonzero(may_contain) + self.first).tolist()
         if self.stop < self.frames:
             numbers.append(self.stop)  # no filter here covers it: it may contain the literal
@@ -222,8 +179,6 @@ class Planner:
 
 def _common_columns(layout: FilterLayout, rows: list[bytes]) -> NDArray[np.bool_] | None:
     """For each column of a filter, whether all these rows have its bit; `None` without rows."""
-    import numpy as np
-
     if not rows:
         return None
     common = np.bitwise_and.reduce(np.stack([np.frombuffer(row, np.uint8) for row in rows]), axis=0)
