@@ -27,6 +27,7 @@ from typing import Any, Protocol
 from rlm.calls.budget import Budget, describe_end
 from rlm.calls.prices import price_of
 from rlm.calls.usage import Usage
+from rlm.context.excerpt import make_printable
 from rlm.errors import BudgetSpent, LLMError, RateLimited
 from rlm.models.endpoint_errors import one_line
 from rlm.models.lm import (
@@ -37,7 +38,6 @@ from rlm.models.lm import (
     call_key,
     check_prompt,
     check_whole,
-    clean,
     has_words,
     reply_fields,
     with_counted_usage,
@@ -248,7 +248,8 @@ class Gateway:
 
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
-        clean(messages)
+        for message in messages:  # half of a pair of surrogates has no form in which it could be sent
+            message["content"] = make_printable(message["content"], terminal=False)
         name = model or getattr(lm, "model", None) or "unknown"
         key = call_key(name, messages)
         if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
 from rlm.models.too_long import sizes_of_too_long
-from rlm.models.waits import retry_after_seconds
 
 _MESSAGE_CHARACTERS = 300
 WRONG_URL = "is base_url right? Most end in /v1"
@@ -44,12 +46,25 @@ _DECLINED = (
 _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
 
 
-_WORDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage", "Message",
+_MESSAGES = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage", "Message",
           "title", "reason")  # fmt: skip
 """Fields that may hold the message of an error."""
 _REPLY_FIELDS = frozenset(("choices", "output", "content", "id", "object", "usage", "type"))
 _CODES = ("code", "Code", "error_code", "type", "errorType", "__type", "status")
 _STATUSES = ("status_code", "statusCode", "http_status")
+
+
+_PART = r"(\d{1,9}(?:\.\d{1,9})?) ?(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)"
+_DURATION = re.compile(rf"(?:{_PART}[, ]*(?:and )?){{1,4}}", re.IGNORECASE)
+_WAIT_WORDS = re.compile(
+    rf"(?:(?:try|retry)(?:ing)?(?: again| your request)? (?:in|after)|retry[-_ ]?(?:after|delay)\W{{1,4}}"
+    rf"|resets? (?:in|after)|wait(?: for)?|available in) ?(?:about |another |at least )?"
+    rf"(?P<wait>{_DURATION.pattern})(?![a-z])",
+    re.IGNORECASE,
+)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_EPOCH = 1e9
+"""From this number on, a wait is a time: seconds since 1970, or milliseconds from its thousandfold on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +100,11 @@ def find_error(value: object) -> ErrorReport | None:
     if (code := get(base, "status_code")) not in (0, None):
         return ErrorReport(one_line(get(base, "status_msg") or base), str(code))
     if _REPLY_FIELDS.isdisjoint(value):
-        return read_error(value) if any(value.get(name) for name in _WORDS) else None
+        return read_error(value) if any(value.get(name) for name in _MESSAGES) else None
     # What has the fields of a chat completion, but no choice and no usage, may say why.
     if value.get("choices") or value.get("output") or value.get("content") or value.get("usage") or value.get("type"):
         return None
-    said = any(isinstance(value.get(name), str) and value[name] for name in _WORDS)
+    said = any(isinstance(value.get(name), str) and value[name] for name in _MESSAGES)
     return read_error(value) if said and value.get("code") not in (0, "0", 200, "200") else None
 
 
@@ -182,6 +197,56 @@ def make_error(
     return LLMError(line, transient=status is not None and (status in (408, 409, 425) or status >= 500))
 
 
+def retry_after_seconds(headers: Mapping[str, str], told: object = None, message: str = "") -> float | None:
+    """The seconds to wait, by the headers, by a field of the body (`told`) or by the message; None if none says so.
+
+    What limits the next call alone goes before the state of all limits (`x-ratelimit-reset-*`), of which the spent ones
+    count, or all where the headers do not say which is spent.
+    """
+    milliseconds = headers.get("retry-after-ms")
+    for text in (f"{milliseconds}ms" if milliseconds else None, headers.get("retry-after"), told):
+        if text is not None and (seconds := read_wait(str(text))) is not None:
+            return seconds
+    if words := _WAIT_WORDS.search(message):
+        return read_wait(words["wait"])
+    resets: dict[bool, list[float]] = {True: [], False: []}
+    for name, value in headers.items():
+        of = re.fullmatch(r"(?:x-|anthropic-)?ratelimit-(?:(.+)-)?reset(?:-(.+))?", name.lower())
+        seconds = read_wait(value) if of else None
+        if of and seconds is not None:
+            remaining = headers.get(name.lower().replace("reset", "remaining"))
+            resets[remaining is not None and remaining.strip() in ("0", "0.0")].append(seconds)
+    return max(resets[True] or resets[False], default=None)
+
+
+def read_wait(text: str) -> float | None:
+    """The seconds in a number, a duration (`6m0s`, `2 minutes`), a date or a time since 1970; None for other text."""
+    text = text.strip()
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if number >= _EPOCH:
+        number = (number if number < 1000 * _EPOCH else number / 1000) - time.time()
+    if not math.isnan(number):
+        return max(0.0, number)
+    if _DURATION.fullmatch(text):
+        return sum(
+            float(count) * (0.001 if unit.lower().startswith(("ms", "mil")) else _SECONDS[unit[0].lower()])
+            for count, unit in re.findall(_PART, text, re.IGNORECASE)
+        )
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        from email.utils import parsedate_to_datetime  # 8 ms, for a date of HTTP
+
+        try:
+            when = parsedate_to_datetime(text)
+        except ValueError:
+            return None
+    return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - time.time())
+
+
 def get(value: object, *names: str) -> Any:
     """The value at a path of names in nested objects; None if the path breaks off."""
     for name in names:
@@ -204,7 +269,7 @@ def _fill(found: ErrorReport, outer: Mapping[str, Any]) -> ErrorReport:
 def _words(value: Mapping[str, Any], depth: int) -> object:
     """The message of an error; for a router's error, with the message of the provider."""
     words: object = None
-    for name in _WORDS:
+    for name in _MESSAGES:
         if (said := value.get(name)) not in (None, "", [], {}):
             words = read_error(said, depth + 1).message if isinstance(said, (dict, list)) else said
             break

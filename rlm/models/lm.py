@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
-from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong
 
 Message = dict[str, str]
@@ -132,17 +131,6 @@ class Listener:
         except BaseException as exc:
             self.raised = exc
             raise
-
-
-def listener_of(on_delta: Callable[[str], object] | None) -> Listener:
-    """The `on_delta` itself if it is a Listener, as within a run; else a Listener around it."""
-    return on_delta if isinstance(on_delta, Listener) else Listener(on_delta)
-
-
-def clean(messages: list[Message]) -> None:
-    """Escape lone surrogates in the messages: half of a pair has no form in which it could be sent."""
-    for message in messages:
-        message["content"] = make_printable(message["content"], terminal=False)
 
 
 def call_key(model: str, messages: Sequence[Message]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlm.context.excerpt import bounded_repr
 from rlm.errors import UnknownOption
-from rlm.models.makers import BY_ANY_LLM, MAKERS
+from rlm.models.openai import MAKERS, OpenAILM
 
 if TYPE_CHECKING:
     from rlm.models.lm import LM
@@ -20,8 +20,12 @@ PRESETS: Mapping[str, tuple[str, str]] = {
 }
 """Backend -> root model, and a cheaper model of sub-calls."""
 
-BACKENDS = ("openai", "anthropic", "claude-agent")
-
+BACKENDS = ("openai", "anthropic")
+BY_ANY_LLM = frozenset((
+    "azure", "azureanthropic", "azureopenai", "bedrock", "databricks", "sagemaker", "vertexai", "vertexaianthropic",
+    "watsonx",
+))  # fmt: skip
+"""Providers of any-llm that are recognised even if any-llm is not installed."""
 _WITH_URL = frozenset(("vercel", "litellm", "portkey", "azure_openai"))
 """Backends of rlms that speak OpenAI's protocol at a URL of the caller."""
 
@@ -70,7 +74,7 @@ def choose(
         raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
     maker, name = split_maker(model) if model else (None, None)
     maker = maker or backend or preset or "openai"
-    default, cheaper = PRESETS.get("anthropic" if maker == "claude-agent" else maker, ("", None))
+    default, cheaper = PRESETS.get(maker, ("", None))
     created: list[LM] = []
     if lm is None:
         if not (name or default) and is_known(maker):
@@ -108,21 +112,11 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
     """
     arguments = {name: value for name, value in options.items() if value is not None}
     if backend in ("openai", *MAKERS) or (backend in _WITH_URL and "base_url" in arguments):
-        from rlm.models.openai import OpenAILM
-
         return OpenAILM(model, maker=backend if backend in MAKERS else None, **arguments)
     if backend == "anthropic":
         from rlm.models.anthropic import AnthropicLM
 
         return AnthropicLM(model, **arguments)
-    if backend in ("claude-agent", "claude_agent"):
-        from rlm.models.claude_agent import ClaudeAgentLM
-
-        if refused := [name for name in arguments if name not in ("window_tokens", "prompt_characters")]:
-            raise UnknownOption(
-                f"backend 'claude-agent' uses the login of Claude Code: it takes no {', '.join(refused)}"
-            )
-        return ClaudeAgentLM(model, **arguments)
     from rlm.models.any_llm import AnyLM, install, knows
 
     if knows(backend):

@@ -44,19 +44,16 @@ class ScriptedLM:
         with self._lock:
             turn = len(self.calls)
             self.calls.append([dict(message) for message in messages])
-        text = self._next(turn, messages)
+        if self._reply is not None:
+            text = self._reply(messages[0]["content"] if len(messages) == 1 else list(messages))
+        elif turn >= len(self._replies):
+            raise ScriptExhausted(f"the script of {len(self._replies)} replies has no reply number {turn + 1}")
+        elif isinstance(reply := self._replies[turn], BaseException):
+            raise reply
+        else:
+            text = reply
         if on_delta:
             for line in text.splitlines(keepends=True):
                 on_delta(line)
-        characters = sum(len(message["content"]) for message in messages)
+        characters = sum([len(message["content"]) for message in messages])
         return Reply(text, (characters + 3) // 4, (len(text) + 3) // 4, model or self.model)
-
-    def _next(self, turn: int, messages: Sequence[Message]) -> str:
-        if self._reply is not None:
-            return self._reply(messages[0]["content"] if len(messages) == 1 else list(messages))
-        if turn >= len(self._replies):
-            raise ScriptExhausted(f"the script of {len(self._replies)} replies has no reply number {turn + 1}")
-        reply = self._replies[turn]
-        if isinstance(reply, BaseException):
-            raise reply
-        return reply

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
-from rlm.models.lm import Message, Reply, listener_of
+from rlm.models.lm import Listener, Message, Reply
 from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
 from rlm.models.reply_builder import ReplyBuilder
@@ -185,7 +185,7 @@ class SDKModel(ABC):
         sent again, and the reply's `notes` say so. What then worked is remembered for the model.
         """
         name = model or self.model
-        listener = listener_of(on_delta)
+        listener = on_delta if isinstance(on_delta, Listener) else Listener(on_delta)  # it is one within a run
         refused = dict(self._refused.get(name, {}))
         while True:
             sent: set[str] = set()

@@ -41,7 +41,7 @@ def complete(program: str, *words: str) -> list[str]:
         ("monocontext cat --verb", ["--verbose"]),
         ("rlm comp", ["compile"]),
         ("rlm run --preset a", ["anthropic"]),
-        ("rlm run --backend cl", ["claude-agent"]),
+        ("rlm run --backend an", ["anthropic"]),
         ("rlm run --runner doc", ["docker"]),
         ("rlm run --shape d", ["dict"]),
         ("rlm run --no-such", []),

@@ -11,7 +11,7 @@ import pytest
 from rlm import RLM, LLMError, OpenAILM
 from rlm.calls.prices import dollars
 from rlm.models.lm import Reply, TokenDetails
-from rlm.models.makers import MAKERS
+from rlm.models.openai import MAKERS
 from rlm.models.registry import PRESETS, choose, make_lm, split_maker
 
 ASK = [{"role": "user", "content": "hi"}]
