@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from functools import cached_property, wraps
+from functools import wraps
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -22,7 +22,6 @@ from monocontext.cli.parameters import Argument
 from monocontext.cli.printing import note
 from monocontext.cli.reading import Generation, Url
 from monocontext.errors import MonocontextError, install_line
-from monocontext.format.documents import Document
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext
 
@@ -113,7 +112,7 @@ class MountedFiles:
     """Times are in nanoseconds."""
 
     def __init__(self, context: Monocontext) -> None:
-        self._files = _Files(context)
+        self._files = TextFiles(lambda: context, lambda text: len(TextBytes(text)))
         created: str = context.span.source.reader.manifest.created  # type: ignore[attr-defined]
         self._time = int(datetime.fromisoformat(created).timestamp() * 1e9)
         self._lock = threading.Lock()
@@ -130,7 +129,7 @@ class MountedFiles:
 
     @_as_errno
     def readdir(self, path: str, handle: int) -> list[str]:
-        return [".", "..", *(name for name, _ in self._files.list(path))]
+        return [".", "..", *(name for name, _ in self._files.entries(path))]
 
     @_as_errno
     def open(self, path: str, flags: int) -> int:
@@ -153,19 +152,3 @@ class MountedFiles:
         with self._lock:
             del self._open[handle]
         return 0
-
-
-class _Files(TextFiles):
-    """The files of a text that is open in this process."""
-
-    def __init__(self, context: Monocontext) -> None:
-        self._context = context
-
-    @cached_property
-    def text(self) -> Monocontext:
-        return self._context
-
-    @cached_property
-    def _whole(self) -> Document:
-        text = self._context
-        return Document(0, "text", 0, len(text), 0, text.span.newlines, len(TextBytes(text)))

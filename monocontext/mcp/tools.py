@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, SESSIONS, Served
 from monocontext.mcp.outputs import MemoryReply, Session, SessionList, Text
+from monocontext.shell.shell import Output
 from monocontext.text_tools.functions import TextTools, check_query, search_words
 from monocontext.text_tools.keep import DAY_SECONDS, KeepTool
-from monocontext.text_tools.outputs import DocumentList, Info, Kept, Listed, Matches, Outlined, Output, Reply, Slice
+from monocontext.text_tools.outputs import DocumentList, Info, Kept, Listed, Matches, Outlined, Reply, Slice
 from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply
 from monocontext.text_tools.shell import ShellTool
 

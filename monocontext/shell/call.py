@@ -22,7 +22,6 @@ class Call:
         self.name: str
         self.arguments: list[str]
         self.name, *self.arguments = [context.name, *context.argv] if context.name[:2] != "__" else context.argv
-        self.is_in_function = context.name[:2] == "__"
         self.files = context.fs
         self._texts = texts
         self._context = context
@@ -48,12 +47,15 @@ class Call:
         record = location[0].find(location[1]) if location else None
         return (location[0], record) if location and record is not None else None
 
+    def is_folder(self, path: str) -> bool:
+        return bool(self.files.stat(path)["file_type"] == "directory")
+
     def why_unreadable(self, operand: str) -> str:
-        """What is wrong with an operand that names no document; empty if it is a file."""
+        """What is wrong with an operand; empty if it is a file."""
         path = self.path(operand)
         if not self.files.exists(path):
             return "No such file or directory"
-        return "Is a directory" if self.files.stat(path)["file_type"] == "directory" else ""
+        return "Is a directory" if self.is_folder(path) else ""
 
     async def pieces(self, operand: str) -> AsyncIterator[str]:
         """The text of a file, or of stdin for `-`, piece by piece."""
@@ -68,6 +70,11 @@ class Call:
                 yield piece
         else:
             yield self.files.read_file(self.path(operand)).decode(errors="surrogateescape")
+
+    async def lines(self, operand: str) -> list[str]:
+        """All lines of a file, or of stdin for `-`, without their ends."""
+        text = "".join([piece async for piece in self.pieces(operand)])
+        return text.removesuffix("\n").split("\n") if text else []
 
     async def write(self, text: str) -> None:
         self._written.append(text)
@@ -85,13 +92,3 @@ class Call:
 
     async def complain(self, message: str) -> None:
         await self._context.stderr.write(f"{self.name}: {message}\n".encode(errors="surrogateescape"))
-
-    async def input_lines(self) -> AsyncIterator[str]:
-        """The lines of stdin, as they come, without their ends."""
-        rest = ""
-        async for piece in self.pieces("-"):
-            *lines, rest = (rest + piece).split("\n")
-            for line in lines:
-                yield line
-        if rest:
-            yield rest

@@ -8,37 +8,19 @@ from __future__ import annotations
 
 import ctypes
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
-from typing import Any, NamedTuple, Protocol
+from typing import Any
+
+from monocontext.shell.tree import FileInfo, TextFiles
 
 _VERSION = 1
 _CAPSULE = b"bashkit.FileSystem.v1"
-_OK, _FAILED = 0, 1
 _ERROR_KINDS = {
     errno.ENOENT: 1, errno.EEXIST: 2, errno.EACCES: 3, errno.EROFS: 3, errno.EINVAL: 4, errno.EISDIR: 5,
     errno.ENOTDIR: 6, errno.EFBIG: 0,
 }  # fmt: skip
 """The kinds of errors of the interface; 0 for any other."""
-
-
-class FileInfo(NamedTuple):
-    """A file or a folder."""
-
-    is_folder: bool
-    size_bytes: int
-
-
-class Files(Protocol):
-    """The files of a file system. Paths begin with a slash; errors are `OSError` with an `errno`."""
-
-    def stat(self, path: str) -> FileInfo: ...
-
-    def list(self, path: str) -> Sequence[tuple[str, FileInfo]]:
-        """The names and kinds of the entries of a folder."""
-        ...
-
-    def read(self, path: str) -> bytes: ...
 
 
 class _Slice(Structure):
@@ -69,18 +51,18 @@ def _function(*arguments: Any) -> Any:
 
 
 _GIVES_SLICE, _TAKES_SLICE = _function(POINTER(_Slice)), _function(_Slice)
-_GIVES_METADATA, _GIVES_BOOL = _function(POINTER(_Metadata)), _function(POINTER(c_bool))
 _TAKES_BOOL, _TAKES_MODE = _function(c_bool), _function(c_uint32)
 _FREE, _COUNT = CFUNCTYPE(None, c_void_p, _Slice), CFUNCTYPE(None, c_void_p)
+_FUNCTIONS = {
+    "read_file": _GIVES_SLICE, "write_file": _TAKES_SLICE, "append_file": _TAKES_SLICE, "mkdir": _TAKES_BOOL,
+    "remove": _TAKES_BOOL, "stat": _function(POINTER(_Metadata)), "read_dir": _GIVES_SLICE,
+    "exists": _function(POINTER(c_bool)), "rename": _TAKES_SLICE, "copy": _TAKES_SLICE, "symlink": _TAKES_SLICE,
+    "read_link": _GIVES_SLICE, "chmod": _TAKES_MODE, "free_bytes": _FREE, "free_dir_entries": _FREE,
+}  # fmt: skip
 
 
 class _Table(Structure):
-    _fields_ = (
-        ("read_file", _GIVES_SLICE), ("write_file", _TAKES_SLICE), ("append_file", _TAKES_SLICE),
-        ("mkdir", _TAKES_BOOL), ("remove", _TAKES_BOOL), ("stat", _GIVES_METADATA), ("read_dir", _GIVES_SLICE),
-        ("exists", _GIVES_BOOL), ("rename", _TAKES_SLICE), ("copy", _TAKES_SLICE), ("symlink", _TAKES_SLICE),
-        ("read_link", _GIVES_SLICE), ("chmod", _TAKES_MODE), ("free_bytes", _FREE), ("free_dir_entries", _FREE),
-    )  # fmt: skip
+    _fields_ = tuple(_FUNCTIONS.items())
 
 
 class _Handle(Structure):
@@ -93,80 +75,67 @@ class _Handle(Structure):
 class Capsule:
     """A capsule with the files of `files`, which may be replaced. It must live as long as what is made of it."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: TextFiles) -> None:
         self.files = files
         self.failure = ""
         """The last error that is none of a file, such as that of a store. Commands may take it for a missing file."""
         self._lent: dict[int, Any] = {}
         """Memory that bashkit reads and then gives back, by address."""
-        refuse = self._refuse
-        self._table = _Table(
-            _GIVES_SLICE(self._read), _TAKES_SLICE(refuse), _TAKES_SLICE(refuse), _TAKES_BOOL(refuse),
-            _TAKES_BOOL(refuse), _GIVES_METADATA(self._stat), _GIVES_SLICE(self._list), _GIVES_BOOL(self._exists),
-            _TAKES_SLICE(refuse), _TAKES_SLICE(refuse), _TAKES_SLICE(refuse), _GIVES_SLICE(refuse),
-            _TAKES_MODE(refuse), _FREE(self._free), _FREE(self._free),
-        )  # fmt: skip
+        own = {"read_file": self._read, "stat": self._stat, "read_dir": self._list, "exists": self._exists}
+        functions = {name: kind(self._answering(own.get(name, _refuse))) for name, kind in _FUNCTIONS.items()}
+        functions |= dict.fromkeys(("free_bytes", "free_dir_entries"), _FREE(self._free))
+        self._table = _Table(**functions)
         unused = _COUNT(lambda instance: None)
         self._handle = _Handle(_VERSION, 0, 1, unused, unused, ctypes.pointer(self._table))
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, (c_void_p, ctypes.c_char_p, c_void_p)
         self.value: Any = make(ctypes.addressof(self._handle), _CAPSULE, None)
 
-    # -- functions of the table ------------------------------------------------------------------------------------
+    def _answering(self, work: Callable[[str, Any], None]) -> Callable[..., int]:
+        """A function of the table. An exception, which cannot pass through C, becomes the error of the call."""
 
-    def _read(self, _: int, path: _Slice, result: Any, error: Any) -> int:
-        return self._answer(error, lambda: self._lend(result[0], self.files.read(_text(path))))
-
-    def _stat(self, _: int, path: _Slice, result: Any, error: Any) -> int:
-        return self._answer(error, lambda: _describe(result[0], self.files.stat(_text(path))))
-
-    def _list(self, _: int, path: _Slice, result: Any, error: Any) -> int:
-        def lend_entries() -> None:
-            found = self.files.list(_text(path))
-            entries = (_Entry * len(found))()
-            heap = ctypes.create_string_buffer(b"".join(name.encode() for name, _ in found))
-            offset = ctypes.addressof(heap)
-            for entry, (name, info) in zip(entries, found, strict=True):
-                entry.name.pointer, entry.name.length = offset, len(name.encode())
-                offset += entry.name.length
-                _describe(entry.metadata, info)
-            result[0].pointer, result[0].length = ctypes.addressof(entries), len(found)
-            self._lent[ctypes.addressof(entries)] = entries, heap
-
-        return self._answer(error, lend_entries)
-
-    def _exists(self, _: int, path: _Slice, result: Any, error: Any) -> int:
-        def find() -> None:
+        def answer(_: int, path: _Slice, result: Any, error: Any) -> int:
             try:
-                self.files.stat(_text(path))
-                result[0] = True
-            except (FileNotFoundError, NotADirectoryError):
-                result[0] = False
+                work(ctypes.string_at(path.pointer, path.length).decode(), result)
+            except Exception as failure:
+                number = failure.errno if isinstance(failure, OSError) else None
+                if number not in _ERROR_KINDS:
+                    self.failure = str(failure)
+                error[0].kind = _ERROR_KINDS.get(number or 0, 0)
+                message = failure.strerror if isinstance(failure, OSError) else None
+                self._lend(error[0].message, (message or str(failure)).encode(errors="replace"))
+                return 1
+            return 0
 
-        return self._answer(error, find)
+        return answer
 
-    def _refuse(self, _: int, path: _Slice, *arguments: Any) -> int:
-        def refuse() -> None:
-            raise OSError(errno.EROFS, "Read-only file system")
+    def _read(self, path: str, result: Any) -> None:
+        self._lend(result[0], self.files.read(path))
 
-        return self._answer(arguments[-1], refuse)
+    def _stat(self, path: str, result: Any) -> None:
+        _describe(result[0], self.files.stat(path))
+
+    def _list(self, path: str, result: Any) -> None:
+        found = [(name.encode(), info) for name, info in self.files.entries(path)]
+        entries = (_Entry * len(found))()
+        heap = ctypes.create_string_buffer(b"".join(name for name, _ in found))
+        offset = ctypes.addressof(heap)
+        for entry, (name, info) in zip(entries, found, strict=True):
+            entry.name.pointer, entry.name.length = offset, len(name)
+            offset += len(name)
+            _describe(entry.metadata, info)
+        result[0].pointer, result[0].length = ctypes.addressof(entries), len(found)
+        self._lent[ctypes.addressof(entries)] = entries, heap
+
+    def _exists(self, path: str, result: Any) -> None:
+        try:
+            self.files.stat(path)
+            result[0] = True
+        except (FileNotFoundError, NotADirectoryError):
+            result[0] = False
 
     def _free(self, _: int, memory: _Slice) -> None:
         self._lent.pop(memory.pointer, None)
-
-    def _answer(self, error: Any, work: Callable[[], None]) -> int:
-        """Do the work; an exception, which cannot pass through C, becomes the error of the call."""
-        try:
-            work()
-        except Exception as failure:
-            number = failure.errno if isinstance(failure, OSError) else None
-            if number not in _ERROR_KINDS:
-                self.failure = str(failure)
-            error[0].kind = _ERROR_KINDS.get(number or 0, 0)
-            message = failure.strerror if isinstance(failure, OSError) else None
-            self._lend(error[0].message, (message or str(failure)).encode(errors="replace"))
-            return _FAILED
-        return _OK
 
     def _lend(self, result: Any, data: bytes) -> None:
         buffer = ctypes.create_string_buffer(data, max(1, len(data)))
@@ -174,8 +143,8 @@ class Capsule:
         self._lent[ctypes.addressof(buffer)] = buffer
 
 
-def _text(path: _Slice) -> str:
-    return ctypes.string_at(path.pointer, path.length).decode()
+def _refuse(path: str, _: Any) -> None:
+    raise OSError(errno.EROFS, "Read-only file system")
 
 
 def _describe(result: Any, info: FileInfo) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getopt
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import groupby, islice
@@ -34,33 +34,30 @@ _COMMON = {
 """Options of grep and rg by letter, with `:` and `=` if they take a value."""
 _GREP = _COMMON | {
     "E": "extended-regexp", "G": "basic-regexp", "y": "ignore-case", "L": "files-without-match", "s": "no-messages",
-    "h": "no-filename", "r": "recursive", "R": "recursive", "I": "text", "1": "include=", "2": "exclude=",
-    "3": "exclude-dir=", "4": "silent", "5": "line-buffered", "6": "dereference-recursive",
+    "h": "no-filename", "r": "recursive", "R": "dereference-recursive", "I": "text", "1": "include=", "2": "exclude=",
+    "3": "exclude-dir=", "4": "silent", "5": "line-buffered",
 }  # fmt: skip
 _RG = _COMMON | {
     "S": "smart-case", "s": "case-sensitive", "N": "no-line-number", "I": "no-filename", "g:": "glob=", "t:": "type=",
     "T:": "type-not=", "u": "unrestricted", ".": "hidden", "1": "files", "2": "no-heading", "3": "no-ignore",
     "4": "sort=", "5": "files-without-match", "6": "no-messages",
 }  # fmt: skip
+_SAME = {"silent": "quiet", "dereference-recursive": "recursive"}
 _KINDS = ("basic-regexp", "extended-regexp", "fixed-strings", "perl-regexp")
 _KINDS_BY_NAME = {"egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
 _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": "md,markdown", "rust": "rs",
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
 """The endings of names of a type of `rg -t`; another type has one ending, its name."""
-
-_ONE_IS_ENOUGH = ("quiet", "silent", "files-with-matches", "files-without-match")
+_ONE_IS_ENOUGH = ("quiet", "files-with-matches", "files-without-match")
 """Options with which nothing of a file matters after its first selected line."""
 _LISTING = ("files", "files-without-match", "invert-match", "include", "exclude", "exclude-dir", "glob", "type",
             "type-not")  # fmt: skip
 """Options for which all files must be named, or many are left out."""
+_REFUSALS = (getopt.GetoptError, re.error, ValueError, OverflowError, RecursionError)
 LinesOf = Callable[[int, int], Sequence[str]]
 """Returns lines [start, stop) of a file, from 0."""
 Found = Iterator[tuple[str, Iterator[tuple[int, str]], LinesOf]]
 """For each file with selected lines: how it is shown, those lines with their numbers from 1, and any of its lines."""
-
-
-class _Refused(Exception):
-    """The command cannot be run to its end; the message says why."""
 
 
 @dataclass(slots=True)
@@ -131,23 +128,25 @@ class _Stored:
             for hit in self.files.text.grep(query.pattern, start=start, stop=stop):
                 _check_time(end)
                 if current is None or hit.offset >= current[1].stop:
-                    location = self.files.path_at(hit.offset)
-                    if location is None:
-                        continue  # a line between documents
-                    path, record = location
-                    if self.shown is not None:
-                        current = self.shown.get(record.number)
-                    else:
-                        current = (self.root + path[1:], record) if self.select(path[1:]) else None
+                    current, count = self._file_at(hit.offset), 0
                     if current is None:
                         continue
-                    count = 0
                 yield current, hit.line_number - current[1].first_line, hit.line
                 count += 1
                 if count == most and current[1].stop - hit.offset > _MOST_GAP:
                     parts.append((current[1].stop, stop))
                     break
             _check_time(end)
+
+    def _file_at(self, character: int) -> tuple[str, Document] | None:
+        """How the file that has a character is shown, and its document; None if it is not to be searched."""
+        location = self.files.path_at(character)
+        if location is None:
+            return None  # a line between documents
+        path, record = location
+        if self.shown is not None:
+            return self.shown.get(record.number)
+        return (self.root + path[1:], record) if self.select(path[1:]) else None
 
     def _inverted(self, query: _Query) -> Iterator[tuple[tuple[str, Document], int, str]]:
         """The lines that do not match, with their documents. Reads all of these."""
@@ -170,40 +169,38 @@ class _Stored:
 
 def _check_time(end: float) -> None:
     if time.monotonic() > end:
-        raise _Refused(f"stopped after {SECONDS:g} s, before the end: search fewer files, or a rarer word")
-
-
-_REFUSALS = (_Refused, getopt.GetoptError, re.error, ValueError, OverflowError, RecursionError)
+        raise ValueError(f"stopped after {SECONDS:g} s, before the end: search fewer files, or a rarer word")
 
 
 async def grep(call: Call) -> int:
     """Run a command; returns its exit code: 0 if a line was selected, 1 if none was, 2 after an error."""
+    status = 1
     try:
         options, operands = _parse(call)
-        query, operands = _compile(call, options, operands)
-        is_recursive = call.name == "rg" or query.has("recursive", "dereference-recursive")
-        if operands == ["-"] or (not operands and (call.name == "rg" or not is_recursive)):
-            code = await _grep_input(call, query)
-            if call.name != "rg" or code >= 0:
-                return code
-        targets, is_failed = await _targets(call, query, operands, is_recursive, _selection(call, options))
-        status = 1
+        query, operands = await _compile(call, options, operands)
+        is_recursive = call.name == "rg" or query.has("recursive")
+        targets = list[_Stored | _Lines]()
+        if not operands and (call.name == "rg" or not is_recursive):
+            lines = await call.lines("-")
+            targets += [_Lines("(standard input)", lines)] if lines or call.name != "rg" else []
+            query.has_names = query.has("with-filename")
+        is_failed = False
+        if not targets:
+            targets, is_failed = await _targets(call, query, operands, is_recursive, _selection(call, options))
         for target in targets:
             if query.has("files"):
                 await call.write("".join(f"{shown}\n" for shown in target.names()))
-            elif await _grep_target(call, query, target):
                 status = 0
-                if query.has("quiet", "silent"):
+            elif await _search(call, query, target):
+                status = 0
+                if query.has("quiet"):
                     return 0
         await call.flush()
-        return 2 if is_failed else 0 if query.has("files") else status
+        return 2 if is_failed else status
     except _REFUSALS as error:
         await call.flush()
         await call.complain(str(error))
         return 2
-
-
-# -- arguments -----------------------------------------------------------------------------------------------------
 
 
 def _parse(call: Call) -> tuple[list[tuple[str, str]], list[str]]:
@@ -212,19 +209,19 @@ def _parse(call: Call) -> tuple[list[tuple[str, str]], list[str]]:
     known = _RG if call.name == "rg" else _GREP
     given, operands = getopt.gnu_getopt(arguments, "".join(known), list(known.values()))
     words = {f"-{letter[0]}": word.rstrip("=") for letter, word in known.items()}
-    return [(words.get(option, option[2:]), value) for option, value in given], operands
+    named = [(words.get(option, option[2:]), value) for option, value in given]
+    return [(_SAME.get(word, word), value) for word, value in named], operands
 
 
-def _compile(call: Call, options: list[tuple[str, str]], operands: list[str]) -> tuple[_Query, list[str]]:
+async def _compile(call: Call, options: list[tuple[str, str]], operands: list[str]) -> tuple[_Query, list[str]]:
     """The query, and the operands that name files."""
     flags = {word for word, _ in options}
     patterns = [line for word, value in options if word == "regexp" for line in value.split("\n")]
     for word, value in options:
-        if word == "file":
-            patterns += _lines_of(call, call.path(value))
+        patterns += await call.lines(value) if word == "file" else []
     if not flags & {"regexp", "file", "files"}:
         if not operands:
-            raise _Refused("no pattern: usage: grep [OPTION]... PATTERNS [FILE]...")
+            raise ValueError("no pattern: usage: grep [OPTION]... PATTERNS [FILE]...")
         patterns, operands = operands[0].split("\n"), operands[1:]
     kind = next((word for word, _ in reversed(options) if word in _KINDS), _KINDS_BY_NAME.get(call.name, _KINDS[0]))
     if kind == "fixed-strings":
@@ -272,9 +269,6 @@ def _selection(call: Call, options: list[tuple[str, str]]) -> Callable[[str], bo
     return select
 
 
-# -- files ---------------------------------------------------------------------------------------------------------
-
-
 async def _targets(
     call: Call, query: _Query, operands: list[str], is_recursive: bool, select: Callable[[str], bool]
 ) -> tuple[list[_Stored | _Lines], bool]:
@@ -291,19 +285,19 @@ async def _targets(
             assert last.shown is not None
             last.shown[record.number] = operand, record
             latest = record.number
-            continue
-        if not call.files.exists(path):
+        elif operand == "-":
+            results.append(_Lines("(standard input)", await call.lines(operand)))
+        elif not call.files.exists(path):
             is_failed = True
             if not query.has("no-messages"):
                 await call.complain(f"{operand}: No such file or directory")
-            continue
-        is_folder = call.files.stat(path)["file_type"] == "directory"
-        folders += is_folder
-        if not is_folder:
-            results.append(_Lines(operand, _lines_of(call, path)))
+        elif not call.is_folder(path):
+            results.append(_Lines(operand, await call.lines(path)))
         elif is_recursive:
+            folders += 1
             lists = query.has(*_LISTING) or (query.has("count") and call.name != "rg")
-            results += _below(call, path, operand.rstrip("/") + "/" if operand else "", select, lists)
+            prefix = operand.rstrip("/") + "/" if operand else ""
+            results += [target async for target in _below(call, path, prefix, select, lists)]
         else:
             await call.complain(f"{operand}: Is a directory")
             is_failed = True
@@ -312,9 +306,9 @@ async def _targets(
     return results, is_failed
 
 
-def _below(
+async def _below(
     call: Call, path: str, prefix: str, select: Callable[[str], bool], lists: bool
-) -> Iterator[_Stored | _Lines]:
+) -> AsyncIterator[_Stored | _Lines]:
     """The files of a folder. `lists`: some of them are left out, or all must be named."""
     location = call.locate(path)
     if location is not None:
@@ -330,28 +324,24 @@ def _below(
         inner, shown = f"{path.rstrip('/')}/{entry['name']}", prefix + entry["name"]
         if entry["metadata"]["file_type"] == "directory":
             if inner not in ("/proc", "/dev"):
-                yield from _below(call, inner, shown + "/", select, True)
+                async for target in _below(call, inner, shown + "/", select, True):
+                    yield target
         elif select(entry["name"]):
-            yield _Lines(shown, _lines_of(call, inner))
+            yield _Lines(shown, await call.lines(inner))
 
 
-def _lines_of(call: Call, path: str) -> list[str]:
-    text = call.files.read_file(path).decode(errors="surrogateescape")
-    return text.removesuffix("\n").split("\n") if text else []
-
-
-# -- printing ------------------------------------------------------------------------------------------------------
-
-
-async def _grep_target(call: Call, query: _Query, target: _Stored | _Lines) -> bool:
+async def _search(call: Call, query: _Query, target: _Stored | _Lines) -> bool:
     """Search files and print what is selected; returns whether anything is."""
     counts = dict.fromkeys(target.names(), 0)
     for shown, matches, lines in target.found(query):
         counts[shown] = await _print_file(call, query, shown, islice(matches, query.most), lines)
-        if counts[shown] and query.has("quiet", "silent"):
+        if counts[shown] and query.has("quiet"):
             return True
     for shown, count in counts.items():
-        await _print_count(call, query, shown, count)
+        if query.has("files-without-match"):
+            await call.write("" if count else shown + "\n")
+        elif query.has("count") and not query.has(*_ONE_IS_ENOUGH) and (count or call.name != "rg"):
+            await call.write(f"{shown}:{count}\n" if query.has_names else f"{count}\n")
     return any(counts.values())
 
 
@@ -394,34 +384,3 @@ async def _print_near(call: Call, query: _Query, name: str, numbers: list[int], 
 def _row(query: _Query, name: str, number: int, separator: str, line: str) -> str:
     row = f"{number}{separator}{line}\n" if query.has("line-number") else f"{line}\n"
     return f"{name}{separator}{row}" if name else row
-
-
-async def _print_count(call: Call, query: _Query, shown: str, count: int) -> None:
-    """Print what is known of a file after it was searched: with `-c` or `-L`."""
-    if query.has("files-without-match"):
-        await call.write("" if count else shown + "\n")
-    elif query.has("count") and not query.has("quiet", "files-with-matches") and (count or call.name != "rg"):
-        await call.write(f"{shown}:{count}\n" if query.has_names else f"{count}\n")
-
-
-async def _grep_input(call: Call, query: _Query) -> int:
-    """Search stdin, as it comes if no context is to be printed; returns -1 if it is empty."""
-    shown = "(standard input)"
-    query.has_names = query.has("with-filename")
-    if query.before or query.after:
-        lines = [line async for line in call.input_lines()]
-        is_selected = await _grep_target(call, query, _Lines(shown, lines))
-        await call.flush()
-        return (0 if is_selected else 1) if lines else -1 if call.name == "rg" else 1
-    count = number = 0
-    async for line in call.input_lines():
-        number += 1
-        if count == query.most or (count and query.has("quiet", "silent", "files-with-matches")):
-            break
-        if query.selects(line):
-            count += await _print_file(call, query, shown, iter([(number, line)]), lambda start, stop: ())
-    if not number and call.name == "rg":
-        return -1
-    await _print_count(call, query, shown, count)
-    await call.flush()
-    return 0 if count else 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import getopt
 import re
+from collections.abc import Iterator
 
+from monocontext.format.documents import Document
 from monocontext.shell.call import Call
 from monocontext.text.monocontext import Monocontext
 
@@ -17,10 +19,14 @@ PRELUDE = "\n".join(
 """Functions that ask `document` first, and then the command of the shell. bashkit reads nothing from a pipe into a
 function that is named `cat`."""
 _SED = re.compile(r"(\d+|\$)(?:,(\+?\d+|\$))?p(?:;\s*(\d+)q)?")
-
-
-_CONTROLS = {code: f"^{chr(code + 64)}" for code in range(32) if code not in (9, 10)} | {127: "^?"}
-"""Control characters as `cat -v` prints them."""
+_NUMBER = re.compile(r"([+-]?)(\d+)([kKMG]?)")
+_UNITS = {"": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_CONTROLS = {code: f"^{chr(code + 64)}" for code in range(32)} | {127: "^?"}
+_SHOWN = {code: shown for code, shown in _CONTROLS.items() if code not in (9, 10)}
+"""Characters as `cat -v` prints them: controls, and bytes above 127 as `surrogateescape` decodes them."""
+_SHOWN |= {0xDC00 + code: f"M-{_CONTROLS.get(code - 128, chr(code - 128))}" for code in range(128, 256)}
+_IMPLIED = {"A": "vET", "e": "vE", "t": "vT", "number": "n", "show-all": "vET", "show-ends": "E"}
+"""The letters that an option of `cat` stands for."""
 
 
 async def cat(call: Call) -> int:
@@ -30,9 +36,7 @@ async def cat(call: Call) -> int:
     except getopt.GetoptError as error:
         await call.complain(error.msg)
         return 1
-    flags = {"number": "n", "show-all": "A", "show-ends": "E"}
-    letters = set("".join(flags.get(name.lstrip("-"), name[1:]) for name, _ in options))
-    letters |= set("vET") if "A" in letters else set("vE") if "e" in letters else set("vT") if "t" in letters else set()
+    letters = set("".join(_IMPLIED.get(name.lstrip("-"), name[1:]) for name, _ in options)) - {"u"}
     status, number, was_blank, rest = 0, 0, False, ""
     for operand in operands or ["-"]:
         if operand != "-" and call.document(operand) is None and (reason := call.why_unreadable(operand)):
@@ -40,7 +44,7 @@ async def cat(call: Call) -> int:
             status = 1
             continue
         async for piece in call.pieces(operand):
-            if not letters - {"u"}:
+            if not letters:
                 await call.write(piece)
                 continue
             *lines, rest = (rest + piece).split("\n")
@@ -58,56 +62,39 @@ async def cat(call: Call) -> int:
 def _decorate(line: str, letters: set[str], number: int) -> str:
     """A line as `cat` prints it with options; it numbers blank lines too, but for `-b`."""
     if "v" in letters:
-        line = line.translate(_CONTROLS)
-        line = "".join(
-            char if char < "\x80" else "".join(_meta(byte) for byte in char.encode(errors="surrogateescape"))
-            for char in line
-        )
+        line = line.encode(errors="surrogateescape").decode("ascii", "surrogateescape").translate(_SHOWN)
     if "T" in letters:
         line = line.replace("\t", "^I")
     return f"{number:>6}\t{line}" if ("b" in letters and line) or ("n" in letters and "b" not in letters) else line
 
 
-def _meta(byte: int) -> str:
-    """A byte above 127 as `cat -v` prints it."""
-    low = byte - 128
-    return f"M-^{chr(low + 64)}" if low < 32 else "M-^?" if low == 127 else f"M-{chr(low)}"
-
-
 async def document(call: Call) -> int:
     """Answer `NAME ARGUMENT...` if all operands are documents and the options are those known here."""
     name, arguments = call.name, call.arguments
+    if name in ("head", "tail"):
+        arguments = [re.sub(r"^-(\d+)$", r"-n\1", item) for item in arguments[:1]] + arguments[1:]
+    letters = {"head": "n:c:", "tail": "n:c:", "sed": "n", "wc": "lcm"}[name]
     try:
-        if name in ("head", "tail"):
-            arguments = [re.sub(r"^-(\d+)$", r"-n\1", item) for item in arguments]
-        options, operands = getopt.gnu_getopt(
-            arguments, {"head": "n:", "tail": "n:", "sed": "n", "wc": "lcm"}.get(name, ""), ["lines="]
-        )
+        options, operands = getopt.gnu_getopt(arguments, letters, ["lines=", "bytes="])
     except getopt.GetoptError:
         return NOT_OURS
-    if name == "head" and not operands and re.fullmatch(r"\d+", value := options[-1][1] if options else "10"):
+    option, value = options[-1] if options else ("-n", "10")
+    if name == "head" and not operands and option != "-c" and value.isdecimal():
         return await _head_of_stdin(call, int(value))
     script = operands.pop(0) if name == "sed" and operands else ""
     found = [call.document(operand) for operand in operands]
-    documents = [item for item in found if item is not None]
-    if not documents or len(documents) < len(found) or (name not in ("cat", "wc") and len(found) > 1):
+    records = [item[1] for item in found if item is not None]
+    if not records or len(records) < len(found) or (name != "wc" and len(records) > 1):
         return NOT_OURS
     if name == "wc":
-        return await _count(call, {option[1] for option, _ in options}, operands)
-    for files, record in documents:
-        view = files.view(record)
-        start, stop = 0, record.newlines + 1
-        if name in ("head", "tail"):
-            value = options[-1][1] if options else "10"
-            if not re.fullmatch(r"[+-]?\d+", value):
-                return NOT_OURS
-            start, stop = _ends(name, value, len(view.lines))
-        elif name == "sed":
-            match = _SED.fullmatch(script.strip().replace(" ", ""))
-            if match is None or not options:
-                return NOT_OURS
-            start, stop = _sed_lines(match, len(view.lines))
-        await _write_lines(call, view, start, stop)
+        return await _count(call, {option[1] for option, _ in options}, operands, records)
+    assert found[0] is not None
+    view = found[0][0].view(records[0])
+    parts = _sed(script, view) if name == "sed" and options else _end(name, option, value, view, records[0].bytes)
+    if parts is None:
+        return NOT_OURS
+    for piece in parts:
+        await call.write(piece)
     await call.flush()
     return 0
 
@@ -123,51 +110,65 @@ async def _head_of_stdin(call: Call, count: int) -> int:
     return 0
 
 
-def _ends(name: str, value: str, count: int) -> tuple[int, int]:
-    """The lines [start, stop) of `head -n VALUE` or `tail -n VALUE`."""
-    number = int(value)
-    if name == "head":
-        return 0, max(0, count + number) if value.startswith("-") else number
-    return (max(0, number - 1) if value.startswith("+") else max(0, count - abs(number))), count
-
-
-def _sed_lines(match: re.Match[str], count: int) -> tuple[int, int]:
-    """The lines [start, stop) that a script prints."""
-    first, last, quit_after = match.groups()
-    start = count if first == "$" else int(first)
-    if last is None:
-        stop = start
-    elif last.startswith("+"):
-        stop = start + int(last)
+def _end(name: str, option: str, value: str, view: Monocontext, total_bytes: int) -> Iterator[str] | None:
+    """The lines or bytes of `head` or `tail`; None if the value is not one of GNU's."""
+    match = _NUMBER.fullmatch(value)
+    if match is None or name == "sed":
+        return None
+    is_bytes, is_head = option in ("-c", "--bytes"), name == "head"
+    total, number = total_bytes if is_bytes else len(view.lines), int(match[2]) * _UNITS[match[3]]
+    if is_head:
+        cut = total - number if match[1] == "-" else number
     else:
-        stop = count if last == "$" else max(start, int(last))
-    return max(0, start - 1), min(stop, int(quit_after)) if quit_after else stop
+        cut = number - 1 if match[1] == "+" else total - number
+    cut = min(max(0, cut), total)
+    if is_bytes:
+        return _cut(view, total, cut, is_head)
+    character = view.span.line_start(cut)
+    return (view.view(0, character) if is_head else view.view(character, len(view))).chunks()
 
 
-async def _write_lines(call: Call, view: Monocontext, start: int, stop: int) -> None:
-    count = len(view.lines)
-    start, stop = min(start, count), min(stop, count)
-    if start < stop:
-        for chunk in view.view(view.span.line_start(start), view.span.line_start(stop)).chunks():
-            await call.write(chunk)
+def _cut(view: Monocontext, total: int, cut: int, is_head: bool) -> Iterator[str]:
+    """The text before or after a byte. The characters from the nearer end are encoded, as many as there are bytes."""
+    size = len(view)
+    start, stop = (0, min(cut, size)) if cut <= total - cut else (max(0, size - total + cut), size)
+    data = "".join(view.view(start, stop).chunks()).encode()
+    cut -= 0 if stop < size or not start else total - len(data)
+    if is_head:
+        yield from view.view(0, start).chunks()
+    yield (data[:cut] if is_head else data[cut:]).decode(errors="surrogateescape")
+    if not is_head:
+        yield from view.view(stop, size).chunks()
 
 
-async def _count(call: Call, letters: set[str], operands: list[str]) -> int:
+def _sed(script: str, view: Monocontext) -> Iterator[str] | None:
+    """The lines that a script prints; None for a script that is more than a range of lines."""
+    match = _SED.fullmatch(script.strip().replace(" ", ""))
+    if match is None:
+        return None
+    first, last, quit_after = match.groups()
+    size = len(view.lines)
+    start = size if first == "$" else int(first)
+    if last is None or last.startswith("+"):
+        stop = start + int(last or 0)
+    else:
+        stop = size if last == "$" else max(start, int(last))
+    stop = min(stop, int(quit_after), size) if quit_after else min(stop, size)
+    begin = min(max(0, start - 1), stop)
+    return view.view(view.span.line_start(begin), view.span.line_start(stop)).chunks()
+
+
+async def _count(call: Call, letters: set[str], operands: list[str], records: list[Document]) -> int:
     """Print numbers of lines, characters and bytes, which the table of documents has."""
     if not letters:
         return NOT_OURS
-    rows: list[tuple[list[int], str]] = []
-    for operand in operands:
-        match = call.document(operand)
-        assert match is not None
-        record = match[1]
-        counts = {"l": record.newlines, "m": len(record), "c": record.bytes}
-        rows.append(([counts[letter] for letter in "lmc" if letter in letters], operand))
-    total_bytes = sum(item[1].bytes for operand in operands if (item := call.document(operand)))
+    counts = [{"l": record.newlines, "m": len(record), "c": record.bytes} for record in records]
+    rows = [[row[letter] for letter in "lmc" if letter in letters] for row in counts]
     if len(rows) > 1:
-        rows.append(([sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)], "total"))
+        rows.append([sum(column) for column in zip(*rows, strict=True)])
+    total_bytes = sum(record.bytes for record in records)
     width = len(str(total_bytes)) if len(rows) > 1 or len(letters) > 1 else 1
-    for row, operand in rows:
+    for row, operand in zip(rows, [*operands, "total"], strict=False):
         await call.write(" ".join(f"{count:>{width}}" for count in row) + f" {operand}\n")
     await call.flush()
     return 0

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
 import re
-import signal
 import sys
-import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
@@ -21,9 +18,10 @@ from monocontext.shell.call import Call
 from monocontext.shell.capsule import Capsule
 from monocontext.shell.grep import grep
 from monocontext.shell.listing import ls
-from monocontext.shell.messages import read_message, write_message
 from monocontext.shell.parts import PRELUDE, cat, document
+from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
+from monocontext.text.monocontext import Monocontext, served_text
 
 _MOST_COMMANDS = 50_000
 _MOST_LOOPS = 200_000
@@ -33,19 +31,18 @@ _CACHE_BYTES = 16 << 20
 """The frames of each text that are kept here; the host has the main cache."""
 _OUTPUT = "output"
 """The file in `/tmp` that has the whole output of a command line, if it did not fit into the reply."""
-_KEPT_BYTES = 1 << 20
+_KEPT_BYTES = 10 << 20
 """What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
-_SUBSTITUTES = re.compile(r"\$\(|`|<\(")
-_GROUPS = re.compile(r"[({]|\b(?:do|then)\b")
+_KEEPS = re.compile(r"[(){}<>&;`\n]|\b(?:xargs|find|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
+"""What a command line without any has no place in which output would be kept, other than that of its last command."""
 _COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "cat": cat, "__document": document}
 
 
 class _Worker:
     """The file systems of a shell, which live on between two command lines."""
 
-    def __init__(self, ask: Callable[[int, bytes], bytes], folders: list[str]) -> None:
-        self._ask = ask
-        self._folders = folders
+    def __init__(self, host: Host, folders: list[str]) -> None:
+        self._host, self._folders = host, folders
         self._versions = [0] * len(folders)
         self._capsules = [Capsule(self._files(i)) for i in range(len(folders))]
         self._systems = [bashkit.FileSystem.from_capsule(capsule.value) for capsule in self._capsules]
@@ -54,7 +51,10 @@ class _Worker:
             self._scratch.remove(f"/{entry['name']}", recursive=True)
 
     def _files(self, index: int) -> TextFiles:
-        return TextFiles(lambda: ServedReader(partial(self._ask, index), cache_bytes=_CACHE_BYTES))
+        def open_text() -> Monocontext:
+            return served_text(ServedReader(partial(self._host.ask, index), cache_bytes=_CACHE_BYTES))
+
+        return TextFiles(open_text, _size_of)
 
     async def run(self, command: str, versions: list[int], seconds: float, most_bytes: int) -> dict[str, Any]:
         """Run a command line. `versions`: a number for each text, which is opened again if its number is another."""
@@ -64,7 +64,7 @@ class _Worker:
         home = self._folders[0] if len(self._folders) == 1 else "/"
         bash = bashkit.Bash(
             username="user", hostname="monocontext", cwd=home, timeout_seconds=seconds, max_commands=_MOST_COMMANDS,
-            max_loop_iterations=_MOST_LOOPS,
+            max_loop_iterations=_MOST_LOOPS, profile=bashkit.ExecutionProfile.Interactive,
         )  # fmt: skip
         for folder in self._folders:
             if parent := folder.rpartition("/")[0]:
@@ -72,8 +72,8 @@ class _Worker:
         for folder, system in zip(self._folders, self._systems, strict=True):
             bash.mount(folder, system, read_only=True)
         bash.mount("/tmp", self._scratch)
-        capsules = dict(zip(self._folders, self._capsules, strict=True))
-        texts: dict[str, Any] = {folder: capsules[folder].files for folder in sorted(capsules, key=len, reverse=True)}
+        files = {folder: capsule.files for folder, capsule in zip(self._folders, self._capsules, strict=True)}
+        texts = {folder: files[folder] for folder in sorted(files, key=len, reverse=True)}
         calls: list[Call] = []
         for name, work in _COMMANDS.items():
             bash.add_command(name, partial(_run_command, work, texts, calls))
@@ -87,12 +87,12 @@ class _Worker:
         errors = "".join(f"not all could be read: {failure}\n" for failure in failures) + errors
         for capsule in self._capsules:
             capsule.failure = ""
-        if large := [call.name for call in calls if call.written_bytes > _KEPT_BYTES and _may_be_cut(call, command)]:
-            failures += large
+        total = sum(call.written_bytes for call in calls)
+        if total > _KEPT_BYTES and _KEEPS.search(command.replace("2>/dev/null", "")):
+            failures.append("too much output")
             errors += (
-                f"{', '.join(dict.fromkeys(large))}: more than {_KEPT_BYTES:,} bytes of output, and $(...), <(...), a "
-                "group or sed, head, tail with a redirection keep no more: write less, or use a pipe, as in "
-                "`sed ... | cat > /tmp/part`\n"
+                f"more than {_KEPT_BYTES:,} bytes of output, of which the shell may have lost some: write less, or use "
+                "nothing but a pipe, as in `grep WORD FILE | sort`\n"
             )
         shown = _cut(written, most_bytes)
         note = "the shell keeps no more output than this; " if result.stdout_truncated else ""
@@ -112,6 +112,13 @@ class _Worker:
         }
 
 
+def _size_of(text: Monocontext) -> int:
+    """The bytes of a text; one that is a part of what is stored is read for them."""
+    reader: ServedReader = text.span.source.reader  # type: ignore[attr-defined]
+    is_whole = len(text) == reader.characters
+    return reader.described["bytes"] if is_whole else sum(len(chunk.encode()) for chunk in text.chunks())
+
+
 async def _collect(data: bytearray, piece: bytes) -> None:
     data.extend(piece)
 
@@ -121,14 +128,6 @@ def _cut(data: bytes | bytearray, most_bytes: int) -> bytes:
     if len(data) <= most_bytes:
         return bytes(data)
     return bytes(data[: data.rfind(b"\n", most_bytes // 2, most_bytes) + 1 or most_bytes])
-
-
-def _may_be_cut(call: Call, command: str) -> bool:
-    """Whether a command line may keep the output of a call, other than by a redirection of a command of ours."""
-    if _SUBSTITUTES.search(command) or (">" in command and _GROUPS.search(command)):
-        return True
-    parts = re.split(r"\|+|;|&&|\n", command)
-    return call.is_in_function and any(call.name in part and ">" in part for part in parts)
 
 
 async def _run_command(
@@ -146,25 +145,15 @@ async def _run_command(
 
 
 def main() -> None:
-    """The main function of the process: messages on stdin and stdout, as `Shell` sends them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host
+    """The main function of the process, whose messages are those of `Shell`."""
     if sys.platform != "win32":
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
-    inward, outward = sys.stdin.buffer, sys.stdout.buffer
-    lock = threading.Lock()
-
-    def ask(index: int, request: bytes) -> bytes:
-        with lock:
-            write_message(outward, b"?" + index.to_bytes(4, "big") + request)
-            answer = read_message(inward)
-        if answer[:1] != b"=":
-            raise OSError(errno.EIO, answer[1:].decode(errors="replace") or "the host is gone")
-        return answer[1:]
-
-    worker = _Worker(ask, json.loads(read_message(inward)))
+    host, worker = Host(), None
     with asyncio.Runner() as runner:
-        while message := read_message(inward):
-            reply = runner.run(worker.run(**json.loads(message)))
-            write_message(outward, b"=" + json.dumps(reply).encode())
+        while message := host.receive():
+            request = json.loads(message)
+            folders = request.pop("folders")
+            worker = worker or _Worker(host, folders)
+            host.send(json.dumps(runner.run(worker.run(**request))).encode())

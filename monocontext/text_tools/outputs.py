@@ -116,13 +116,3 @@ class Kept:
     bytes: int
     lines: int
     head: str
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a command line wrote, and its exit code. `note` says how to go on where output was cut, else it is empty."""
-
-    stdout: str
-    stderr: str
-    exit_code: int
-    note: str

@@ -4,11 +4,10 @@ Frameworks read annotations as objects, so this module does not import `annotati
 """
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container
 
-from monocontext.shell.shell import Shell
-from monocontext.text.monocontext import Monocontext
-from monocontext.text_tools.outputs import Output, Reply
+from monocontext.shell.shell import Output, Shell
+from monocontext.text_tools.outputs import Reply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES
 
 _OUTPUT_BYTES = MAX_REPLY_BYTES * 3 // 4
@@ -27,11 +26,8 @@ def folder_of(name: str, used: Container[str] = ()) -> str:
     return folder
 
 
-class ShellTool:
+class ShellTool(Shell):
     """The tool over texts by folder, as `Shell` takes them."""
-
-    def __init__(self, texts: Mapping[str, Callable[[], Monocontext]]) -> None:
-        self._shell = Shell(texts)
 
     def bash(self, command: str) -> Reply[Output]:
         """Run a command line in a sandboxed bash whose files are the documents of texts of any size: ls, find, cat,
@@ -43,13 +39,9 @@ class ShellTool:
         Args:
             command: The command line, such as grep -rn "def main" . | head
         """
-        ran = self._shell.run(command, _OUTPUT_BYTES)
+        ran = self.run(command, _OUTPUT_BYTES)
         parts = [ran.stdout, ran.stderr]
         parts += [f"[exit code {ran.exit_code}]"] if ran.exit_code else []
         parts += [f"[{ran.note}]"] if ran.note else []
         text = "\n".join(part.removesuffix("\n") for part in parts if part)
         return Reply(text, Output(ran.stdout, ran.stderr, ran.exit_code, ran.note))
-
-    def close(self) -> None:
-        """End the shell's process."""
-        self._shell.close()

@@ -20,6 +20,7 @@ from monocontext.mcp import Served, Tools
 from monocontext.mcp.http import choose_token, listen, require_token
 from monocontext.mcp.progress import begin_call
 from monocontext.memory import Memory
+from monocontext.shell.process import Child
 from monocontext.stores.protocol import Store
 from monocontext.text_tools import search_process
 from monocontext.text_tools.outputs import Range
@@ -148,14 +149,14 @@ def test_a_pattern_that_backtracks_for_ever_is_ended_and_others_are_answered(
     monkeypatch.setattr(search_process, "END_SECONDS", 3)
     under_way = threading.Event()
     processes: list[subprocess.Popen[bytes]] = []
-    real = search_process._relay_frames
 
-    def relay(process: subprocess.Popen[bytes], *rest: Any) -> str:
-        processes.append(process)
-        under_way.set()
-        return real(process, *rest)
+    class Watched(Child):
+        def call(self, *arguments: Any) -> bytes:
+            processes.append(self.process)
+            under_way.set()
+            return super().call(*arguments)
 
-    monkeypatch.setattr(search_process, "_relay_frames", relay)
+    monkeypatch.setattr(search_process, "Child", Watched)
     with ThreadPoolExecutor(1) as pool:
         hopeless = pool.submit(tools.context_search, "(a+)+$")
         assert under_way.wait(60)

@@ -67,24 +67,63 @@ def test_folders_of_names_that_are_alike_or_within_each_other(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("command", "lines"),
     [
-        ("cat long | wc -l", "60000"),
-        ("cat long | cat > /tmp/x; wc -l < /tmp/x", "60000"),
-        ("grep e long > /tmp/x; wc -l < /tmp/x", "60000"),
-        ("sed -n 1,50000p long | cat > /tmp/x; wc -l < /tmp/x", "50000"),
-        ("sed -n 1,50000p long 2>/dev/null | wc -l", None),
+        ("cat mid | wc -l", "60000"),
+        ("cat mid > /tmp/x; wc -l < /tmp/x", "60000"),
+        ("sed -n 1,50000p mid > /tmp/x; wc -l < /tmp/x", "50000"),
+        ("{ cat mid; } 2>&1 | wc -l", "60000"),
+        ("x=$(cat mid); echo ${#x}", "1859999"),
+        ("sort <(cat mid) | wc -l", "60000"),
+        ("echo mid | xargs cat | wc -l", "60000"),
+        ("cat long 2>/dev/null | grep -c each", "400000"),
+        ("grep e long | grep -c each", "400000"),
+        ("sed -n 1,350000p long | grep -c each", "350000"),
+        ("cat long | grep -c each", "400000"),
         ("{ cat long; } 2>&1 | wc -l", None),
         ("x=$(cat long); echo ${#x}", None),
-        ("sed -n 1,50000p long > /tmp/x", None),
-        ("(cat long; echo) > /tmp/x", None),
+        ("sed -n 1,350000p long > /tmp/x", None),
         ("sort <(cat long) | tail -1", None),
+        ("echo long | xargs cat | wc -l", None),
+        ("find . -name long -exec cat {} + | wc -l", None),
+        ("for f in mid mid mid mid mid mid; do cat $f; done 2>&1 | wc -l", None),
+        ("timeout 20 cat long | wc -l", None),
     ],
 )
-def test_output_above_1_mib_is_whole_or_an_error(tmp_path: Path, command: str, lines: str | None) -> None:
+def test_output_above_10_mib_is_whole_or_an_error(long_lines: Bash, command: str, lines: str | None) -> None:
     """bashkit drops the rest of what it keeps of our commands, and says nothing."""
-    publish({"long": "thirty characters in each line\n" * 60_000}, tmp_path / "logs")
-    [bash] = monocontext.tools(tmp_path / "logs", shell=True)
-    told = bash(command)
-    assert told == lines if lines else "more than 1,048,576 bytes of output" in told and "[exit code 1]" in told
+    told = long_lines(command)
+    assert told == lines if lines else "more than 10,485,760 bytes of output" in told and "[exit code 1]" in told
+
+
+@pytest.fixture(scope="module")
+def long_lines(tmp_path_factory: pytest.TempPathFactory) -> Bash:
+    place = tmp_path_factory.mktemp("texts") / "logs"
+    line = "thirty characters in each line\n"
+    publish({"mid": line * 60_000, "long": line * 400_000}, place)
+    [tool] = monocontext.tools(place, shell=True)
+    return tool
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("head -c 7 long", "thirty "),
+        ("tail -c 7 long", "h line"),
+        ("tail -c +12399990 long", " each line"),
+        ("head -c -12399990 long", "thirty cha"),
+        ("head --bytes=1K accents | wc -c", "1024"),
+        ("tail -c 6 accents | od -An -tx1", " 61 c3 a9 c3 a9 0a"),
+        ("tail -c 4 accents | od -An -tx1", " a9 c3 a9 0a"),
+        ("head -c 4 accents | od -An -tx1", " 61 c3 a9 c3"),
+        ("head -c 0 long; tail -c 0 long; head -n 0 long", ""),
+        ("tail -n +400000 long | wc -l; tail -n 0 long", "1"),
+    ],
+)
+def test_parts_of_long_files(tmp_path: Path, command: str, output: str) -> None:
+    publish({"long": "thirty characters in each line\n" * 400_000, "accents": "aéé\n" * 3_000_000}, tmp_path / "t")
+    with Monocontext.open(tmp_path / "t", prefetch="off") as text:
+        [bash] = monocontext.tools(text, shell=True)
+        assert bash(command).rstrip("\n") == output.rstrip("\n")
+        assert text.stats.bytes_fetched < 100_000
 
 
 def test_scratch_lives_on_and_the_texts_are_read_only(bash: Bash) -> None:
