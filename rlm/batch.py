@@ -26,8 +26,7 @@ from rlm.errors import RLMError, RunnerUnavailable, TrajectoryError
 from rlm.rlm import RLM
 from rlm.trajectory.recording import Recording
 
-_SHARED = ("calls", "tokens", "dollars")
-"""Limits that hold over the whole batch; the others hold for each question."""
+_SHARED = ("calls", "tokens", "dollars")  # limits that hold over the whole batch; the others hold for each question
 
 
 class BadQuestions(RLMError, ValueError):
@@ -54,10 +53,8 @@ class BatchResult:
 
 
 def read_questions(path: Path) -> tuple[list[Question], list[str]]:
-    """The questions of a file of JSON lines, and a line about each that is broken.
-
-    A line is a text, or an object with `question` (or `query`) and perhaps `id`. Raises OSError.
-    """
+    """The questions of a file, each line a text or an object with `question` (or `query`) and maybe `id`; and a
+    message about each broken line. Raises OSError."""
     results: dict[str, Question] = {}
     broken: list[str] = []
     for number, data in enumerate(path.read_bytes().splitlines(), 1):

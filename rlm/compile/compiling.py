@@ -30,14 +30,10 @@ from rlm.rlm import RLM
 
 BRIEF_CHARACTERS = 7_500
 """Characters of a brief: a hook prints at most 9,000, with its fence and the escapes of JSON."""
-_MOST_BYTES = 1 << 20
-"""The largest brief or digest that is read."""
-_DIGESTS_AT_ONCE = 16
-"""The digests in one prompt."""
-_DIGEST_CHARACTERS = 5_000
-"""The longest digest in a prompt."""
-_ATTEMPTS = 5
-"""The most attempts to store a brief while others store theirs."""
+_MOST_BYTES = 1 << 20  # the largest brief or digest that is read
+_DIGESTS_AT_ONCE = 16  # the digests in one prompt
+_DIGEST_CHARACTERS = 5_000  # the longest digest in a prompt
+_ATTEMPTS = 5  # the most attempts to store a brief while others store theirs
 _WAITING = "sessions wait, and are not in this brief"
 _COVERS = re.compile(r"^<!-- digests ([0-9a-f]{16}) -->$", re.M)
 _BY_RULES = "No language model made this: lines were picked by rules."
@@ -106,8 +102,7 @@ class _Compilation:
         self._maker = "rules" if rlm is None else "model"
         self._result = CompileResult(project.name)
         self._gate = Gateway(self._result.usage, None if rlm is None else rlm.budget)
-        self._spent = ""
-        """The limit that was reached; empty if none was."""
+        self._spent = ""  # the limit that was reached; empty if none was
 
     def run(self) -> CompileResult:
         fresh: list[str] = []

@@ -1,7 +1,6 @@
 """Digest one session into statements, each with the turns that support it. Pure.
 
-Models write Markdown, a line for each statement, with the numbers of turns in brackets. A statement that cites no turn
-of the session is dropped, since it cannot be checked.
+A statement of a model that cites no turn of the session, by its number in brackets, is dropped: nobody could check it.
 """
 
 from __future__ import annotations
@@ -27,10 +26,8 @@ _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*:?\s*$")
 _BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")
 _CITED = re.compile(r"\[([^\[\]]{1,600})\]")
 _NUMBER = re.compile(r"(?:turns?\s*|#)?(\d{1,9})", re.I)
-_MOST_CHARACTERS = 400
-"""The longest statement of a digest."""
-_MOST = 6
-"""The most statements of each kind in a digest without a model."""
+_MOST_CHARACTERS = 400  # the longest statement of a digest
+_MOST = 6  # the most statements of each kind in a digest without a model
 _SHORTEST_PROMPT = 20
 """A shorter message ("Thanks!", "go on") says nothing to a colleague."""
 _COMMIT = re.compile(r"git commit\b.{0,40}?-m\s*\\?[\"']([^\"'\\\n]{3,200})", re.S)

@@ -12,8 +12,7 @@ from rlm.context.excerpt import bounded_repr
 from rlm.context.lazy import is_lazy, is_text, lazy_parts
 from rlm.errors import InvalidArgument
 
-_CHARACTERS_PER_TOKEN = 8
-"""More than any text of words has: a longer question cannot fit into a window."""
+_CHARACTERS_PER_TOKEN = 8  # more than any text of words has: a longer question cannot fit into a window
 _ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
 
 Kind = Literal["lazy text", "lazy list", "lazy dict", "str", "list", "dict", "nothing", "object"]
@@ -76,8 +75,7 @@ def _describe_lazy(context: Any, name: str) -> Description:
     return Description("lazy text", name, len(context), lines, sentence, context.url or None)
 
 
-_MOST_TEXTS = 20
-"""The most lazy texts of a dict that are described."""
+_MOST_TEXTS = 20  # the most lazy texts of a dict that are described
 _TEXTS = """\
 The texts in it are kept in storage and read where you look. Each reads like a str: slices, `in`, `find`, `count` and \
 `re` work on it, `text.lines[a:b]` gives lines, `text.grep(pattern)` hits with `.offset`, `.line_number` and `.line`, \

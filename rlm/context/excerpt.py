@@ -7,17 +7,13 @@ from collections.abc import Iterator, Mapping
 
 _BRACKETS = {list.__repr__: ("[", "]"), tuple.__repr__: ("(", ")"), set.__repr__: ("{", "}")}
 _NOTE = re.compile(r"\n\.\.\. \[([\d,]+) characters omitted\] \.\.\.\n")
-_NOTE_CHARACTERS = 50
-"""The length of a note: a text that was cut once is not cut to the same length again."""
+_NOTE_CHARACTERS = 50  # the length of a note: a text that was cut once is not cut to the same length again
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 _UNENCODABLE = re.compile(r"[\ud800-\udfff]")
 
 
 def make_printable(text: str, *, terminal: bool) -> str:
-    """`text` with lone surrogates escaped and, for a terminal, control characters too.
-
-    The text that a model reads may make it print escape sequences, which can fill a clipboard or hide a line.
-    """
+    """`text` with lone surrogates escaped and, for a terminal, control characters, which can hide a line."""
     if terminal:
         text = _CONTROL.sub(_escape, text)
     return _UNENCODABLE.sub(_escape, text)
@@ -28,10 +24,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """`text` itself if it is short, else its first and last `limit / 2` characters around a note on the omission.
-
-    The note also counts characters that an earlier cut has omitted.
-    """
+    """`text` itself if it is short, else its two ends around a note that counts what this and earlier cuts omit."""
     if len(text) <= limit + _NOTE_CHARACTERS:
         return text
     head, middle = text[: limit - limit // 2], text[limit - limit // 2 : len(text) - limit // 2]

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
     from monocontext.text.monocontext import Monocontext
 
-_MOST_DEPTH = 10
-"""Lazy texts are looked for in dicts and lists that are nested no deeper."""
+_MOST_DEPTH = 10  # lazy texts are looked for in dicts and lists that are nested no deeper
 
 
 def is_lazy(value: object) -> bool:
@@ -140,8 +139,7 @@ def cost_between(before: Cost | None, after: Cost | None) -> Cost | None:
 
 # -- places in a text --------------------------------------------------------------------------------------------------
 
-_WEB = re.compile(r"https?://[^\s<>\"]+")
-"""A URL that can be a link."""
+_WEB = re.compile(r"https?://[^\s<>\"]+")  # a URL that can be a link
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,14 +37,10 @@ from rlm.runners.values import is_plain_data
 
 STDOUT_CHARACTERS = 10_000
 """The longest printed text that is returned; a longer one is summarized."""
-_PREFIX_CHARACTERS = 200
-"""The beginning of a long output that is shown."""
-_FOLDER = "/data"
-"""Where code finds the files of the volume."""
-_OWN = "_own_"
-"""Before a name of the code, where the runner has a name of its own (`context`, say)."""
-_OUTPUT_CHARACTERS = 4_000_000
-"""The most output of one cell."""
+_PREFIX_CHARACTERS = 200  # the beginning of a long output that is shown
+_FOLDER = "/data"  # where code finds the files of the volume
+_OWN = "_own_"  # before a name of the code, where the runner has a name of its own (`context`, say)
+_OUTPUT_CHARACTERS = 4_000_000  # the most output of one cell
 # The cell that calls a method of the worker's namespace, which the first cell makes.
 _CELL = """
 try:

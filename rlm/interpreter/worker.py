@@ -30,11 +30,9 @@ class WorkerNamespace:
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, folder: str | None) -> None:
         self._host = host
         self._folder = folder
-        self._synced: dict[str, tuple[int, int]] = {}
-        """Time and size of each file at the last load or save."""
+        self._synced: dict[str, tuple[int, int]] = {}  # time and size of each file at the last load or save
         self._executions = itertools.count(1)
-        self._tools: set[str] = set()
-        """The tools that have a function in the namespace."""
+        self._tools: set[str] = set()  # the tools that have a function in the namespace
         if folder:
             os.makedirs(os.path.realpath(folder), exist_ok=True)  # the sandbox may have made it a link to nothing
             self.load()

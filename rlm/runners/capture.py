@@ -1,9 +1,8 @@
 """Capture what a cell prints, apart from what other threads of the process print.
 
-`sys.stdout` belongs to the process, so replacing it for one cell would catch the output of other threads. While cells
-run, a router replaces it and looks at the writing thread: threads of cells write to their own buffer, all others to the
-stream that was there before. Output to file descriptor 1 (child processes) is not captured, nor that of library code
-in threads that a cell starts; `print` in such threads is, because the namespace has its own.
+While cells run, a router replaces `sys.stdout` and looks at the writing thread: threads of cells write to their own
+buffer, all others to the stream that was there before. Output to file descriptor 1 (child processes) is not captured,
+nor that of library code in threads that a cell starts; `print` there is, because the namespace has its own.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from typing import Protocol
 
 _GRACE_SECONDS = 1.0
 """A stopped cell gets this long to end. The exception is raised repeatedly, for code that catches everything."""
-_RAISE_AGAIN_SECONDS = 0.25
-"""The interval at which an interrupt is raised again in code that caught it."""
+_RAISE_AGAIN_SECONDS = 0.25  # the interval at which an interrupt is raised again in code that caught it
 _WAKE_SECONDS = 0.25
 """A wait in slices of this length lets the main thread notice a Ctrl-C on Windows, or by `interrupt_main`."""
 

@@ -19,8 +19,7 @@ from rlm.runners.launcher import make_container_plan
 from rlm.runners.remote import PipedProcess, RemoteRunner, SharedOptions, receive_hello
 
 IMAGE = "monocontext-rlm"
-_KILL_SECONDS = 20.0
-"""The time that the engine gets to remove a container."""
+_KILL_SECONDS = 20.0  # the time that the engine gets to remove a container
 
 
 class DockerRunner(RemoteRunner):

@@ -15,12 +15,9 @@ from typing import Any
 
 from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel, ChannelClosed, Message
 
-_MOST_CALLS = 32
-"""The most calls at once; more wait here. The host ends a worker that has many more."""
-_COMMAND = 0
-"""The number under which the main thread waits for a command; calls have numbers from 1."""
-_WAKE_SECONDS = 0.5
-"""The longest wait for another thread before the link looks again."""
+_MOST_CALLS = 32  # the most calls at once; more wait here. The host ends a worker that has many more
+_COMMAND = 0  # the number under which the main thread waits for a command; calls have numbers from 1
+_WAKE_SECONDS = 0.5  # the longest wait for another thread before the link looks again
 
 
 class _Slot:

@@ -36,8 +36,7 @@ class ProcessRunner(RemoteRunner):
         scratch: str | None = None,
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """`ways`: of confining, tried in order. `scratch`: a path that cells may write below, where the way of
-        confining gives a worker paths of its own."""
+        """`ways`: of confining, tried in order. `scratch`: a path that cells may write below, but for `landlock`."""
         self._limits = limits or Limits()
         self._ways = tuple(ways)
         self._scratch = scratch

@@ -29,14 +29,10 @@ from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests
 
 START_SECONDS = 120.0
 """The limit of a start. It takes half a second, three in the runner `wasm`, and longer on a busy machine."""
-_GRACE_SECONDS = 3.0
-"""Time beyond a cell's limit, in which the worker interrupts it by itself and keeps its variables."""
-_POLL_SECONDS = 0.25
-"""The interval at which a wait for the worker looks at the time limits."""
-_VARIABLE_CHARACTERS = 400
-"""The most characters of one variable, whatever the worker sends."""
-_END_SECONDS = 20.0
-"""The time that a process gets to end before it is killed."""
+_GRACE_SECONDS = 3.0  # time beyond a cell's limit, in which the worker interrupts it by itself and keeps its variables
+_POLL_SECONDS = 0.25  # the interval at which a wait for the worker looks at the time limits
+_VARIABLE_CHARACTERS = 400  # the most characters of one variable, whatever the worker sends
+_END_SECONDS = 20.0  # the time that a process gets to end before it is killed
 
 
 class Worker(Protocol):
@@ -80,16 +76,13 @@ class RemoteRunner(ABC):
         output_limit: int = 20_000,
         names: Mapping[str, object] | None = None,
     ) -> None:
-        """`names`: more names for the namespace. Functions run in this process, lazy texts are served, plain data is
-        copied. Starts the first worker, so subclasses call it last. Raises RunnerUnavailable, and ValueError for any
-        other value."""
+        """Starts a worker, so subclasses call it last. `names`: more of the namespace, of which functions run in this
+        process, lazy texts are served, and plain data is copied. Raises RunnerUnavailable."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
         arguments = {**subcalls.functions(), **(names or {})}
-        self._functions: dict[str, Callable[..., Any]] = {
-            name: item for name, item in arguments.items() if callable(item)
-        }
+        self._functions: dict[str, Any] = {name: item for name, item in arguments.items() if callable(item)}
         self._context_repr = bounded_repr(context)
         texts: list[Any] = []
         values = {name: value for name, value in arguments.items() if not callable(value)}
@@ -97,10 +90,8 @@ class RemoteRunner(ABC):
         self._servers = [text.serve() for text in texts]
         self._requests = WorkerRequests(self._functions, self._servers, [context, *texts])
         self._variables: Mapping[str, str] = {}
-        self._pending_note = ""
-        """A note for the stderr of the next cell: on the worker that ended after the last one."""
-        self._cells = 0
-        """The number of the last cell."""
+        self._pending_note = ""  # a note for the stderr of the next cell: on the worker that ended after the last one
+        self._cells = 0  # the number of the last cell
         self._worker: Worker | None = None
         self.confinement = "none"
         """How the worker is confined, as it reports before any code runs."""
@@ -148,10 +139,8 @@ class RemoteRunner(ABC):
         result = self._read_result(message)
         if message[0].get("broken"):
             self._end()
-            loss = self._report_loss(
-                "InterpreterBroken: the cell damaged the Python that it ran in (its modules, say), and its process was "
-                "ended."
-            )
+            why = "the cell damaged the Python that it ran in (its modules, say), and its process was ended."
+            loss = self._report_loss(f"InterpreterBroken: {why}")
             result = replace(
                 result, stderr=result.stderr + loss.stderr, variables=loss.variables, raised=result.final_answer is None
             )

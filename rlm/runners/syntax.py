@@ -54,10 +54,7 @@ def has_no_statement(code: str) -> bool:
 
 def acts(code: str) -> bool:
     """Whether code compiles and does something: assigns, imports, loops, defines, calls a method, a known function or
-    one written as code is, or reads a part of `context`.
-
-    A reply of `FINAL(...)` alone does not, nor one with statements behind it: it is text.
-    """
+    one written as code is, or reads a part of `context`. `FINAL(...)` alone does not, nor one before statements."""
     body = _statements(code) or []
     while body and _is_final(body[-1]):
         body.pop()

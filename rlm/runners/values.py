@@ -1,7 +1,5 @@
-"""Encode and decode values between host and worker.
-
-A worker sends the host plain data as JSON, with its texts next to it as bytes. The host sends a worker, which trusts
-it, plain data by `marshal`, which is exact for data of any size.
+"""Encode and decode values: a worker sends JSON, with its texts next to it as bytes; the host, which it trusts, sends
+`marshal`, which is exact for data of any size.
 """
 
 from __future__ import annotations
@@ -15,8 +13,7 @@ from monocontext.text.lazy_kinds import LazyContext, LazyText
 from rlm.context.lazy import lazy_parts
 from rlm.errors import ChannelAbuse
 
-_MOST_DEPTH = 50
-"""Deepest nesting of a value."""
+_MOST_DEPTH = 50  # deepest nesting of a value
 _ROWS = (Sequence, Set, Iterator, ValuesView)
 """What is sent as a list. Other iterables are no lists: a table iterates over the names of its columns."""
 
@@ -24,9 +21,8 @@ _ROWS = (Sequence, Set, Iterator, ValuesView)
 def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Sequence[object] = ()) -> Any:
     """`value` as plain data for JSON, with an empty text in place of each text, which is appended to `texts`.
 
-    Lone surrogates are escaped. A value that the host has in `known` too, in the same order, is sent as its number
-    there; another lazy text as its `str`. Raises TypeError for a value that is no plain data, and ValueError for one
-    that is nested too deeply.
+    Lone surrogates are escaped. A value in `known`, which the host has too, is sent as its number there; another lazy
+    text as its `str`. Raises TypeError for what is no plain data, ValueError for what is nested too deeply.
     """
     for number, entry in enumerate(known):
         if value is entry and value is not None:
@@ -40,9 +36,7 @@ def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Seque
         return ""
     if value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() < 10_000):
         return value
-    if isinstance(value, (Sequence, Set, Iterator, ValuesView)) and not isinstance(
-        value, (bytes, bytearray, memoryview)
-    ):
+    if isinstance(value, _ROWS) and not isinstance(value, (bytes, bytearray, memoryview)):
         return [encode_for_host(item, texts, depth + 1, known) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         flat = [part for item in value.items() for part in item]

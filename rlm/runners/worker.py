@@ -25,14 +25,10 @@ from rlm.runners.local import LocalRunner
 from rlm.runners.runner import CellResult
 from rlm.runners.values import encode_for_host, put_texts_in, unpack_from_host
 
-_MOST_VARIABLES = 1000
-"""The most variables that a result lists: the last ones, so that the message stays small."""
-_SHIELDED_SECONDS = 0.02
-"""The wait before the next try to interrupt, while the link moves bytes."""
-_INTERRUPT_AGAIN_SECONDS = 1.0
-"""The wait before the next interrupt, if the code caught the last one and went on."""
-_POLL_SECONDS = 0.2
-"""The interval at which a running cell checks whether the host wants it to end."""
+_MOST_VARIABLES = 1000  # the most variables that a result lists: the last ones, so that the message stays small
+_SHIELDED_SECONDS = 0.02  # the wait before the next try to interrupt, while the link moves bytes
+_INTERRUPT_AGAIN_SECONDS = 1.0  # the wait before the next interrupt, if the code caught the last one and went on
+_POLL_SECONDS = 0.2  # the interval at which a running cell checks whether the host wants it to end
 _IS_WASM = sys.platform == "emscripten"
 
 

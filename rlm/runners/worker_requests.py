@@ -1,4 +1,4 @@
-"""Answer the requests of a worker while its cell runs: calls of the host's functions, and reads of its lazy texts.
+"""Answer the requests of a worker while its cell runs: calls of functions, and reads of lazy texts.
 
 A request that may wait (a model call, storage) runs on a thread of its own; any other is answered at once.
 """
@@ -23,8 +23,7 @@ MOST_OPEN_BYTES = 128 << 20
 """The most bytes of those requests together."""
 SEND_SECONDS = 30.0
 """A worker that does not read a message in this time is lost."""
-_ERROR_CHARACTERS = 10_000
-"""The longest message of an error that goes to the worker."""
+_ERROR_CHARACTERS = 10_000  # the longest message of an error that goes to the worker
 
 
 class WorkerRequests:
@@ -56,9 +55,8 @@ class WorkerRequests:
         match head:
             case {"op": "read", "text": int(text)} if 0 <= text < len(self._servers):
                 server = self._servers[text]
-                is_ready = _is_ready(server, body)
                 answer = partial(_answer_read, channel, number, server, bytes(body))
-                if is_ready:
+                if _is_ready(server, body):
                     answer()
                     return
             case {"op": "call"}:

@@ -22,8 +22,7 @@ QUIET_SECONDS = 60
 class RowFeed:
     """Rows of one trajectory. Details stay on disk and are read on request. Safe for use by many threads."""
 
-    _read: list[Range] | None
-    """The ranges that cells have read; None while no cell reports any."""
+    _read: list[Range] | None  # the ranges that cells have read; None while no cell reports any
 
     def __init__(self, path: Path) -> None:
         """Raises TrajectoryError if the file is missing, or is not a trajectory."""

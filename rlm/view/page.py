@@ -51,10 +51,9 @@ def serve(path: Path, host: str, port: int, *, open_browser: bool | None) -> Non
 
 
 def export(feed: RowFeed, target: Path) -> None:
-    """Write a page with all turns so far, which needs no server.
+    """Write a page with all turns so far, which needs no server, and the first prompt, which later ones repeat.
 
-    It contains the first prompt only, since each later one repeats the turns before it. Raises OSError, and RLMError if
-    the target is the trajectory itself.
+    Raises OSError, and RLMError if the target is the trajectory itself.
     """
     if target.exists() and target.samefile(feed.path):
         raise RLMError(f"{target} is the trajectory itself: give another file to export to")

@@ -11,10 +11,9 @@ from typing import Any
 
 from rlm.trajectory.fields import count, items, mapping, number, ranges, text, union
 
-_LINE_CHARACTERS = 160
-"""The most characters of a first line of code in a list."""
+_LINE_CHARACTERS = 160  # the most characters of a first line of code in a list
 MAP_STEPS = 4096
-"""A gap narrower than this part of the text is not shown on a map: it has more steps than a screen has columns."""
+"""Ranges that a cell read are joined over gaps narrower than this part of the text."""
 
 
 def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
@@ -40,11 +39,8 @@ def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, Any]:
-    """A turn in numbers. All times are seconds on one clock, on which the turn before ended at `previous_end`.
-
-    The recorded clock of a session starts again at 0 with each question. Some writers do not record when a turn began.
-    `chars` is the length of the text, for maps.
-    """
+    """A turn in numbers. Times are seconds on one clock, on which the turn before ended at `previous_end`: that of a
+    session starts again with each question, and some writers record none. `chars`: the length of the text."""
     blocks = [mapping(block) for block in items(line.get("code_blocks"))]
     run_seconds = sum(number(mapping(block.get("result")).get("execution_time")) or 0.0 for block in blocks)
     turn_seconds = number(line.get("iteration_time"))

@@ -7,7 +7,7 @@
 | `landlock` | host's view, access only to Python's library | refused by seccomp | Linux 5.13 |
 
 Each way adds: no new privileges, no capabilities, a seccomp filter, limits of memory, CPU and files, an empty
-environment. Nothing here confines the host's own process: a launcher, a fresh process without secrets, confines itself.
+environment. A launcher, a fresh process without secrets, confines itself, never the host's own process.
 """
 
 from __future__ import annotations

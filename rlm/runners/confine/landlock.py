@@ -18,17 +18,12 @@ _EXECUTE, _READ_FILE, _READ_DIR, _WRITE_FILE = 1, 4, 8, 2
 """Rights of `struct landlock_path_beneath_attr`."""
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 """All rights to files that each version knows, 1 to 5; later ones add none here."""
-_TCP = 3
-"""The rights to bind and to connect TCP sockets (since version 4)."""
-_SCOPES = 3
-"""Abstract sockets and signals to processes outside (since version 6)."""
+_TCP = 3  # the rights to bind and to connect TCP sockets (since version 4)
+_SCOPES = 3  # abstract sockets and signals to processes outside (since version 6)
 
 
 class _Ruleset(ctypes.Structure):
-    """`struct landlock_ruleset_attr`: the rights that are refused unless a rule allows them.
-
-    Older kernels take only its first fields.
-    """
+    """`struct landlock_ruleset_attr`: rights that are refused without a rule. Older kernels take less of it."""
 
     _fields_ = [("fs", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
 
@@ -46,10 +41,9 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
-    """Give up for good access to all other files.
+    """Give up for good access to all but `readable`, files and folders to read and execute, and `devices`.
 
-    `readable`: files, and folders with all below, to read and execute; `devices`: files to read and write. Needs
-    `no_new_privileges`. Raises SystemFailed, and OSError for a path that cannot be opened.
+    Needs `no_new_privileges`. Raises SystemFailed, and OSError for a path that cannot be opened.
     """
     number = version()
     refused = _Ruleset(_FILE_RIGHTS[min(number, 5)], _TCP if number >= 4 else 0, _SCOPES if number >= 6 else 0)

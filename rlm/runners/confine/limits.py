@@ -6,8 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 
-_SIGPENDING = 11
-"""RLIMIT_SIGPENDING, for which Python has no name."""
+_SIGPENDING = 11  # RLIMIT_SIGPENDING, for which Python has no name
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import DEVICES, FolderView
 
 _ALL = system.CLONE_NEWNS | system.CLONE_NEWPID | system.CLONE_NEWNET | system.CLONE_NEWIPC | system.CLONE_NEWUTS
-_FIRST_ID = 700_000_000
-"""The first user id for workers of root: far from ids in use."""
+_FIRST_ID = 700_000_000  # the first user id for workers of root: far from ids in use
 _NOBODY = 65534
 
 

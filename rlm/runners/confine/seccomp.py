@@ -1,8 +1,7 @@
 """Filter system calls with seccomp: refuse with EPERM the calls that a worker never needs.
 
-The filter refuses what the other mechanisms allow: new processes and programs, sockets, signals to other processes,
-their memory, mounts and namespaces, memory that limits do not count, and parts of the kernel through which sandboxes
-were escaped. For `landlock` it is most of the confinement.
+It refuses what the other mechanisms allow: new processes and programs, sockets, signals to other processes, their
+memory, mounts, memory that limits do not count, and parts of the kernel through which sandboxes were escaped.
 """
 
 from __future__ import annotations

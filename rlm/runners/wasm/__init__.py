@@ -26,10 +26,8 @@ from rlm.runners.remote import START_SECONDS, PipedProcess, RemoteRunner, Shared
 
 MEMORY_BYTES = 2 << 30
 DISK_BYTES = 64 << 20
-_HEAP_MIB = 512
-"""JavaScript heap for Pyodide's own objects and file names, in MiB."""
-_PACKAGES = ("rlm", "monocontext", "cachetools")
-"""The packages that a worker gets."""
+_HEAP_MIB = 512  # JavaScript heap for Pyodide's own objects and file names, in MiB
+_PACKAGES = ("rlm", "monocontext", "cachetools")  # the packages that a worker gets
 _PAGE_BYTES = 64 << 10
 _PROGRAM = Path(__file__).with_name("node.mjs")
 
@@ -48,10 +46,7 @@ class WasmRunner(RemoteRunner):
         memory_bytes: int = MEMORY_BYTES,
         **shared: Unpack[SharedOptions],
     ) -> None:
-        """`pyodide`: the folder of the npm package. `memory_bytes`: of the module, at most 4 GiB.
-
-        Raises RunnerUnavailable.
-        """
+        """`pyodide`: the folder of the npm package. `memory_bytes`: of the module, at most 4 GiB."""
         self._pyodide = pyodide
         self._memory_bytes = memory_bytes
         super().__init__(context, subcalls, **shared)
