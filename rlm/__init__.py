@@ -28,7 +28,7 @@ __version__ = "0.3.0"
 # ruff: noqa: F405 # the names come from a star import
 __all__ = [  # in full, for checkers and the reference
     "LM", "PRICES", "RLM", "RLM_REPL", "AnswerRefused", "AnthropicLM", "Backoff", "Budget", "BudgetSpent", "Cell",
-    "ChannelAbuse", "Completion", "FinalOutput", "Interpreter", "InvalidArgument", "LLMError",
+    "ChannelAbuse", "ClaudeAgentLM", "Completion", "FinalOutput", "Interpreter", "InvalidArgument", "LLMError",
     "ModelUsage", "OpenAILM", "PromptTooLong", "RLMError", "RateLimited", "Read", "ReplayLM", "Reply",
     "ReplyRefused", "RunnerUnavailable", "ScriptExhausted", "ScriptedLM", "Session", "Source", "Step", "SubCache",
     "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage", "create_interpreter", "get_default_volume_name",

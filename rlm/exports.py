@@ -20,6 +20,7 @@ from rlm.errors import (
     UnknownOption,
 )
 from rlm.models.anthropic import AnthropicLM
+from rlm.models.claude_agent import ClaudeAgentLM
 from rlm.models.lm import LM, Reply
 from rlm.models.openai import OpenAILM
 from rlm.models.scripted import ScriptedLM
@@ -33,7 +34,7 @@ from rlm.trajectory.step import Cell, Step
 
 __all__ = [
     "LM", "RLM", "RLM_REPL", "AnswerRefused", "AnthropicLM", "Backoff", "Budget", "BudgetSpent", "Cell",
-    "ChannelAbuse", "Completion", "InvalidArgument", "LLMError",
+    "ChannelAbuse", "ClaudeAgentLM", "Completion", "InvalidArgument", "LLMError",
     "ModelUsage", "OpenAILM", "PromptTooLong", "RLMError", "RateLimited", "Read", "ReplayLM", "Reply",
     "ReplyRefused", "RunnerUnavailable", "ScriptExhausted", "ScriptedLM", "Session", "Source", "Step", "SubCache",
     "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage"

@@ -46,7 +46,7 @@ PUBLIC: dict[str, list[str]] = {
     "monocontext.text": ["Monocontext", "served_text"],
     "rlm": [
         "LM", "PRICES", "RLM", "RLM_REPL", "AnswerRefused", "AnthropicLM", "Backoff", "Budget", "BudgetSpent", "Cell",
-        "ChannelAbuse", "Completion", "FinalOutput", "Interpreter", "LLMError", "ModelUsage",
+        "ChannelAbuse", "ClaudeAgentLM", "Completion", "FinalOutput", "Interpreter", "LLMError", "ModelUsage",
         "OpenAILM", "RLMError", "RateLimited", "ReplayLM", "Reply", "RunnerUnavailable", "ScriptExhausted",
         "ScriptedLM", "Session", "Step", "SubCache", "TrajectoryError", "UnknownOption", "Usage", "create_interpreter",
         "get_default_volume_name", "sanitize_key",

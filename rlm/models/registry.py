@@ -20,7 +20,7 @@ PRESETS: Mapping[str, tuple[str, str]] = {
 }
 """Backend -> root model, and a cheaper model of sub-calls."""
 
-BACKENDS = ("openai", "anthropic")
+BACKENDS = ("openai", "anthropic", "claude-agent")
 BY_ANY_LLM = frozenset((
     "azure", "azureanthropic", "azureopenai", "bedrock", "databricks", "sagemaker", "vertexai", "vertexaianthropic",
     "watsonx",
@@ -74,7 +74,7 @@ def choose(
         raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
     maker, name = split_maker(model) if model else (None, None)
     maker = maker or backend or preset or "openai"
-    default, cheaper = PRESETS.get(maker, ("", None))
+    default, cheaper = PRESETS.get(maker.replace("claude-agent", "anthropic"), ("", None))
     created: list[LM] = []
     if lm is None:
         if not (name or default) and is_known(maker):
@@ -117,6 +117,12 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
         from rlm.models.anthropic import AnthropicLM
 
         return AnthropicLM(model, **arguments)
+    if backend == "claude-agent":
+        from rlm.models.claude_agent import ClaudeAgentLM
+
+        if refused := [name for name in arguments if name not in ("window_tokens", "prompt_characters")]:
+            raise UnknownOption(f"backend {backend!r} uses the login of Claude Code: it takes no {', '.join(refused)}")
+        return ClaudeAgentLM(model, **arguments)
     from rlm.models.any_llm import AnyLM, install, knows
 
     if knows(backend):

@@ -57,7 +57,7 @@ def test_every_module_imports() -> None:
         import importlib, pkgutil
         import monocontext, rlm
 
-        extras = {"aioboto3", "anthropic", "deepagents", "distributed", "dspy", "fsspec",
+        extras = {"aioboto3", "anthropic", "claude_agent_sdk", "deepagents", "distributed", "dspy", "fsspec",
                   "langgraph", "mcp", "modal", "obstore", "verifiers", "xllamacpp"}
         count = 0
         for package in (monocontext, rlm):

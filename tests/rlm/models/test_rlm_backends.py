@@ -1,13 +1,15 @@
-"""The other backends: Anthropic at a stand-in endpoint, and URLs that are none."""
+"""The other backends: Anthropic at a stand-in endpoint, the Claude agent SDK in the place of a double, presets."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rlm import AnthropicLM, LLMError, OpenAILM
+from rlm import AnthropicLM, ClaudeAgentLM, LLMError, OpenAILM, UnknownOption
 from rlm.models.registry import make_lm
 
 ASK = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}, {"role": "user", "content": "ho"}]
@@ -41,8 +43,66 @@ def test_anthropic_without_a_key_and_without_an_endpoint(monkeypatch: pytest.Mon
 
 def test_an_sdk_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "anthropic", None)
-    with pytest.raises(LLMError, match=r"pip install -e '\./rlm\[anthropic\]'"):
-        make_lm("anthropic", "m").complete(ASK)
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
+    for backend, extra in (("anthropic", "anthropic"), ("claude-agent", "claude-agent")):
+        with pytest.raises(LLMError, match=rf"pip install -e '\./rlm\[{extra}\]'"):
+            make_lm(backend, "m").complete(ASK)
+
+
+# --- the agent SDK --------------------------------------------------------------------------------
+
+
+class AssistantMessage(SimpleNamespace):
+    pass
+
+
+class ResultMessage(SimpleNamespace):
+    pass
+
+
+@pytest.fixture
+def agent_sdk(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A double with the names and shapes of claude-agent-sdk 0.2."""
+    sdk: Any = ModuleType("claude_agent_sdk")
+    sdk.asked, sdk.error = [], None
+    sdk.usage, sdk.dollars = {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 5}, 0.25
+    sdk.ClaudeSDKError = type("ClaudeSDKError", (Exception,), {})
+    sdk.ClaudeAgentOptions = lambda **options: SimpleNamespace(**options)
+    sdk.AssistantMessage, sdk.ResultMessage = AssistantMessage, ResultMessage
+
+    async def query(*, prompt: str, options: Any) -> AsyncIterator[Any]:
+        sdk.asked.append((prompt, options))
+        if sdk.error:
+            raise sdk.error
+        yield AssistantMessage(content=[SimpleNamespace(text="hel"), SimpleNamespace(thinking="hm")])
+        yield AssistantMessage(content=[SimpleNamespace(text="lo")])
+        yield ResultMessage(usage=sdk.usage, total_cost_usd=sdk.dollars, is_error=False, result="hello")
+
+    sdk.query = query
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", sdk)
+    return sdk
+
+
+def test_the_agent_sdk_gets_one_prompt_no_tools_and_reports_dollars(agent_sdk: Any) -> None:
+    deltas: list[str] = []
+    reply = ClaudeAgentLM("claude-x").complete(
+        [*ASK, {"role": "assistant", "content": "hey"}, {"role": "user", "content": "on"}], on_delta=deltas.append
+    )
+    assert (reply.text, reply.input_tokens, reply.output_tokens, reply.dollars) == ("hello", 7, 5, 0.25)
+    assert deltas == ["hel", "lo"]
+    prompt, options = agent_sdk.asked[0]
+    assert "<assistant>\nhey\n</assistant>" in prompt
+    assert (options.system_prompt, options.tools, options.max_turns) == ("be brief", [], 1)
+    ClaudeAgentLM("m").complete([{"role": "user", "content": "alone"}])
+    assert agent_sdk.asked[1][0] == "alone"
+
+
+def test_errors_of_the_agent_sdk_are_llm_errors(agent_sdk: Any) -> None:
+    agent_sdk.error = agent_sdk.ClaudeSDKError("not\nfound")
+    with pytest.raises(LLMError, match="model 'm' by Claude Code: not found"):
+        ClaudeAgentLM("m").complete(ASK)
+    with pytest.raises(UnknownOption, match="login of Claude Code"):
+        make_lm("claude-agent", "m", api_key="k")
 
 
 def test_a_proxy_that_is_none_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

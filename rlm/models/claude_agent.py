@@ -1,0 +1,94 @@
+"""Ask Claude with the login of Claude Code, through its agent SDK (extra `claude-agent`). One prompt, one reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from monocontext.errors import install_line
+from rlm.errors import LLMError
+from rlm.models.anthropic import count_usage
+from rlm.models.endpoint_errors import CallTarget, ErrorReport, make_error, one_line
+from rlm.models.lm import Listener, Message, Reply
+from rlm.models.reply_builder import ReplyBuilder
+
+
+class ClaudeAgentLM:
+    """A model that is asked in sessions of Claude Code: one for each call, with no tools, no settings and one turn.
+
+    The SDK takes one prompt, so a conversation becomes one text with tags for its roles. The SDK reports dollars.
+    """
+
+    backend = "claude-agent"
+    window_tokens = 200_000
+
+    def __init__(self, model: str, *, window_tokens: int | None = None, prompt_characters: int | None = None) -> None:
+        self.model = model
+        self.window_tokens = window_tokens or self.window_tokens
+        if prompt_characters is not None:
+            self.prompt_characters = prompt_characters
+
+    def __repr__(self) -> str:
+        return f"<ClaudeAgentLM {self.model}>"
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str | None = None,
+        on_delta: Callable[[str], object] | None = None,
+    ) -> Reply:
+        """One call, from a thread without an event loop of its own. Raises LLMError."""
+        try:
+            import claude_agent_sdk as sdk
+        except ImportError:
+            raise LLMError(f"the agent SDK is not installed: {install_line('claude-agent', './rlm')}") from None
+        name = model or self.model
+        listener = on_delta if isinstance(on_delta, Listener) else Listener(on_delta)
+        try:
+            import asyncio  # 25 ms that other models need not pay
+
+            return asyncio.run(self._ask(sdk, messages, name, listener))
+        except LLMError:
+            raise
+        except Exception as exc:
+            if exc is listener.raised:
+                raise
+            prefix = "" if isinstance(exc, sdk.ClaudeSDKError) else f"{type(exc).__name__}: "
+            raise LLMError(f"{CallTarget(name, 'Claude Code')}: {prefix}{one_line(exc)}") from exc
+
+    async def _ask(self, sdk: Any, messages: Sequence[Message], model: str, listener: Listener) -> Reply:
+        """Ask in a session of its own; the reply, with usage and dollars from its result message."""
+        options = sdk.ClaudeAgentOptions(
+            model=model,
+            system_prompt="\n\n".join(m["content"] for m in messages if m["role"] == "system") or None,
+            tools=[],
+            setting_sources=[],
+            max_turns=1,
+        )
+        target, builder = CallTarget(model, "Claude Code"), ReplyBuilder(listener, is_whole=True)
+        dollars: float | None = None
+        async with aclosing(sdk.query(prompt=_write_conversation(messages), options=options)) as answers:
+            async for answer in answers:
+                if isinstance(answer, sdk.AssistantMessage):
+                    for block in answer.content if isinstance(answer.content, list) else []:
+                        builder.add_thinking(getattr(block, "thinking", None))
+                        builder.add_text(getattr(block, "text", None))
+                elif isinstance(answer, sdk.ResultMessage):
+                    builder.usage = answer.usage
+                    dollars = answer.total_cost_usd
+                    builder.set_end(getattr(answer, "stop_reason", None))
+                    if answer.is_error:
+                        report = ErrorReport(one_line(answer.result), status=getattr(answer, "api_error_status", None))
+                        raise make_error(report, target)
+        return builder.build(target, *count_usage(builder.usage, None, None)[:3], dollars)
+
+
+def _write_conversation(messages: Sequence[Message]) -> str:
+    """One prompt of all turns, with a tag for each role; a single turn as it is."""
+    turns = [message for message in messages if message["role"] != "system"]
+    if len(turns) == 1:
+        return turns[0]["content"]
+    text = "\n\n".join(f"<{message['role']}>\n{message['content']}\n</{message['role']}>" for message in turns)
+    return f"{text}\n\nWrite the next reply of the assistant, without tags."
