@@ -1,18 +1,13 @@
-"""Give a client of aioboto3 the methods of a boto3 client that `S3Store` calls.
-
-A thread that calls one waits while the event loop of the client carries the request out.
-"""
+"""Give a client of aioboto3 the methods of a boto3 client that `S3Store` calls to read."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from monocontext.engine.fetch.workers import LOOK_SECONDS
-
-Wait = Callable[[Coroutine[Any, Any, Any]], Any]
-"""Runs a coroutine on the event loop, and waits for its result in another thread."""
 
 
 class BlockingClient:
@@ -36,43 +31,25 @@ class BlockingClient:
 
     def get_object(self, **arguments: Any) -> Any:
         answer = self._wait(self._client.get_object(**arguments))
-        return answer | {"Body": _Body(self._wait, answer["Body"])}
+        body = answer["Body"]
+        return answer | {"Body": SimpleNamespace(read=lambda: self._read(body), close=body.close)}
+
+    def _read(self, body: Any) -> Any:
+        from aiohttp import ClientError  # aiobotocore, which made the body, needs it too
+
+        try:
+            return self._wait(body.read())
+        except ClientError as error:  # aiobotocore does not translate all errors of aiohttp
+            raise ConnectionError(str(error) or type(error).__name__) from error
 
     def head_object(self, **arguments: Any) -> Any:
         return self._wait(self._client.head_object(**arguments))
 
-    def get_paginator(self, name: str) -> _Paginator:
-        return _Paginator(self._wait, self._client.get_paginator(name))
+    def get_paginator(self, name: str) -> Any:
+        paginator = self._client.get_paginator(name)
+        return SimpleNamespace(paginate=lambda **arguments: self._pages(aiter(paginator.paginate(**arguments))))
 
-
-class _Body:
-    """The body of an answer. `read` raises `ConnectionError` if the connection breaks."""
-
-    def __init__(self, wait: Wait, body: Any) -> None:
-        self._wait, self._body = wait, body
-
-    def read(self) -> bytes:
-        from aiohttp import ClientError  # aiobotocore, which made the body, needs it too
-
-        try:
-            data: bytes = self._wait(self._body.read())
-        except ClientError as error:  # aiobotocore does not translate all errors of aiohttp
-            raise ConnectionError(str(error) or type(error).__name__) from error
-        return data
-
-    def close(self) -> None:
-        self._body.close()
-
-
-class _Paginator:
-    """A paginator whose pages are awaited one by one."""
-
-    def __init__(self, wait: Wait, paginator: Any) -> None:
-        self._wait, self._paginator = wait, paginator
-
-    def paginate(self, **arguments: Any) -> Iterator[Any]:
-        pages = aiter(self._paginator.paginate(**arguments))
-
+    def _pages(self, pages: Any) -> Iterator[Any]:
         async def following() -> Any:
             return await anext(pages, None)
 

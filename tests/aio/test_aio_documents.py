@@ -11,8 +11,6 @@ import pytest
 
 from monocontext import ContextTooLarge, Monocontext, documents, publish, regex
 from monocontext.aio import AsyncMonocontext
-from monocontext.aio.operators import RefusedMappingOperators
-from monocontext.aio.text import AsyncDocuments
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.testing import CountingStore, SlowStore
@@ -167,8 +165,6 @@ def test_what_is_no_shape_is_refused(store: Any) -> None:
     ],
 )
 def test_operators_that_cannot_wait_say_what_to_write(use: Callable[[Any], Any], instead: str, store: Any) -> None:
-    assert issubclass(AsyncDocuments, RefusedMappingOperators)
-
     async def work() -> None:
         async with AsyncMonocontext.open(store) as context:
             with pytest.raises(TypeError, match=instead):

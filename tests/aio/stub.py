@@ -1,0 +1,68 @@
+"""Write `monocontext/aio/methods.pyi`: the types of the methods that an asynchronous text has from the other one."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from monocontext.aio import methods
+
+STUB = Path(methods.__file__).with_suffix(".pyi")
+RESULTS = {
+    "Monocontext": "Self", "list[str] | LazyList": "list[str] | AsyncItems", "Iterator[str]": "AsyncIterator[str]",
+    "Sequence[str | Self]": "Sequence[str] | AsyncItems", "GrepHits": "AsyncIterator[Hit]",
+}  # fmt: skip
+"""Results that are asynchronous in place of synchronous."""
+KNOWN = {
+    "Self": "typing", "AsyncItems": "monocontext.aio.text", "AsyncIterator": "collections.abc",
+    "Hit": "monocontext.text.search.hits", "Sequence": "collections.abc",
+}  # fmt: skip
+
+
+def source_of(name: str, module: str) -> str | None:
+    """The module that a name of a module comes from; None for a builtin."""
+    loaded = importlib.import_module(module)
+    for node in ast.walk(ast.parse(inspect.getsource(loaded))):
+        if isinstance(node, ast.ImportFrom) and node.module and any(alias.name == name for alias in node.names):
+            return node.module
+    return module if hasattr(loaded, name) else None
+
+
+def signature(method: Any) -> inspect.Signature:
+    real = inspect.signature(inspect.unwrap(method))
+    first, *others = real.parameters.values()
+    shown = RESULTS.get(real.return_annotation, real.return_annotation)
+    return real.replace(
+        parameters=[first.replace(annotation=inspect.Parameter.empty), *others], return_annotation=shown
+    )
+
+
+def stub() -> str:
+    """The text of the stub."""
+    imports: dict[str, set[str]] = defaultdict(set)
+    classes: dict[str, list[str]] = defaultdict(list)
+    for owner, _, how, names in methods.METHODS:
+        for name in names:
+            method = vars(owner)[name]
+            prefix = "async def" if how == "awaited" else "def"
+            if isinstance(method, property):
+                prefix, method = "@property\n    def", method.fget
+            text = str(signature(method)).replace("'", "")
+            for word in set(re.findall(r"[A-Za-z_]\w*", text)):
+                module = KNOWN.get(word) or source_of(word, inspect.unwrap(method).__module__)
+                if module and word in re.sub(r"(\w+):|= \w+", "", text):
+                    imports[module].add(word)
+            classes[owner.__name__].append(f"    {prefix} {name}{text}: ...\n")
+    head = "# Written by tests/aio/stub.py: do not edit.\n# ruff: noqa\n# fmt: off\n"
+    lines = [f"from {module} import {', '.join(sorted(names))}\n" for module, names in sorted(imports.items())]
+    body = [f"\nclass {name}:\n{''.join(rows)}" for name, rows in classes.items()]
+    return "".join([head, *lines, *body, "\nMETHODS: list[tuple[type, type, str, tuple[str, ...]]]\n"])
+
+
+if __name__ == "__main__":
+    STUB.write_text(stub())
