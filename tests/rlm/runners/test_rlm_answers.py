@@ -77,11 +77,26 @@ def test_answer(runner_of: Make, code: str, answer: str | None) -> None:
     assert "never" not in result.stdout
 
 
-@pytest.mark.parametrize("call", ["FINAL('Errors found:', 3)", "FINAL_VAR('Errors', 3)"])
-def test_an_answer_in_two_parts_is_a_type_error(runner_of: Make, call: str) -> None:
+LAZY = "class Lazy:\n    def __str__(self): raise MemoryError('slice me')\nFINAL(Lazy())"
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [("FINAL('Errors found:', 3)", "TypeError: FINAL"), ("FINAL_VAR('Errors', 3)", "TypeError: FINAL"),
+     ("FINAL_VAR('reslt')", "no variable 'reslt'"), (LAZY, "has no text: MemoryError: slice me"),
+     ("SUBMIT(1, a=2)", "by position or by keyword"), ("SUBMIT()", "by position or by keyword")],
+)  # fmt: skip
+def test_a_call_that_gives_no_answer_is_an_error(runner_of: Make, call: str, told: str) -> None:
     result = runner_of().run(call)
     assert (result.final_answer, result.raised) == (None, True)
-    assert "TypeError: FINAL" in result.stderr
+    assert told in result.stderr
+
+
+def test_the_citations_of_a_refused_answer_are_not_those_of_the_next(runner_of: Make) -> None:
+    runner = runner_of("a text")
+    assert runner.run("FINAL('c', sources=[(0, 2), 'text'])").claims == ((0, 2), "text")
+    assert runner.run("FINAL(None, sources=['a'])").claims == ()
+    assert runner.run("answer.update(content='b', ready=True)").claims == ()
 
 
 @pytest.mark.parametrize(
@@ -168,24 +183,6 @@ def test_a_lazy_text_in_a_list_is_refused_and_a_huge_answer_too(
     assert "too long" in runner.run("FINAL('x' * 101)").stderr
     assert runner.run("FINAL('é' * 50)").final_answer == "é" * 50
     assert "too long" in runner.run("FINAL('é' * 51)").stderr
-
-
-def test_final_var_of_an_unknown_name_is_refused(runner_of: Make) -> None:
-    result = runner_of().run("FINAL_VAR('reslt')")
-    assert result.final_answer is None
-    assert "no variable 'reslt'" in result.stderr
-
-
-def test_submit_takes_position_or_keyword_not_both(runner_of: Make) -> None:
-    assert "by position or by keyword" in runner_of().run("SUBMIT(1, a=2)").stderr
-    assert "by position or by keyword" in runner_of().run("SUBMIT()").stderr
-
-
-def test_an_answer_without_text_is_refused(runner_of: Make) -> None:
-    code = "class Lazy:\n    def __str__(self): raise MemoryError('slice me')\nFINAL(Lazy())"
-    result = runner_of().run(code)
-    assert result.final_answer is None
-    assert "has no text: MemoryError: slice me" in result.stderr
 
 
 def test_answer_bound_to_something_else_is_kept_as_content(runner_of: Make) -> None:

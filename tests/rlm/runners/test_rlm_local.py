@@ -90,9 +90,6 @@ def test_a_lazy_text_brings_names_and_builtins(runner_of: Make, lazy: Any) -> No
     assert "magic" not in runner.run("a = 1").variables
 
 
-# --- the last expression --------------------------------------------------------------------------
-
-
 # --- errors ---------------------------------------------------------------------------------------
 
 

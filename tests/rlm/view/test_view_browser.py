@@ -94,14 +94,8 @@ def test_shows_a_run(window: Any, recorded: Path, url: Callable[[Path], str]) ->
 
 
 def test_what_is_hostile_is_shown_and_never_run(window: Any, tmp_path: Path, url: Callable[[Path], str]) -> None:
-    call = {
-        "root_model": HOSTILE,
-        "prompt": HOSTILE,
-        "response": HOSTILE,
-        "execution_time": 1,
-        "error": HOSTILE,
-        "iterations": [line(1)],
-    }
+    call: dict[str, Any] = dict.fromkeys(("root_model", "prompt", "response", "error"), HOSTILE)
+    call |= {"execution_time": 1, "iterations": [line(1)]}
     result = {"stdout": HOSTILE, "stderr": HOSTILE, "locals": {HOSTILE: HOSTILE, "__proto__": "x"}, "execution_time": 1,
               "rlm_calls": [call], "final_answer": HOSTILE, "ranges": [[0, 5]]}  # fmt: skip
     whole = line(1, code_blocks=[{"code": HOSTILE, "result": result}], response=HOSTILE, final_answer=HOSTILE,

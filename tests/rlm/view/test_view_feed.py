@@ -93,14 +93,7 @@ def test_another_run_in_the_same_file_begins_anew(tmp_path: Path) -> None:
 
 def test_what_is_under_way_comes_from_the_file_beside(tmp_path: Path) -> None:
     path = write(tmp_path / "run.jsonl", head(), line(1))
-    call = {
-        "type": "call",
-        "root_model": "m",
-        "prompt": "p",
-        "response": "r",
-        "start_seconds": 3.0,
-        "execution_time": 1.0,
-    }
+    call = {"type": "call", "root_model": "m", "prompt": "p", "response": "r", "start_seconds": 3, "execution_time": 1}
     reply = {"type": "reply", "iteration": 2, "response": "said"}
     write(partial_of(path), reply, {**call, "iteration": 2}, {**call, "iteration": 1})
     feed = RowFeed(path)

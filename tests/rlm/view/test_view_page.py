@@ -137,21 +137,8 @@ def test_contrast_is_that_of_wcag_aa(theme: str) -> None:
     rules = re.search(rf"{re.escape(theme)} {{(.*?)}}", run_page().served(), re.S)
     assert rules is not None
     colours = dict(re.findall(r"--([\w-]+): (#\w{6})", rules[1]))
-    texts = [
-        "ink",
-        "muted",
-        "accent",
-        "bad",
-        "good",
-        "keyword",
-        "string",
-        "number",
-        "comment",
-        "call",
-        "name",
-        "calls",
-        "storage",
-    ]
+    texts = ["ink", "muted", "accent", "bad", "good", "keyword", "string", "number", "comment", "call", "name", "calls",
+             "storage"]  # fmt: skip
     for ground in ("page", "surface", "hover"):
         low = {name: round(_contrast(colours[name], colours[ground]), 2) for name in texts}
         assert {name: value for name, value in low.items() if value < 4.5} == {}, ground

@@ -9,14 +9,8 @@ from typing import Any
 
 def line(number: int, **more: Any) -> dict[str, Any]:
     """A turn as rlms writes it, with what is ours in `more`."""
-    result = {
-        "stdout": f"output {number}\n",
-        "stderr": "",
-        "locals": {},
-        "execution_time": 0.5,
-        "rlm_calls": [],
-        "final_answer": None,
-    }
+    result: dict[str, Any] = {"stdout": f"output {number}\n", "stderr": "", "locals": {}, "execution_time": 0.5}
+    result |= {"rlm_calls": [], "final_answer": None}
     return {
         "type": "iteration", "iteration": number, "timestamp": "2026-11-22",
         "prompt": [{"role": "user", "content": "hello"}],
