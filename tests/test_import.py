@@ -62,7 +62,6 @@ LIBRARIES = [
 ]
 NOT_TO_LOOK = [
     "monocontext.engine.hints",
-    "monocontext.format.document_refs",
     "monocontext.format.directories",
     "monocontext.stores.disk.cache",
     "monocontext.stores.http",

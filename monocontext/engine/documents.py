@@ -11,8 +11,8 @@ from monocontext.engine.fetch.requests import FetchItem
 from monocontext.errors import DamagedData
 from monocontext.format.directories import Directory, expand_documents
 from monocontext.format.document_names import bucket_bytes, bucket_of, check_bucket, find_in_bucket, name_hash
-from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
 from monocontext.format.documents import Document, DocumentPage
+from monocontext.format.refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
 
 _MOST_AHEAD = 16
 """The most pages that are fetched at once: 65,536 documents, some 10 MB in memory."""

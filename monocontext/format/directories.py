@@ -20,28 +20,26 @@ import zstandard
 
 from monocontext.errors import DamagedData
 from monocontext.format import inline
-from monocontext.format.document_refs import (
-    DocumentDirectory,
-    DocumentPageRef,
-    DocumentsRef,
-    check_document_pages,
-    document_page_refs,
-    documents_key,
-)
 from monocontext.format.index import check_stored
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import (
     MOST_LEVELS,
     MOST_PAGE_BYTES,
+    DocumentDirectory,
+    DocumentPageRef,
+    DocumentsRef,
     FilterDirectory,
     FilterRef,
     PageDirectory,
     PageRef,
     as_object,
+    check_document_pages,
     check_filter_directories,
     check_filters,
     check_pages,
     directory_key,
+    document_page_refs,
+    documents_key,
     filter_directories,
     filter_refs,
     fresh_id,

@@ -13,7 +13,7 @@ from typing import Any
 import google_crc32c
 
 from monocontext.errors import DamagedData, InvalidText
-from monocontext.format.document_refs import NameTableRef, documents_key
+from monocontext.format.refs import NameTableRef, documents_key
 
 HASH_BYTES = 12
 """Length of the hash of a name: a collision takes 2^48 tries."""

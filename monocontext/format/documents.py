@@ -23,9 +23,8 @@ import google_crc32c
 import zstandard
 
 from monocontext.errors import DamagedData, InvalidText
-from monocontext.format.document_refs import DocumentPageRef, documents_key
 from monocontext.format.index import check_stored, decode_columns, encode_columns
-from monocontext.format.refs import MOST_PAGE_BYTES
+from monocontext.format.refs import MOST_PAGE_BYTES, DocumentPageRef, documents_key, require
 from monocontext.records import NamedTuple, dataclass
 
 DOCUMENTS_PER_PAGE = 4096
@@ -159,20 +158,18 @@ class DocumentPage:
         self.size_bytes = len(data) + 80 * len(self) + len(self._heap) + 500
 
     def _parse(self, data: bytes, ref: DocumentPageRef) -> None:
-        if data[:8] != _MAGIC:
-            raise ValueError(f"not a page of documents: it begins with {data[:8]!r}")
+        require(data[:8] == _MAGIC, f"not a page of documents: it begins with {data[:8]!r}")
         count = int.from_bytes(data[8:12], "little")
         size = zstandard.frame_content_size(data[12:])
-        if not 0 <= size <= MOST_PAGE_BYTES or count < 1:
-            raise ValueError(f"impossible sizes: {count} documents in {size} bytes")
+        possible = 0 <= size <= MOST_PAGE_BYTES and count > 0
+        require(possible, f"impossible sizes: {count} documents in {size} bytes")
         body = zstandard.ZstdDecompressor().decompress(data[12:])
-        if len(body) != size or size < count * _ROW_BYTES:
-            raise ValueError(f"expected {count} documents, found {len(body)} bytes")
+        require(len(body) == size >= count * _ROW_BYTES, f"expected {count} documents, found {len(body)} bytes")
         columns, offset = decode_columns(_COLUMNS, count, body, 0)
         gaps, gap_newlines, characters, self.bytes, self.newlines, name_bytes, metadata_bytes = columns
         self._heap = body[offset:]
-        if sum(name_bytes) + sum(metadata_bytes) != len(self._heap):
-            raise ValueError("names and metadata do not fill the page")
+        is_filled = sum(name_bytes) + sum(metadata_bytes) == len(self._heap)
+        require(is_filled, "names and metadata do not fill the page")
         self.stops = array("Q", accumulate(map(add, gaps, characters), initial=ref.start))[1:]
         self.starts = array("Q", map(sub, self.stops, characters))
         self._last_lines = array("Q", accumulate(map(add, gap_newlines, self.newlines), initial=ref.start_newline))[1:]
@@ -181,17 +178,12 @@ class DocumentPage:
         self._rows = gaps, gap_newlines, characters
 
     def _check(self, ref: DocumentPageRef, base: DocumentPageRef) -> None:
-        result = (
-            base.documents + len(self), self.stops[-1], self._last_lines[-1], base.bytes + sum(self.bytes),
-        )  # fmt: skip
+        result = base.documents + len(self), self.stops[-1], self._last_lines[-1], base.bytes + sum(self.bytes)
         expected = ref.documents, ref.characters, ref.newlines, ref.bytes
-        if result != expected:
-            raise ValueError(f"sums differ: expected {expected}, found {result}")
+        require(result == expected, f"sums differ: expected {expected}, found {result}")
         for length, size, newlines in zip(self._rows[2], self.bytes, self.newlines, strict=True):
             if not size >= length >= newlines:
-                raise ValueError(
-                    f"a document of {size} bytes, {length} characters and {newlines} newlines is impossible"
-                )
+                raise ValueError(f"impossible: {size} bytes, {length} characters and {newlines} newlines")
         self._heap[: self._name_ends[-1]].decode()
 
     def __len__(self) -> int:

@@ -24,7 +24,7 @@ from typing import Any
 import google_crc32c
 
 from monocontext.errors import DamagedData
-from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef, count_of
+from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef, as_object, count_of, require
 from monocontext.records import NamedTuple, dataclass
 
 FRAMES_PER_PAGE = 4096
@@ -121,9 +121,8 @@ class Frame(NamedTuple):
 
 def encode_columns(kinds: Columns, columns: Iterable[Iterable[int]]) -> bytes:
     """The columns of a table end to end, little endian."""
-    return b"".join(
-        _little_endian(array(kind, column)).tobytes() for (_, kind), column in zip(kinds, columns, strict=True)
-    )
+    arrays = (array(kind, column) for (_, kind), column in zip(kinds, columns, strict=True))
+    return b"".join(_little_endian(column).tobytes() for column in arrays)
 
 
 def decode_columns(kinds: Columns, count: int, data: bytes, offset: int) -> tuple[list[array[int]], int]:
@@ -156,10 +155,7 @@ def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> byt
     """The bytes of a page object. Raises `ValueError` if the runs do not add up to the records."""
     if sum(run.frames for run in runs) != len(records) or not records:
         raise ValueError(f"{len(records)} records do not fill runs of {[run.frames for run in runs]} frames")
-    rows = []
-    for run in runs:
-        row: dict[str, object] = {"object": run.object, "offset": run.offset, "frames": run.frames, "codec": run.codec}
-        rows.append(row if run.etag is None else {**row, "etag": run.etag})
+    rows = [as_object(run) for run in runs]
     table = json.dumps(rows, separators=(",", ":")).encode()
     table += b" " * (-len(table) % 8)
     head = _MAGIC + len(records).to_bytes(4, "little") + len(table).to_bytes(4, "little") + table
@@ -172,11 +168,7 @@ def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
 
 
 def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None) -> PageRef:
-    """The root's entry for a page.
-
-    Its counts are sums over the text up to the end of the page, so they begin with those of `before`, the previous
-    page.
-    """
+    """The root's entry for a page. Its counts are sums over the text, so they begin with those of the page `before`."""
     import hashlib  # 2 ms that readers of a directory need not pay
 
     rows, base = list(records), before or _NO_PAGE
@@ -191,11 +183,13 @@ def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None
     )
 
 
-class Page:
-    """A loaded page, which finds the frame of a character, byte or newline by bisection.
+def _run_of(row: dict[str, Any]) -> FrameRun:
+    counts = count_of(row["offset"]), count_of(row["frames"])
+    return FrameRun(str(row["object"]), *counts, str(row["codec"]), row.get("etag"))
 
-    Some 54 bytes a frame in memory.
-    """
+
+class Page:
+    """A loaded page, which finds the frame of a character, byte or newline by bisection. 54 bytes a frame in memory."""
 
     def __init__(self, data: bytes, ref: PageRef, before: PageRef | None):
         """Parse and check a page. Raises `DamagedData`, whose message names the object."""
@@ -210,19 +204,11 @@ class Page:
             raise DamagedData(f"{ref.key}: not a page of this context: {error}") from None
 
     def _parse(self, data: bytes) -> None:
-        if data[:8] != _MAGIC:
-            raise ValueError(f"expected to begin with {_MAGIC!r}, found {data[:8]!r}")
+        require(data[:8] == _MAGIC, f"expected to begin with {_MAGIC!r}, found {data[:8]!r}")
         count = int.from_bytes(data[8:12], "little")
         offset = 16 + int.from_bytes(data[12:16], "little")
-        if offset + count * _BYTES_PER_FRAME != len(data):
-            raise ValueError(f"{count} frames do not fill {len(data)} bytes")
-        self.runs = tuple(
-            FrameRun(
-                str(row["object"]), count_of(row["offset"]), count_of(row["frames"]), str(row["codec"]), row.get("etag")
-            )
-            for row in json.loads(data[16:offset])
-        )
-        self._common_flags: int | None = None
+        require(offset + count * _BYTES_PER_FRAME == len(data), f"{count} frames do not fill {len(data)} bytes")
+        self.runs = tuple(map(_run_of, json.loads(data[16:offset])))
         columns, _ = decode_columns(_COLUMNS, count, data, offset)
         self._columns = {name: column for (name, _), column in zip(_COLUMNS, columns, strict=True)}
 
@@ -232,8 +218,7 @@ class Page:
         count = len(columns["flags"])
         base = before or _NO_PAGE
         in_runs, in_root = sum(run.frames for run in self.runs), ref.frames - base.frames
-        if count != in_runs or count != in_root:
-            raise ValueError(f"{count} frames, {in_runs} in its runs, {in_root} in the root")
+        require(count == in_runs == in_root, f"{count} frames, {in_runs} in its runs, {in_root} in the root")
         for run in self.runs:
             if run.frames < 1 or run.offset < 0 or run.codec not in CODECS:
                 raise ValueError(f"impossible run {run}")
@@ -241,22 +226,20 @@ class Page:
             if not is_own and not (run.is_virtual and isinstance(run.etag, str)):
                 raise ValueError(f"neither one of our segments nor a foreign object with an ETag: {run.object!r}")
         stored_bytes, sizes, characters = columns["stored_bytes"], columns["bytes"], columns["characters"]
-        if min(characters) < 1 or max(sizes) > MAX_FRAME_BYTES or max(stored_bytes) > 2 * MAX_FRAME_BYTES:
-            raise ValueError("a frame is empty or too large")
-        if any(f & ASCII and b != c for b, c, f in zip(sizes, characters, columns["flags"], strict=True)):
-            raise ValueError("an ASCII frame has more bytes than characters")
-        if any(map(lt, sizes, characters)):
-            raise ValueError("a frame has fewer bytes than characters")
-        if any(map(lt, characters, columns["newlines"])):
-            raise ValueError("a frame has more newlines than characters")
+        is_small = max(sizes) <= MAX_FRAME_BYTES and max(stored_bytes) <= 2 * MAX_FRAME_BYTES
+        require(min(characters) > 0 and is_small, "a frame is empty or too large")
+        rows = zip(sizes, characters, columns["flags"], strict=True)
+        require(not any(f & ASCII and b != c for b, c, f in rows), "an ASCII frame has more bytes than characters")
+        require(not any(map(lt, sizes, characters)), "a frame has fewer bytes than characters")
+        require(not any(map(lt, characters, columns["newlines"])), "a frame has more newlines than characters")
         # the counts of the text before each frame, and at the end; those of `stored_starts` are of bytes in the page
         self.starts = array("Q", accumulate(characters, initial=base.characters))
         self.byte_starts = array("Q", accumulate(sizes, initial=base.bytes))
         self.newline_starts = array("Q", accumulate(columns["newlines"], initial=base.newlines))
         self.stored_starts = array("Q", accumulate(stored_bytes, initial=0))
         sums = (self.byte_starts[-1], self.starts[-1], self.newline_starts[-1])
-        if sums != (ref.bytes, ref.characters, ref.newlines):
-            raise ValueError(f"sums differ: expected {(ref.bytes, ref.characters, ref.newlines)}, found {sums}")
+        expected = (ref.bytes, ref.characters, ref.newlines)
+        require(sums == expected, f"sums differ: expected {expected}, found {sums}")
         self.first_frame = ref.frames - count
         self._run_starts = list(accumulate((run.frames for run in self.runs), initial=0))
         for run, start in zip(self.runs, self._run_starts, strict=False):
@@ -290,10 +273,8 @@ class Page:
         )
 
     def between(self, start: int, stop: int, backward: bool = False) -> range:
-        """The numbers, in the page, of the frames with characters [start, stop), in order or from the end.
-
-        Needs start < stop, and that the page has some of these characters.
-        """
+        """The numbers, in the page, of the frames with characters [start, stop), of which the page has some, in order
+        or from the end."""
         low, high = self.at_character(max(start, self.starts[0])), self.at_character(min(stop, self.starts[-1]) - 1)
         return range(high, low - 1, -1) if backward else range(low, high + 1)
 
@@ -303,12 +284,7 @@ class Page:
 
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether frames [start, stop) all have `flag`, one bit; frames are numbered in the page."""
-        flags = self._columns["flags"]
-        if stop - start == len(flags):
-            if self._common_flags is None:
-                self._common_flags = reduce(and_, flags)
-            return bool(self._common_flags & flag)
-        return all(item & flag for item in flags[start:stop])
+        return all(item & flag for item in self._columns["flags"][start:stop])
 
     def records(self) -> list[FrameRecord]:
         """All records, which a writer merges with new ones if the page is short."""
@@ -319,9 +295,9 @@ class Page:
         return bisect_right(self.starts, character) - 1
 
     def at_byte(self, byte: int) -> int:
-        """The number, in the page, of the frame with this byte of the text."""
+        """The same for a byte of the text."""
         return bisect_right(self.byte_starts, byte) - 1
 
     def at_newline(self, newline: int) -> int:
-        """The number, in the page, of the frame with this newline of the text, counted from 0."""
+        """The same for a newline of the text, counted from 0."""
         return bisect_right(self.newline_starts, newline) - 1

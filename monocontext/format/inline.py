@@ -7,17 +7,15 @@ time than a second request. An append would write them again each time, so its l
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import zstandard
 
 from monocontext.errors import DamagedData
 from monocontext.format.codec import decode
 from monocontext.format.index import Page
+from monocontext.format.manifest import Manifest
 from monocontext.records import dataclass, field
-
-if TYPE_CHECKING:
-    from monocontext.format.manifest import Manifest
 
 MOST_TEXT_BYTES = 4 << 20
 """The most stored text in the root of a text that is written at once."""
@@ -25,10 +23,6 @@ MOST_GROWN_BYTES = 32 << 10
 """The most stored text in the root of an append."""
 END_BYTES = 16 << 10
 """The most text in an end, in bytes of UTF-8: models look at the first 500 to 10,000 characters."""
-MOST_END_BYTES = 6000
-"""The largest compressed end: both ends take less than 16 KiB of the root, in base64."""
-SHORT_END_BYTES = 800
-"""The largest compressed end in a root that must be small: about 2,000 characters."""
 LARGEST_END_BYTES = 64 << 10
 """The most text in an end that a reader accepts."""
 
@@ -88,34 +82,30 @@ def whole(stored: bytes) -> Copies:
     return {"text": base64.b64encode(stored).decode(), "head": "", "tail": ""}
 
 
-def ends(head: bytes, tail: bytes, most_bytes: int = MOST_END_BYTES) -> Copies:
+def ends(head: bytes, tail: bytes, most_bytes: int = 6000) -> Copies:
     """The copies of the two ends of a text, given its start and its end: of `END_BYTES` each, half of that and so on,
-    until they fit compressed."""
+    until each fits compressed. By default both take less than 16 KiB of the root, in base64."""
 
-    def copy(text: bytes, *, is_tail: bool) -> str:
+    result = {"text": "", "head": "", "tail": ""}
+    for name, text in ("head", head), ("tail", tail):
         size = min(len(text), END_BYTES)
-        while size:
-            part = text[len(text) - size :] if is_tail else text[:size]
+        while size and not result[name]:
+            part = text[:size] if name == "head" else text[len(text) - size :]
             part = part.decode(errors="ignore").encode()  # without the halves of characters
             stored = zstandard.ZstdCompressor(level=9).compress(part)
             if part and len(stored) <= most_bytes:
-                return base64.b64encode(stored).decode()
+                result[name] = base64.b64encode(stored).decode()
             size //= 2
-        return ""
-
-    return {"text": "", "head": copy(head, is_tail=False), "tail": copy(tail, is_tail=True)}
+    return result
 
 
 def shorter(root: Manifest) -> Copies:
-    """The copies of shorter ends of a root's text."""
-    return ends(read_end(root.head), read_end(root.tail), SHORT_END_BYTES)
+    """The copies of shorter ends of a root's text, of about 2,000 characters each."""
+    return ends(read_end(root.head), read_end(root.tail), 800)
 
 
 def text_in(root: Manifest, start: int = 0, stop: int | None = None) -> bytes:
-    """Bytes [start, stop) of the stored text in a root, which is its frames end to end; empty if there is none.
-
-    Raises `DamagedData` for invalid base64 in these bytes.
-    """
+    """Bytes [start, stop) of the stored text in a root, which is its frames end to end. Raises `DamagedData`."""
     if stop is None:
         return _bytes(root.text)[start:]
     first = start // 3  # 4 characters of base64 are 3 bytes

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import google_crc32c
 
@@ -26,6 +26,7 @@ from monocontext.format.refs import (
     CODECS,
     LIMIT,
     MAX_FRAME_BYTES,
+    DocumentsRef,
     FilterDirectory,
     FilterRef,
     PageDirectory,
@@ -35,16 +36,13 @@ from monocontext.format.refs import (
     check_filters,
     check_pages,
     count_of,
+    documents_ref,
     filter_directories,
     filter_refs,
     page_refs,
     require,
 )
 from monocontext.records import dataclass, field, replace
-
-if TYPE_CHECKING:
-    from monocontext.format.document_refs import DocumentsRef
-
 
 _FORMAT = 1
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -308,7 +306,7 @@ class Manifest:
             final_newline=bool(root["final_newline"]),
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
             sources=tuple(str(source) for source in root["sources"]),
-            documents=_documents_in(root),
+            documents=documents_ref(root["documents"]) if root.get("documents") else None,
             history=History.from_object(root.get("history", {})),
             extra={key: value for key, value in root.items() if key not in known},
         )
@@ -323,11 +321,3 @@ def checksum(root: dict[str, Any]) -> str:
     """The CRC-32C of the canonical form: keys sorted, no white space, ASCII only, without the field `crc32c`."""
     fields = {name: value for name, value in root.items() if name != "crc32c"}
     return f"{google_crc32c.value(_CANONICAL.encode(fields).encode()):08x}"
-
-
-def _documents_in(root: dict[str, Any]) -> DocumentsRef | None:
-    if not root.get("documents"):
-        return None
-    from monocontext.format.document_refs import documents_ref  # 2 ms that a text without documents need not pay
-
-    return documents_ref(root["documents"])

@@ -1,7 +1,9 @@
-"""The entries of a root and of its directories: references to index pages, filters, and directories of them. No I/O."""
+"""The entries of a root and of its directories: references to index pages, filters, documents, and directories of them.
+No I/O."""
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from collections.abc import Sequence
@@ -45,6 +47,10 @@ def directory_key(id: str) -> str:
 
 def filter_key(part: str) -> str:
     return f"filters/{part}.flt"
+
+
+def documents_key(id: str) -> str:
+    return f"documents/{id}.doc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +164,109 @@ class FilterDirectory:
         return directory_key(self.id)
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentPageRef:
+    """A page of documents (`documents`), with the counts up to and including its last document."""
+
+    id: str
+    """The truncated SHA-256 of the page; the object is `documents/<id>.doc`, unless the page is in the root."""
+    size_bytes: int
+    crc32c: int
+    documents: int
+    start: int
+    """The character of the text from which the page counts."""
+    start_newline: int
+    """The number of newlines before that character."""
+    characters: int
+    """The end of the last document in the text, in characters."""
+    newlines: int
+    """The number of newlines before that end."""
+    bytes: int
+    """The sum of the lengths of the documents, in UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentDirectory(DocumentPageRef):
+    """A directory of neighbouring document pages (see the module `directories`).
+
+    Its counts are cumulative, so they equal those of its last page.
+    """
+
+    entries: int
+    level: int
+
+    @property
+    def key(self) -> str:
+        return directory_key(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class NameTableRef:
+    """A table of the names of neighbouring documents (`document_names`)."""
+
+    id: str
+    documents: int
+    """The number of documents up to the last one that it covers. It begins where the previous table ends."""
+    names: int
+    """The number of distinct names."""
+    buckets: int
+    """The number of buckets, a power of two."""
+    stride: int
+    """The number of entries in each bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsRef:
+    """The documents of a text."""
+
+    pages: tuple[DocumentPageRef, ...]
+    last_page: bytes | None = None
+    """The last page if it is small: then it is in the root instead of an object."""
+    names: tuple[NameTableRef, ...] = ()
+    """Names of documents after these tables are looked up in pages."""
+    doubled: int | None = None
+    """The first document with the name of an earlier one of the same upload; `None` if there is none."""
+
+    @property
+    def documents(self) -> int:
+        return self.pages[-1].documents
+
+    @property
+    def named(self) -> int:
+        """The number of documents that tables of names cover."""
+        return self.names[-1].documents if self.names else 0
+
+    def as_object(self) -> dict[str, Any]:
+        """The JSON form."""
+        results: dict[str, Any] = {"pages": [as_object(page) for page in self.pages]}
+        if self.last_page is not None:
+            results["last_page"] = base64.b64encode(self.last_page).decode()
+        if self.names:
+            results["names"] = [as_object(table) for table in self.names]
+        if self.doubled is not None:
+            results["doubled"] = self.doubled
+        return results
+
+    def check(self, text_bytes: int, characters: int, newlines: int) -> None:
+        """Raise `ValueError` unless these can be the documents of a text with these counts."""
+        require(bool(self.pages), "documents without a page")
+        check_document_pages(self.pages)
+        last, copy = self.pages[-1], self.last_page
+        require(not isinstance(last, DocumentDirectory), "the last page of documents is a directory")
+        within = last.characters <= characters and last.newlines <= newlines and last.bytes <= text_bytes
+        require(within, "documents end after the text")
+        require(copy is None or len(copy) == last.size_bytes, "last_page and the last page of documents differ")
+        require(self.doubled is None or self.doubled < last.documents, f"doubled is document {self.doubled}")
+        covered = 0
+        for number, table in enumerate(self.names):
+            where = f"table {number} of names"
+            require(ID.fullmatch(table.id) is not None, f"{where}: {table.id!r} is not an id")
+            require(covered < table.documents <= last.documents, f"{where}: ends at {table.documents}")
+            possible = table.buckets.bit_count() == 1 and table.stride > 0
+            require(possible and table.names <= table.documents - covered, f"{where}: impossible record")
+            covered = table.documents
+
+
 # -- parsing and checking ----------------------------------------------------------------------------------------------
 
 
@@ -216,13 +325,10 @@ def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None
     before = before or PageRef("", 0, 0, 0, 0, 0, 0)
     for number, page in enumerate(pages):
         where = f"page {number}"
-        check_object(where, page.id, page.size_bytes)
+        check_entry(where, page, pages[number - 1] if number else None)
         if isinstance(page, PageDirectory):
-            check_directory(where, page, pages[number - 1] if number else None)
-            if page.pages < page.entries:
-                raise ValueError(f"{where}: {page.pages} pages in {page.entries} entries")
-        elif page.frames <= before.frames:
-            raise ValueError(f"{where}: frames do not rise: {before.frames}, {page.frames}")
+            require(page.pages >= page.entries, f"{where}: {page.pages} pages in {page.entries} entries")
+        require(page.frames > before.frames, f"{where}: frames do not rise: {before.frames}, {page.frames}")
         size, newlines = page.bytes - before.bytes, page.newlines - before.newlines
         characters = page.characters - before.characters
         if not (size >= characters >= max(newlines, page.frames - before.frames, 1) and newlines >= 0):
@@ -257,26 +363,22 @@ def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) 
     """
     for number, ref in enumerate(refs):
         where = f"filter directory {number}"
-        if not (covered <= ref.first_frame and ref.frames > 0):
-            raise ValueError(f"{where}: frames {ref.first_frame} to {ref.stop_frame}, after {covered}")
-        check_object(where, ref.id, ref.size_bytes)
-        check_directory(where, ref, refs[number - 1] if number else None)
+        check_entry(where, ref, refs[number - 1] if number else None)
+        follows = covered <= ref.first_frame and ref.frames > 0
+        require(follows, f"{where}: frames {ref.first_frame} to {ref.stop_frame}, after {covered}")
         covered = ref.stop_frame
     return covered
 
 
-def check_object(where: str, id: str, size_bytes: int) -> None:
-    """Raise `ValueError` for an invalid id or size of an object."""
-    require(ID.fullmatch(id) is not None, f"{where}: {id!r} is not a page id")
-    require(0 < size_bytes <= MOST_PAGE_BYTES, f"{where}: an object of {size_bytes:,} bytes")
-
-
-def check_directory(where: str, ref: Any, before: object) -> None:
-    """Raise `ValueError` for an impossible directory, or one that follows an entry of a lower level."""
-    is_possible = 0 < ref.level <= MOST_LEVELS and ref.entries > 0
-    require(is_possible, f"{where}: a directory of level {ref.level} with {ref.entries} entries")
-    follows = before is None or level_of(before) >= ref.level
-    require(follows, f"{where}: a directory of level {ref.level} after a lower one")
+def check_entry(where: str, entry: Any, before: object) -> None:
+    """Raise `ValueError` for an invalid object, and for an impossible directory, or one that follows a lower level."""
+    require(ID.fullmatch(entry.id) is not None, f"{where}: {entry.id!r} is not a page id")
+    require(0 < entry.size_bytes <= MOST_PAGE_BYTES, f"{where}: an object of {entry.size_bytes:,} bytes")
+    if hasattr(entry, "level"):
+        is_possible = 0 < entry.level <= MOST_LEVELS and entry.entries > 0
+        require(is_possible, f"{where}: a directory of level {entry.level} with {entry.entries} entries")
+        follows = before is None or level_of(before) >= entry.level
+        require(follows, f"{where}: a directory of level {entry.level} after a lower one")
 
 
 def level_of(entry: object) -> int:
@@ -287,3 +389,30 @@ def level_of(entry: object) -> int:
 def as_object(ref: Any) -> dict[str, Any]:
     """The JSON form of an entry, without fields that are `None`."""
     return {name: value for name in ref.__match_args__ if (value := getattr(ref, name)) is not None}
+
+
+def document_page_refs(rows: Sequence[dict[str, Any]]) -> tuple[DocumentPageRef, ...]:
+    """The entries of `pages` of documents, in a root or a directory."""
+    return tuple(parse_entry(DocumentDirectory if "level" in row else DocumentPageRef, row) for row in rows)
+
+
+def check_document_pages(pages: Sequence[DocumentPageRef], before: DocumentPageRef | None = None) -> None:
+    """Raise `ValueError` unless these entries for pages of documents can follow each other and the entry `before`."""
+    before = before or DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
+    for number, page in enumerate(pages):
+        where = f"page {number} of documents"
+        check_entry(where, page, pages[number - 1] if number else None)
+        rises = page.documents > before.documents and page.characters >= page.start >= before.characters
+        rises = rises and page.newlines >= page.start_newline >= before.newlines and page.bytes >= before.bytes
+        require(rises, f"{where}: counts do not rise")
+        before = page
+
+
+def documents_ref(row: dict[str, Any]) -> DocumentsRef:
+    """The record of the field `documents` of a root. Raises `ValueError`, `TypeError` or `KeyError`."""
+    return DocumentsRef(
+        document_page_refs(row["pages"]),
+        base64.b64decode(row["last_page"], validate=True) if row.get("last_page") else None,
+        tuple(parse_entry(NameTableRef, table) for table in row.get("names", [])),
+        None if row.get("doubled") is None else count_of(row["doubled"]),
+    )

@@ -17,14 +17,13 @@ import google_crc32c
 from monocontext.format import inline
 from monocontext.format.codec import describe
 from monocontext.format.directories import use_directories
-from monocontext.format.document_refs import DocumentsRef
 from monocontext.format.filters.building import GROUP_FRAMES, OVERLAP_BYTES, fold_head
 from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.grams import height, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
-from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef, PageRef
+from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, DocumentsRef, FilterRef, PageRef
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.testing.stores import VirtualStore

@@ -14,10 +14,10 @@ from typing import Any, Unpack
 from monocontext.engine.open import ContextHandle, TextOptions
 from monocontext.errors import ForeignObject
 from monocontext.format.codec import RAW_FRAME_BYTES, raw_frames
-from monocontext.format.document_refs import DocumentsRef
 from monocontext.format.filters.query import Query
 from monocontext.format.index import ENDS_LINE, FrameRecord, FrameRun
 from monocontext.format.manifest import Manifest
+from monocontext.format.refs import DocumentsRef
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import RangeReader
 from monocontext.text.monocontext import CACHE_BYTES, MATERIALIZE_LIMIT, Monocontext

@@ -15,13 +15,6 @@ from monocontext.format.document_names import (
     last_of_each_name,
     name_hash,
 )
-from monocontext.format.document_refs import (
-    DocumentDirectory,
-    DocumentPageRef,
-    DocumentsRef,
-    NameTableRef,
-    documents_key,
-)
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
     DocumentPage,
@@ -29,7 +22,14 @@ from monocontext.format.documents import (
     encode_metadata,
 )
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import fresh_id
+from monocontext.format.refs import (
+    DocumentDirectory,
+    DocumentPageRef,
+    DocumentsRef,
+    NameTableRef,
+    documents_key,
+    fresh_id,
+)
 from monocontext.records import replace
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store

@@ -12,7 +12,6 @@ from typing import Any
 
 from monocontext.errors import InvalidText
 from monocontext.format.document_names import HASH_BYTES, entries_of, first_doubled, name_hash
-from monocontext.format.document_refs import DocumentPageRef, DocumentsRef, documents_key
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
     HEAP_BYTES,
@@ -24,7 +23,7 @@ from monocontext.format.documents import (
     encode_page,
     page_ref,
 )
-from monocontext.format.refs import fresh_id
+from monocontext.format.refs import DocumentPageRef, DocumentsRef, documents_key, fresh_id
 from monocontext.records import replace
 from monocontext.stores.protocol import Store
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from monocontext.errors import DamagedData
 from monocontext.format import document_names as table
 from monocontext.format import documents as form
-from monocontext.format.document_refs import DocumentPageRef, NameTableRef
 from monocontext.format.documents import DocumentPage, DocumentRow
+from monocontext.format.refs import DocumentPageRef, NameTableRef
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 

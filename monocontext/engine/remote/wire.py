@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from typing import Any
 
-from monocontext.format.document_refs import DocumentPageRef
 from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
 from monocontext.format.filters.query import Any as AnyOf
 from monocontext.format.filters.words import LEVELS
 from monocontext.format.index import Frame
+from monocontext.format.refs import DocumentPageRef
 
 MAX_REQUEST_BYTES = 1 << 20
 """Enough for a search for many literals, or for some thirty thousand runs of candidates."""

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Iterable
 
 from monocontext.errors import NotFound
-from monocontext.format.document_refs import DocumentsRef, documents_key
 from monocontext.format.generations import listed_generations, read_generation, read_newest
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import fresh_id, index_key
+from monocontext.format.refs import DocumentsRef, documents_key, fresh_id, index_key
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.parallel import at_once
