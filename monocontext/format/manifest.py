@@ -42,10 +42,11 @@ from monocontext.format.refs import (
     page_refs,
     require,
 )
-from monocontext.records import dataclass, field, replace
+from monocontext.records import dataclass, field
 
 _FORMAT = 1
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_LATER_FIELDS = ("newlines", "final_newline", "frames", "stored_bytes", "frame_bytes", "codec")
 ROOT_KEY = "manifest.json"
 INLINE_PAGE_BYTES = 32 << 10
 """The most bytes of an index page in a root: some 1400 frames, 350 MB of text. Such a root has at most 45 KB."""
@@ -62,7 +63,6 @@ def generation_key(generation: int) -> str:
 
 ANCESTORS = 16
 """The number of generations that a root names. A writer that was paused between requests looks for its own there."""
-_ID_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +79,18 @@ class History:
 
     def after(self, write_id: str, before: History) -> History:
         """This history for a root that follows the root `write_id` with the history `before`."""
-        return replace(
-            self,
-            ancestors=(*before.ancestors, write_id[:_ID_DIGITS])[-ANCESTORS:],
-            floor=max(self.floor, before.floor),
-            fence=max(self.fence, before.fence),
-        )
+        ancestors = (*before.ancestors, write_id[:8])[-ANCESTORS:]
+        return History(ancestors, max(self.floor, before.floor), max(self.fence, before.fence))
 
     def descends_from(self, generation: int, write_id: str, own_generation: int) -> bool | None:
-        """Whether the root `own_generation`, which has this history, follows an earlier root.
-
-        `None` if that is too long ago to tell.
-        """
+        """Whether the root `own_generation`, which has this history, follows an earlier root; `None` if that is too
+        long ago to tell."""
         if generation >= self.floor:
             return True  # that root was not removed, so its number was not used twice
         back = own_generation - generation
         if not 0 < back <= len(self.ancestors):
             return None
-        return self.ancestors[-back] == write_id[:_ID_DIGITS]
+        return self.ancestors[-back] == write_id[:8]
 
     def as_object(self) -> dict[str, Any]:
         """The JSON form, without empty fields."""
@@ -105,10 +99,9 @@ class History:
     @classmethod
     def from_object(cls, row: dict[str, Any]) -> History:
         """Parse the JSON form. Raises `ValueError` or `TypeError`."""
-        floor, fence = row.get("floor", 0), row.get("fence", 0)
-        if not (isinstance(floor, int) and isinstance(fence, int) and floor >= 0 and fence >= 0):
-            raise ValueError(f"history: floor and fence must be generations, found {floor!r} and {fence!r}")
-        return cls(tuple(map(str, row.get("ancestors", ()))), floor, fence)
+        return cls(
+            tuple(map(str, row.get("ancestors", ()))), count_of(row.get("floor", 0)), count_of(row.get("fence", 0))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +149,6 @@ class Manifest:
 
     @property
     def frames(self) -> int:
-        """The number of frames."""
         return self.pages[-1].frames if self.pages else 0
 
     @property
@@ -166,12 +158,10 @@ class Manifest:
 
     @property
     def characters(self) -> int:
-        """The length of the text in characters."""
         return self.pages[-1].characters if self.pages else 0
 
     @property
     def newlines(self) -> int:
-        r"""The number of `\n` in the text."""
         return self.pages[-1].newlines if self.pages else 0
 
     @property
@@ -233,8 +223,7 @@ class Manifest:
             "requires": [DIRECTORIES] if self.has_directories else [],
             **{name: getattr(self, name) for name in ("generation", "write_id", "created", "characters")},
             "bytes": self.text_bytes,
-            **{name: getattr(self, name) for name in ("newlines", "final_newline", "frames")},
-            **{name: getattr(self, name) for name in ("stored_bytes", "frame_bytes", "codec")},
+            **{name: getattr(self, name) for name in _LATER_FIELDS},
             "sources": list(self.sources),
             **{name: value for name, value in optional.items() if value},
             "pages": [as_object(page) for page in self.pages],
@@ -247,11 +236,8 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = ROOT_KEY) -> Manifest:
-        """Parse and check a root. `name` is its name in error messages.
-
-        Raises `NotAContext` for a DeepRecurse manifest or other JSON, `UnsupportedFormat` for a newer format, and
-        `DamagedData`.
-        """
+        """Parse and check a root, which messages call `name`. Raises `NotAContext` for a DeepRecurse manifest or other
+        JSON, `UnsupportedFormat` for a newer format, and `DamagedData`."""
         if len(data) > MOST_ROOT_BYTES:
             raise DamagedData(f"{name}: the root has {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed")
         try:

@@ -89,11 +89,8 @@ class PageDirectory(PageRef):
 
 @dataclass(frozen=True, slots=True)
 class FilterRef:
-    """A search filter: a table of bits with a row for each hash value, and a column for each of some frames.
-
-    A frame has a column in at most one filter of a text; a frame without one may contain anything. An edit changes
-    `runs`, never the stored columns: those of frames that are gone belong to no run.
-    """
+    """A search filter: a table of bits with a row for each hash value and a column for each of some frames. A frame has
+    a column in at most one filter of a text. An edit changes `runs`, never the stored columns."""
 
     kind: str
     """`FILTER_KIND`: how rows are computed and stored."""
@@ -187,10 +184,7 @@ class DocumentPageRef:
 
 @dataclass(frozen=True, slots=True)
 class DocumentDirectory(DocumentPageRef):
-    """A directory of neighbouring document pages (see the module `directories`).
-
-    Its counts are cumulative, so they equal those of its last page.
-    """
+    """A directory of neighbouring document pages (`directories`). Its counts are those of its last page."""
 
     entries: int
     level: int
@@ -291,20 +285,10 @@ def filter_directories(rows: Sequence[dict[str, Any]]) -> tuple[FilterDirectory,
 
 
 def _filter_ref(row: dict[str, Any]) -> FilterRef:
-    return FilterRef(
-        FILTER_KIND,
-        str(row["fold"]),
-        count_of(row["bits"]),
-        count_of(row["overlap_bytes"]),
-        count_of(row["width"]),
-        tuple(_filter_run(*run) for run in row["runs"]),
-        tuple(str(part) for part in row["parts"]),
-        count_of(row["seed"]),
-    )
-
-
-def _filter_run(first: object, column: object, frames: object) -> tuple[int, int, int]:
-    return count_of(first), count_of(column), count_of(frames)
+    bits, overlap_bytes, width, seed = (count_of(row[name]) for name in ("bits", "overlap_bytes", "width", "seed"))
+    runs = tuple((count_of(first), count_of(column), count_of(frames)) for first, column, frames in row["runs"])
+    parts = tuple(map(str, row["parts"]))
+    return FilterRef(FILTER_KIND, str(row["fold"]), bits, overlap_bytes, width, runs, parts, seed)
 
 
 def count_of(value: object) -> int:
@@ -331,8 +315,8 @@ def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None
         require(page.frames > before.frames, f"{where}: frames do not rise: {before.frames}, {page.frames}")
         size, newlines = page.bytes - before.bytes, page.newlines - before.newlines
         characters = page.characters - before.characters
-        if not (size >= characters >= max(newlines, page.frames - before.frames, 1) and newlines >= 0):
-            raise ValueError(f"{where}: {size} bytes, {characters} characters and {newlines} newlines are impossible")
+        possible = size >= characters >= max(newlines, page.frames - before.frames, 1) and newlines >= 0
+        require(possible, f"{where}: {size} bytes, {characters} characters and {newlines} newlines are impossible")
         before = page
 
 
@@ -347,8 +331,7 @@ def check_filters(refs: Sequence[FilterRef], frames: int) -> None:
             require(column <= first and count > 0, f"{where}: columns do not rise")
             column = first + count
         require(column <= ref.width < 1 << 32, f"{where}: {column} columns of {ref.width}")
-        if not ref.parts or not all(ID.fullmatch(part) for part in ref.parts):
-            raise ValueError(f"{where}: parts without a name")
+        require(bool(ref.parts) and all(map(ID.fullmatch, ref.parts)), f"{where}: parts without a name")
     stop = 0
     for first, _, count in sorted(run for ref in refs for run in ref.runs):
         require(stop <= first, f"filters: frame {first} has two columns")
@@ -357,10 +340,8 @@ def check_filters(refs: Sequence[FilterRef], frames: int) -> None:
 
 
 def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) -> int:
-    """Raise `ValueError` unless these directories can follow each other and filters of the first `covered` frames.
-
-    Returns the number of frames up to the end of the last one.
-    """
+    """The number of frames up to the end of the last of these directories. Raises `ValueError` unless they can follow
+    each other and filters of the first `covered` frames."""
     for number, ref in enumerate(refs):
         where = f"filter directory {number}"
         check_entry(where, ref, refs[number - 1] if number else None)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from monocontext.format.filters.case_folding import TABLES, fold_bytes
 from monocontext.format.filters.joining import Get, Put, added, fresh_seed, put_filter, runs_of
-from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef
 
 if TYPE_CHECKING:
@@ -32,11 +31,8 @@ frame and ends after it."""
 
 
 class Columns:
-    """The columns of some frames of a text, in order. Feed frames, then `finish`, then `store`.
-
-    Columns are computed in the thread that calls `feed`. Other threads would take a third more CPU time, since numpy
-    releases the GIL a dozen times a frame, and twice the memory.
-    """
+    """The columns of some frames of a text, in order. Feed frames, then `finish`, then `store`. Other threads would
+    take a third more CPU time, since numpy releases the GIL a dozen times a frame."""
 
     def __init__(self, overlap_bytes: int, least_frames: int):
         """With fewer than `least_frames` nothing is computed or stored."""
@@ -77,18 +73,14 @@ class Columns:
             self._groups[-1].add(frame, text_after)
 
     def store(self, put: Put, frames: Sequence[tuple[int, int]] | None = None) -> tuple[FilterRef, ...]:
-        """Store filters of these columns, and return their entries (1 PUT for each 16 MiB).
-
-        `frames`: the frames of the text whose columns these are, in order, as pairs of a first one and a number; by
-        default the first ones of the text.
-        """
+        """Store filters of these columns, and return their entries (1 PUT for each 16 MiB). `frames` are those of the
+        text whose columns these are, in order, as pairs of a first one and a number; by default the first ones."""
         remaining = deque(frames if frames is not None else [(0, self.frames)])
         return tuple(self._store(put, group, runs_of(_take(remaining, group.frames))) for group in self._groups)
 
     def _store(self, put: Put, group: ColumnFile, runs: tuple[tuple[int, int, int], ...]) -> FilterRef:
         ref = FilterRef(FILTER_KIND, TABLES, group.bits, self.overlap_bytes, group.frames, runs, (), fresh_seed())
-        layout = FilterLayout(ref)
-        return put_filter(ref, lambda start, stop: layout.encode(group.rows(start, stop, ref.bits), start), put)
+        return put_filter(ref, lambda start, stop: group.rows(start, stop, ref.bits), put)
 
 
 def add_columns(
@@ -98,13 +90,10 @@ def add_columns(
     if columns.frames > _HELD_FRAMES:
         return added(refs, columns.store(put, frames), get, put)
     held: dict[str, bytes] = {}
-    filters = added(
-        refs, columns.store(held.__setitem__, frames), lambda key: held[key] if key in held else get(key), put
-    )
-    for ref in filters:
-        for key in ref.keys:
-            if key in held:
-                put(key, held[key])
+    new = columns.store(held.__setitem__, frames)
+    filters = added(refs, new, lambda key: held[key] if key in held else get(key), put)
+    for key in (key for ref in filters for key in ref.keys if key in held):
+        put(key, held[key])
     return filters
 
 

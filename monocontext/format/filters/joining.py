@@ -84,11 +84,10 @@ def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ..
 
 
 def added(refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put) -> tuple[FilterRef, ...]:
-    """All filters of a text, given those before and new ones. Small ones before these are joined with them.
+    """All filters of a text, given those before and new ones (1 GET for each object that is joined, 1 PUT).
 
     A filter is joined with later ones that have half as many frames, so their number grows with the logarithm of the
-    number of edits. Costs 1 GET for each object that is joined, 1 PUT for the result. A filter that cannot be read is
-    not joined.
+    number of edits. A filter that cannot be read is not joined.
     """
     if not new:
         return tuple(refs)
@@ -125,14 +124,13 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
     width = sum(count for _, _, _, count in pieces)
     joined = replace(refs[0], bits=bits, width=width, runs=runs, parts=(), seed=fresh_seed())
     rows_of = [_StoredRows(ref, bits, get) for ref in refs]
-    layout = FilterLayout(joined)
 
-    def encode(start: int, stop: int) -> bytes:
+    def rows(start: int, stop: int) -> NDArray[np.uint8]:
         old = [rows.read(start, stop) for rows in rows_of]
         columns = np.concatenate([old[number][:, column : column + count] for _, number, column, count in pieces], 1)
-        return layout.encode(np.packbits(columns, axis=1, bitorder="little"), start)
+        return np.packbits(columns, axis=1, bitorder="little")
 
-    return put_filter(joined, encode, put)
+    return put_filter(joined, rows, put)
 
 
 class _StoredRows:
@@ -159,17 +157,16 @@ class _StoredRows:
         return np.unpackbits(packed, axis=1, count=self._layout.columns, bitorder="little")
 
 
-def put_filter(ref: FilterRef, encode: Callable[[int, int], bytes], put: Put) -> FilterRef:
-    """Store the objects of a filter, named by their content, and return its entry with their names.
-
-    `encode` gives rows [start, stop) as stored; it is asked for a MiB of memory at a time.
-    """
+def put_filter(ref: FilterRef, rows: Callable[[int, int], NDArray[np.uint8]], put: Put) -> FilterRef:
+    """Store the objects of a filter, named by their content, and return its entry with their names. `rows` gives rows
+    [start, stop), packed eight columns a byte; it is asked for a MiB of memory at a time."""
     layout = FilterLayout(ref)
     step = max(_ROWS_AT_ONCE_BYTES // max(ref.width, 1), layout.rows_per_block)
     step -= step % layout.rows_per_block
     names: list[str] = []
     for first, last in layout.row_ranges():
-        part = b"".join(encode(start, min(start + step, last)) for start in range(first, last, step))
+        starts = range(first, last, step)
+        part = b"".join(layout.encode(rows(start, min(start + step, last)), start) for start in starts)
         names.append(hashlib.sha256(part).hexdigest()[:32])
         put(filter_key(names[-1]), part)
     return replace(ref, parts=tuple(names))
