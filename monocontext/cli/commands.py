@@ -11,15 +11,15 @@ PLACES = {
         "append": Place(
             "writing", "Add texts at the end, or replace and add documents.", "append today.log s3://b/logs"
         ),
-        "update": Place("documents", "", "update rows.jsonl s3://bucket/rows"),
-        "sync": Place("documents", "Store what is new or has changed in files.", "sync --delete src/ s3://bucket/src"),
+        "update": Place("upkeep", "", "update rows.jsonl s3://bucket/rows"),
+        "sync": Place("upkeep", "Store what is new or has changed in files.", "sync --delete src/ s3://bucket/src"),
         "index": Place("writing", "Refer to plain objects, without a copy.", "index s3://bucket/plain/ s3://b/logs"),
         "info": Place("reading", "Describe a context, or print its headings.", "info s3://bucket/logs"),
         "outline": Place("reading", "", "outline s3://bucket/src"),
         "cat": Place("reading", "Print a text, or the passage that an answer names.", "cat s3://b/logs --lines 1:20"),
         "cite": Place("reading", "", "cite s3://bucket/logs 120-180@3#1a2b3c4d"),
         "grep": Place("searching", "Print lines that match a pattern.", "grep -n 'ERROR.*disk' s3://bucket/logs"),
-        "search": Place("passages", "Print passages that match words best.", "search s3://bucket/logs 'disk full'"),
+        "search": Place("reading", "Print passages that match words best.", "search s3://bucket/logs 'disk full'"),
         "mount": Place("mount", "Show documents as files of a folder.", "mount s3://bucket/src ./src"),
         "view": Place("serving", "Show a context in a browser.", "view s3://bucket/logs"),
     },

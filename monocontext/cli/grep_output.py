@@ -37,20 +37,8 @@ class Place(NamedTuple):
     """The length in bytes of UTF-8."""
 
 
-class Found(NamedTuple):
-    """A hit, and the document with it."""
-
-    place: Place
-    hit: Hit
-
-    @property
-    def line_number(self) -> int:
-        """The line of the place, from 1."""
-        return self.hit.line_number - self.place.first_line
-
-
 class Line(NamedTuple):
-    """A line to print."""
+    """A line of a place."""
 
     place: Place
     number: int
@@ -58,10 +46,6 @@ class Line(NamedTuple):
     text: str
     hit: Hit | None
     """None for a line of context."""
-
-
-BREAK = None
-"""Marks lines that are left out between two lines of a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +99,7 @@ class Style:
         return "".join(parts) + self.shown(text[offset:])
 
 
-def print_lines(found: Iterable[Found], context: Monocontext, style: Style, before: int, after: int) -> Iterator[str]:
+def print_lines(found: Iterable[Line], context: Monocontext, style: Style, before: int, after: int) -> Iterator[str]:
     """Format hits, with `before` lines before and `after` lines after each."""
     seen = False
     for location, hits in groupby(found, key=lambda item: item.place):
@@ -125,19 +109,19 @@ def print_lines(found: Iterable[Found], context: Monocontext, style: Style, befo
             yield style.name(location)
         seen = True
         for line in with_context(context, location, hits, before, after):
-            yield from ["--"] if line is BREAK else style.rows(line)
+            yield from style.rows(line) if line else ["--"]
 
 
-def print_names(found: Iterable[Found], as_json: bool) -> Iterator[str]:
+def print_names(found: Iterable[Line], as_json: bool) -> Iterator[str]:
     """The name of each place with a hit, once."""
     for location, _ in groupby(found, key=lambda item: item.place):
         yield json.dumps({"path": location.name}) if as_json else escape_controls(location.name)
 
 
-def print_counts(found: Iterable[Found], style: Style, as_json: bool) -> Iterator[str]:
+def print_counts(found: Iterable[Line], style: Style, as_json: bool) -> Iterator[str]:
     """The number of matching lines of each place that has some, or with `only_matching` of matches."""
     for location, hits in groupby(found, key=lambda item: item.place):
-        count = sum(max(1, len([*style.pattern.finditer(hit.line)])) if style.only_matching else 1 for _, hit in hits)
+        count = sum(max(1, len([*style.pattern.finditer(hit.text)])) if style.only_matching else 1 for hit in hits)
         if as_json:
             yield json.dumps({"path": location.name, "count": count})
         else:
@@ -145,19 +129,19 @@ def print_counts(found: Iterable[Found], style: Style, as_json: bool) -> Iterato
 
 
 def with_context(
-    context: Monocontext, place: Place, hits: Iterable[Found], before: int, after: int
+    context: Monocontext, place: Place, hits: Iterable[Line], before: int, after: int
 ) -> Iterator[Line | None]:
-    """The hits of one place with the lines around them, each line once; `BREAK` where lines are skipped."""
+    """The hits of one place with the lines around them, each line once; None where lines are skipped."""
     last = due = 0  # numbers of the last line yielded, and of the last line to yield after a hit
     for hit in hits:
-        number = hit.line_number
+        number = hit.number
         yield from _lines(context, place, last + 1, min(due, number - 1))
         last = max(last, min(due, number - 1))
         first = max(number - before, last + 1, 1)
         if last and first > last + 1 and (before or after):
-            yield BREAK
+            yield None
         yield from _lines(context, place, first, number - 1)
-        yield Line(place, number, hit.hit.line, hit.hit)
+        yield hit
         last, due = number, number + after
     yield from _lines(context, place, last + 1, due)
 
@@ -166,10 +150,8 @@ def _lines(context: Monocontext, place: Place, first: int, last: int) -> Iterato
     """The lines `first` to `last` of a place, both included."""
     if last < first:
         return
-    span = context.span
-    start, stop = (place.start, place.stop)
-    begin = max(start, span.line_start(place.first_line + first - 1))
-    end = min(stop, span.line_start(place.first_line + last))
+    begin = max(place.start, context.span.line_start(place.first_line + first - 1))
+    end = min(place.stop, context.span.line_start(place.first_line + last))
     if begin < end:
         text = str(context[begin:end])
         for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
@@ -180,7 +162,7 @@ def _lines(context: Monocontext, place: Place, first: int, last: int) -> Iterato
 
 
 def print_json(
-    found: Iterable[Found], context: Monocontext, pattern: Linewise, before: int, after: int, ascii_only: bool
+    found: Iterable[Line], context: Monocontext, pattern: Linewise, before: int, after: int, ascii_only: bool
 ) -> Iterator[str]:
     """Format hits in the schema of `rg --json`: begin, match, context and end of each place, and a summary.
 
@@ -193,9 +175,7 @@ def print_json(
         path = {"path": {"text": location.name}}
         yield _message("begin", path, ascii_only)
         first_byte = _byte_at(context, location.start)
-        for line in with_context(context, location, hits, before, after):
-            if line is BREAK:
-                continue
+        for line in filter(None, with_context(context, location, hits, before, after)):
             start = context.span.line_start(location.first_line + line.number - 1)
             matches = list(_submatches(pattern, line.text)) if line.hit else []
             newline = "\n" if start + len(line.text) < location.stop else ""
@@ -226,9 +206,7 @@ def _submatches(pattern: Linewise, text: str) -> Iterator[dict[str, Any]]:
 
 def _byte_at(context: Monocontext, character: int) -> int:
     """The byte of the text at which a character begins (no GET if the search has read its frame)."""
-    span = context.span
-    reader = span.source.reader  # type: ignore[attr-defined]  # an opened text has a reader
-    frame = reader.locate(character)
+    frame = context.span.source.reader.locate(character)  # type: ignore[attr-defined]  # an opened text has a reader
     return int(frame.start_byte) + len(str(context[frame.start : character]).encode())
 
 

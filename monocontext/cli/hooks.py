@@ -10,8 +10,8 @@ from typing import Annotated
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, SECONDS, one_of, options_of
-from monocontext.cli.parameters import Option, make_command
+from monocontext.cli.options import S3, one_of, options_of
+from monocontext.cli.parameters import SECONDS, Option, make_command
 from monocontext.cli.sessions import OwnProject, Patterns, Place, To, place_of
 from monocontext.errors import MonocontextError
 from monocontext.sessions import settings
@@ -20,25 +20,21 @@ AgentName = Annotated[
     str, Option("--agent", help=f"{' or '.join(settings.AGENTS)}.", shell_complete=one_of(*settings.AGENTS))
 ]
 User = Annotated[bool, Option(help="Apply to all directories of this user instead of the current one.")]
-Where = Annotated[str | None, Option("--settings", help="Settings file to use instead of the agent's own.")]
 Print = Annotated[bool, Option("--print", help="Print the settings instead of writing them.")]
 
 
 def install(
+    s3: S3,
     place: Place = None,
     agent: AgentName = "claude-code",
     url: To = None,
     project: OwnProject = None,
     user: User = False,
-    file: Where = None,
     show: Print = False,
-    no_skill: Annotated[bool, Option(help="Write no skill, which lets the agent upload on demand.")] = False,
     no_redact: Annotated[bool, Option(help="Keep secrets in uploads.")] = False,
     compile_after: Annotated[bool, Option("--compile", help="Run `rlm compile` after each upload.")] = False,
     max_dollars: Annotated[float, Option(type=SECONDS, help="With --compile: limit of the cost of a run.")] = 1.0,
     pattern: Patterns = None,
-    *,
-    s3: S3,
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
     from monocontext.sessions.redaction import Redactor
@@ -59,26 +55,25 @@ def install(
         uploading += ["--compile", "--max-dollars", f"{max_dollars:g}"]
     uploading += ["--anonymous"] if "anonymous" in s3 else []
     uploading += ["--user"] if user else []
-    path = Path(file) if file else target.settings_path(Path.cwd(), user)
+    path = target.settings_path(Path.cwd(), user)
     merged = settings.add_hooks(settings.read_settings(path), target, [*uploading, "--agent", target.name])
     if show:
         sys.stdout.write(settings.as_text(merged))
         return
     backup = settings.write_settings(path, merged)
     click.echo(f"hooks of {target.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
-    if not no_skill and not file:
-        skill = target.skill_path(Path.cwd(), user)
-        skill.parent.mkdir(parents=True, exist_ok=True)
-        skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
-        click.echo(f"skill in {skill}")
+    skill = target.skill_path(Path.cwd(), user)
+    skill.parent.mkdir(parents=True, exist_ok=True)
+    skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
+    click.echo(f"skill in {skill}")
     secrets = "with its secrets" if no_redact else "without its secrets"
-    _say_what_follows(target, f"{secrets}, to {where}", where, user, file)
+    _say_what_follows(target, f"{secrets}, to {where}", where, user)
 
 
-def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where = None, show: Print = False) -> None:
+def uninstall(agent: AgentName = "claude-code", user: User = False, show: Print = False) -> None:
     """Remove our hooks and the skill from the settings of a coding agent; everything else stays."""
     target = _agent(agent)
-    path = Path(file) if file else target.settings_path(Path.cwd(), user)
+    path = target.settings_path(Path.cwd(), user)
     before = settings.read_settings(path)
     remaining = settings.remove_hooks(before)
     if show:
@@ -88,7 +83,7 @@ def uninstall(agent: AgentName = "claude-code", user: User = False, file: Where 
     had = remaining != before
     click.echo(f"no hooks of ours in {path}" + (f" any more (as it was: {backup.name})" if had and backup else ""))
     skill = target.skill_path(Path.cwd(), user)
-    if not file and skill.exists():
+    if skill.exists():
         skill.unlink()
         skill.parent.rmdir()
         click.echo(f"removed {skill}")
@@ -101,7 +96,7 @@ def run() -> None:
     raise click.exceptions.Exit(main(click.get_current_context().args))
 
 
-def _say_what_follows(target: settings.AgentSettings, how: str, where: str, user: bool, file: str | None) -> None:
+def _say_what_follows(target: settings.AgentSettings, how: str, where: str, user: bool) -> None:
     """Print what happens from now on, and the commands to try and to undo the hooks."""
     ends = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
     click.echo(
@@ -114,9 +109,8 @@ def _say_what_follows(target: settings.AgentSettings, how: str, where: str, user
     if target.name == "codex":
         click.echo(settings.CODEX_TRUST)
     click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(where)}")
-    more = [*(["--user"] if user else []), *(["--settings", file] if file else [])]
-    agent = [] if target.name == "claude-code" else ["--agent", target.name]
-    click.echo(f"to undo it: {shlex.join(['monocontext', 'hooks', 'uninstall', *agent, *more])}")
+    agent = "" if target.name == "claude-code" else f" --agent {target.name}"
+    click.echo(f"to undo it: monocontext hooks uninstall{agent}{' --user' if user else ''}")
 
 
 def _agent(name: str) -> settings.AgentSettings:

@@ -43,15 +43,14 @@ Listening = Annotated[dict[str, Any], Options(listening)]
 
 
 def mcp(
+    listening: Listening,
+    s3: S3,
     contexts: Contexts = None,
     sessions: SessionsUrl = None,
     memory: MemoryUrl = None,
     keep: KeepUrl = None,
     shell: HasShell = False,
     allow: Allow = None,
-    *,
-    listening: Listening,
-    s3: S3,
 ) -> None:
     """Serve texts to programs that speak the Model Context Protocol."""
     with serving(contexts or [], sessions, memory, allow or [], s3, keep, shell=shell) as served:

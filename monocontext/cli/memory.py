@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, options_of
+from monocontext.cli.options import S3, AsJson, options_of, rounds
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import fail, write_text
+from monocontext.cli.printing import emit, fail, write_text
 from monocontext.cli.sessions import INTERVAL
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.options import StoreOptions
@@ -64,11 +63,10 @@ def put(
     key: Key,
     value: Annotated[str, Argument(help="The value, or - to read stdin.")],
     url: Url,
+    s3: S3,
     ttl: Ttl = None,
     create: Annotated[bool, Option(help="Fail if the key exists; create the directory URL too.")] = False,
     if_match: Match = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Store VALUE under KEY."""
@@ -82,7 +80,7 @@ def put(
         print(json.dumps({"key": key, "etag": etag}))
 
 
-def get(key: Key, url: Url, *, s3: S3, as_json: AsJson = False) -> None:
+def get(key: Key, url: Url, s3: S3, as_json: AsJson = False) -> None:
     """Print the value of KEY without a newline at its end; with --json also its metadata."""
     with _open_memory(url, s3, first=key) as memory:
         entry = memory.entry(key)
@@ -92,21 +90,20 @@ def get(key: Key, url: Url, *, s3: S3, as_json: AsJson = False) -> None:
         write_text(entry.value or "")
 
 
-def list_(arguments: PrefixAndUrl, *, s3: S3, as_json: AsJson = False) -> None:
+def list_(arguments: PrefixAndUrl, s3: S3, as_json: AsJson = False) -> None:
     """Print the keys, one on each line; keys with control characters as JSON strings."""
     prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, first=prefix) as memory:
         for entry in memory.entries(prefix):
-            print(json.dumps(_entry_row(entry)) if as_json else _printable(entry.key))
+            emit(as_json, _entry_row(entry), _printable(entry.key))
 
 
 def search(
     pattern: Annotated[str, Argument(help="A regular expression.")],
     arguments: PrefixAndUrl,
+    s3: S3,
     ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
     fixed: Annotated[bool, Option("--fixed-strings", "-F", help="PATTERN is plain text.")] = False,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does."""
@@ -125,32 +122,31 @@ def search(
         raise click.exceptions.Exit(1)
 
 
-def delete(key: Key, url: Url, if_match: Match = None, *, s3: S3) -> None:
+def delete(key: Key, url: Url, s3: S3, if_match: Match = None) -> None:
     """Remove KEY."""
     with _open_memory(url, s3, first=key) as memory:
         if not memory.delete(key, if_match=if_match):
             raise NotFound(f"no key {key!r} in {memory.url}")
 
 
-def clear(arguments: PrefixAndUrl, *, s3: S3, as_json: AsJson = False) -> None:
+def clear(arguments: PrefixAndUrl, s3: S3, as_json: AsJson = False) -> None:
     """Remove every key, or those that begin with PREFIX."""
     prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, first=prefix) as memory:
         count = memory.clear(prefix)
-        print(json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,}")
+        emit(as_json, {"removed": count}, f"{memory.url}: removed {count:,}")
 
 
 def purge(
     url: Url,
+    s3: S3,
     watch: Annotated[bool, Option(help="Repeat until Ctrl-C.")] = False,
     interval: Annotated[float, Option(type=INTERVAL, help="Seconds between two rounds of --watch.")] = 300.0,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Remove the objects of expired entries."""
     with _open_memory(url, s3) as memory:
-        while True:
+        for _ in rounds(watch, interval):
             try:
                 count = memory.purge()
             except (MonocontextError, OSError) as error:
@@ -158,28 +154,18 @@ def purge(
                     raise
                 fail("monocontext", error)
             else:
-                row = json.dumps({"removed": count}) if as_json else f"{memory.url}: removed {count:,} expired"
-                print(row, flush=True)
-            if not watch:
-                return
-            try:
-                time.sleep(interval)
-            except KeyboardInterrupt:
-                return  # Ctrl-C is the way to end it
+                emit(as_json, {"removed": count}, f"{memory.url}: removed {count:,} expired")
+                sys.stdout.flush()
 
 
 def exec_(
     command: Annotated[
         str,
-        Argument(
-            help='A command of the memory protocol, such as "P key value 60", or a call of its tool, such as '
-            '{"command": "P", "key": "a key", "value": "..."}; - reads stdin.'
-        ),
+        Argument(help='A command such as "P key value 60", or a call as {"command": "G", "key": "k"}; - is stdin.'),
     ],
     url: Url,
-    create: Create = False,
-    *,
     s3: S3,
+    create: Create = False,
 ) -> None:
     """Run one command of the memory protocol and print its reply as JSON; exit 1 if it failed."""
     from monocontext.memory import MemoryTool

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, cast
 
 import click
@@ -26,14 +27,22 @@ Anonymous = Annotated[bool, Option(help="Send unsigned requests, for public buck
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Allow = Annotated[list[str] | None, Option(help="URL outside the context that it may read objects from; repeatable.")]
 FollowLinks = Annotated[bool, Option(help="Follow links in a directory, also out of it.")]
-AT_LEAST_1 = click.IntRange(min=1)
-AT_LEAST_0 = click.IntRange(min=0)
-SECONDS = click.FloatRange(min=0)
 
 
 def one_of(*names: str) -> Callable[[object, object, str], list[str]]:
     """Make the function that completes a value in a shell: the names that begin with it."""
     return lambda _, __, incomplete: [name for name in names if name.startswith(incomplete)]
+
+
+def rounds(watch: bool, seconds: float) -> Iterator[None]:
+    """Yield once; to `watch`, again and again after so many seconds, until Ctrl-C, which is the way to end it."""
+    yield
+    while watch:
+        try:
+            time.sleep(seconds)
+        except KeyboardInterrupt:
+            return
+        yield
 
 
 def s3_options(
@@ -101,14 +110,6 @@ def parse_bytes(text: str) -> int:
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
 
 
-def parse_seconds(text: str) -> float:
-    """Parse a duration such as `90m`, `36h` or `7d`."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.IGNORECASE)
-    if not match:
-        raise click.BadParameter(f"not a duration: {text!r}; examples are 90m, 36h and 7d")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[match[2].lower()]
-
-
 def globs_of(globs: list[str]) -> Globs:
     """The globs that a user gave. Raises `click.BadParameter` for one that is none."""
     from monocontext.globs import Globs
@@ -117,14 +118,3 @@ def globs_of(globs: list[str]) -> Globs:
         return Globs(globs)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-
-
-def parse_range(text: str) -> slice:
-    """Parse `START:STOP`, in which either end may be missing, or a single number."""
-    start, colon, stop = text.partition(":")
-    try:
-        if not colon:
-            return slice(int(start), int(start) + 1 or None)
-        return slice(int(start) if start else None, int(stop) if stop else None)
-    except ValueError:
-        raise click.BadParameter(f"not a range: {text!r}; write START:STOP") from None

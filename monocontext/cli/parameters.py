@@ -17,6 +17,10 @@ import click
 
 from monocontext.cli.running import call_command
 
+AT_LEAST_1 = click.IntRange(min=1)
+AT_LEAST_0 = click.IntRange(min=0)
+SECONDS = click.FloatRange(min=0)
+
 
 class _Parameter(NamedTuple):
     names: tuple[str, ...] | None
@@ -44,14 +48,18 @@ class Options(NamedTuple):
 
 
 def make_command(function: Callable[..., None], name: str | None = None, **settings: Any) -> click.Command:
-    """Make the command that calls `function`, whose docstring is the help. `settings` go to `click.Command`."""
-    parameters, groups = list[click.Parameter](), dict[str, tuple[Callable[..., Any], list[str]]]()
+    """Make the command that calls `function`, whose docstring is the help. Shared options come last in it.
+
+    `settings` go to `click.Command`.
+    """
+    parameters, shared = list[click.Parameter](), list[click.Parameter]()
+    groups = dict[str, tuple[Callable[..., Any], list[str]]]()
     for item in signature(function, eval_str=True).parameters.values():
         about = get_args(item.annotation)[1]
         if isinstance(about, Options):
             own = [*signature(about.build, eval_str=True).parameters.values()]
             groups[item.name] = about.build, [each.name for each in own]
-            parameters += [_click_parameter(each, about.defaults.get(each.name, each.default)) for each in own]
+            shared += [_click_parameter(each, about.defaults.get(each.name, each.default)) for each in own]
         else:
             parameters.append(_click_parameter(item, item.default))
 
@@ -61,9 +69,8 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
         here = click.get_current_context()
         here.exit(call_command(function, given, here.find_root().info_name or ""))
 
-    return click.Command(
-        name or function.__name__.replace("_", "-"), callback=call, params=parameters, help=getdoc(function), **settings
-    )
+    settings |= {"callback": call, "params": parameters + shared, "help": getdoc(function)}
+    return click.Command(name or function.__name__.replace("_", "-"), **settings)
 
 
 def _click_parameter(signed: Signed, default: Any) -> click.Parameter:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from monocontext.errors import AccessDenied, StoreFailure
 
@@ -95,6 +95,13 @@ def say(text: str, *, err: bool = False) -> None:
 def say_row(text: str) -> None:
     """Print one row of a list; line ends in it are escaped."""
     say(text.replace("\n", "\\n").replace("\r", "\\r"))
+
+
+def emit(as_json: bool, row: Mapping[str, Any], text: str) -> None:
+    """Print one row of a list: an object of JSON, or a text."""
+    import json  # here, so that Ctrl-C during this import is one line
+
+    say_row(json.dumps(row) if as_json else text)
 
 
 def fail(name: str, error: object) -> None:

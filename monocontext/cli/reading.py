@@ -1,4 +1,4 @@
-"""The commands `info`, `outline`, `cat`, `ls-documents`, `cite` and `verify`: describe, print and check contexts."""
+"""The commands `info`, `outline`, `cat`, `ls-documents`, `search`, `cite` and `verify`: read and check texts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_of, options_of, parse_range, plain_folder
-from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import escape_controls, progress_bar, say, say_row, write_text
+from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_of, is_place, options_of, plain_folder
+from monocontext.cli.parameters import AT_LEAST_1, SECONDS, Argument, Option
+from monocontext.cli.printing import as_flags, emit, escape_controls, progress_bar, remark, say, say_row, write_text
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
@@ -35,7 +35,7 @@ _SHOWN = ("url", "version", "created", *_SHOWN_OF_PLAIN[1:4], "stored_bytes", "f
 """The facts for people; `--json` prints all."""
 
 
-def info(url: Url, generation: Generation = None, *, s3: S3, as_json: AsJson = False) -> None:
+def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = False) -> None:
     """Describe the context at URL (1 GET; above 150 GB one more for each directory, which covers 1 TB of text)."""
     from monocontext.format.directories import expand
     from monocontext.format.filters.layout import FilterLayout
@@ -69,7 +69,7 @@ def info(url: Url, generation: Generation = None, *, s3: S3, as_json: AsJson = F
             say_row(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
 
 
-def outline(url: Url, allow: Allow = None, *, s3: S3, as_json: AsJson = False) -> None:
+def outline(url: Url, s3: S3, allow: Allow = None, as_json: AsJson = False) -> None:
     """Summarize the context at URL: its size, its documents, and headings from seven places in it.
 
     With --json, prints one object: `characters`, `lines`, `documents`, `names`, `kinds`, `places`, and `headings`, each
@@ -86,19 +86,18 @@ def outline(url: Url, allow: Allow = None, *, s3: S3, as_json: AsJson = False) -
 
 def cat(
     url: Url,
+    s3: S3,
     chars: Annotated[str | None, Option(metavar="A:B", help="Characters A to B, as in context[A:B].")] = None,
     lines: Annotated[str | None, Option(metavar="A:B", help="Lines A up to B, without B, from 1; or A alone.")] = None,
     document: Annotated[str | None, Option(metavar="NAME", help="This document alone, in which --lines count.")] = None,
     generation: Generation = None,
     allow: Allow = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Print the text of the context at URL, or a part of it; streams."""
     if chars is not None and not (lines is None and document is None):
         raise click.BadParameter("--chars cannot be combined with --lines or --document")
-    part, wanted = parse_range(chars or ":"), _line_range(lines)
+    part, wanted = _parse_range(chars or ":"), _line_range(lines)
     options = options_of(url, s3)
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
         view = context.view(part.start, part.stop)
@@ -119,11 +118,22 @@ def cat(
         sys.stdout.flush()
 
 
+def _parse_range(text: str) -> slice:
+    """Parse `START:STOP`, in which either end may be missing, or a single number."""
+    start, colon, stop = text.partition(":")
+    try:
+        if not colon:
+            return slice(int(start), int(start) + 1 or None)
+        return slice(int(start) if start else None, int(stop) if stop else None)
+    except ValueError:
+        raise click.BadParameter(f"not a range: {text!r}; write START:STOP") from None
+
+
 def _line_range(lines: str | None) -> slice | None:
     """Parse `--lines`, which counts from 1, into a slice from 0."""
     if lines is None:
         return None
-    value = parse_range(lines)
+    value = _parse_range(lines)
     if 0 in (value.start, value.stop):
         raise click.BadParameter(f"lines are counted from 1, or from the end with a minus sign, not {lines!r}")
     ends = (end - 1 if end is not None and end > 0 else end for end in (value.start, value.stop))
@@ -132,10 +142,9 @@ def _line_range(lines: str | None) -> slice | None:
 
 def ls_documents(
     url: Url,
+    s3: S3,
     pattern: Annotated[str, Argument(metavar="[GLOB]", help="Only names that match, for example 'src/*.py'.")] = "",
     generation: Generation = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """List the documents of the context at URL: characters, lines, name (1 GET for 4,096 documents)."""
@@ -145,19 +154,76 @@ def ls_documents(
         for record in result.records():
             if not globs.select(record.name):
                 continue
-            if as_json:
-                row = {field: getattr(record, field) for field in ("name", "start", "stop", "first_line", "bytes")}
-                print(json.dumps(row | {"metadata": result.metadata_of(record.number)}))
-            else:
-                say_row(f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
+            row = {field: getattr(record, field) for field in ("name", "start", "stop", "first_line", "bytes")}
+            row["metadata"] = result.metadata_of(record.number) if as_json else None
+            emit(as_json, row, f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
+
+
+def search(
+    words: Annotated[
+        list[str],
+        Argument(metavar="WORDS URL", help='Words; "a phrase" must occur, -word must not, doc:GLOB limits documents.'),
+    ],
+    s3: S3,
+    most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many passages.")] = 10,
+    max_bytes: Annotated[int | None, Option(type=AT_LEAST_1, help="Read at most so many bytes, or 64 MiB.")] = None,
+    max_seconds: Annotated[float | None, Option(type=SECONDS, help="Search at most this long.")] = None,
+    per_document: Annotated[bool, Option(help="Print only the best passage of each document.")] = False,
+    allow: Allow = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the passages that match WORDS best, the best first, reading as little as search filters allow.
+
+    Exits with 0 if there is a passage, 1 if there is none, 2 on errors. With --json, prints an object for each passage:
+    `start` and `stop` in characters, `line` of the whole text, `document`, `document_line`, `score`, `text`.
+    """
+    from monocontext.text.search.ranked import search as rank
+
+    if len(words) < 2:
+        raise click.BadParameter(f"expected WORDS and a URL, got only {words[0]!r}")
+    query, url = _split_url(words)
+    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
+        try:
+            result = rank(
+                context.span, " ".join(query), most, max_bytes, max_seconds, documents=context.documents,
+                per_document=per_document, between=False,
+            )  # fmt: skip
+        except ValueError as error:
+            raise MonocontextError(str(error)) from None
+    for item in result:
+        if as_json:
+            print(json.dumps(item._asdict() | {"document_line": item.document_line}))
+            continue
+        location = plain_folder(url) + item.place if item.document is not None else item.place
+        print(escape_controls(f"{location} ({item.score:.1f}, characters {item.start} to {item.stop})"))
+        for line in item.text.rstrip("\n").split("\n"):
+            print(f"    {escape_controls(line)}")
+    if result.note:
+        say(f"monocontext: {as_flags(result.note)}", err=True)
+    elif not result:
+        remark("note: no passage matches these words")
+    if not result:
+        raise click.exceptions.Exit(1)
+
+
+def _split_url(words: list[str]) -> tuple[list[str], str]:
+    """Take the URL, which comes last or first, from the words. Raises a usage error where either end may be it."""
+    first, last = is_place(words[0]), is_place(words[-1])
+    if first and last:
+        first, last = "://" in words[0], "://" in words[-1]
+        if first == last:
+            raise click.BadParameter(
+                f"which is the text, {words[0]!r} or {words[-1]!r}? Write a word that is also a path as a phrase: "
+                f"'\"{words[-1]}\"'"
+            )
+    return (words[1:], words[0]) if first and not last else (words[:-1], words[-1])
 
 
 def cite(
     url: Url,
     source: Annotated[str, Argument(metavar="SOURCE", help="As an answer names it: START-STOP@GENERATION#CHECKSUM.")],
-    allow: Allow = None,
-    *,
     s3: S3,
+    allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the passage that a source of an answer names, and check that the newest version of URL still holds it."""
@@ -187,11 +253,10 @@ def cite(
 
 def verify(
     url: Url,
+    s3: S3,
     generation: Generation = None,
     allow: Allow = None,
     forgotten: Annotated[list[str] | None, Option(metavar="TEXT", help="List objects that still hold it.")] = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Read the whole context at URL and check every checksum, length and count; list damage and exit with 1."""

@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
+from monocontext.cli import grep_output as output
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.grep_output import (
-    Found,
-    Place,
-    Style,
-    before_cr,
-    print_counts,
-    print_json,
-    print_lines,
-    print_names,
-)
-from monocontext.cli.options import (
-    AT_LEAST_0,
-    S3,
-    SECONDS,
-    Allow,
-    AsJson,
-    globs_of,
-    is_place,
-    options_of,
-    plain_folder,
-)
-from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.pattern_limit import pattern_limit
+from monocontext.cli.grep_output import Line, Place, Style
+from monocontext.cli.options import S3, Allow, AsJson, globs_of, is_place, options_of, plain_folder
+from monocontext.cli.parameters import AT_LEAST_0, SECONDS, Argument, Option
 from monocontext.cli.printing import wants_colour, write_bytes
 from monocontext.cli.reading import Generation
 from monocontext.errors import MonocontextError
@@ -45,11 +30,12 @@ from monocontext.text.search.grep import compile_query
 from monocontext.text.search.hits import Hit
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from monocontext.engine.stats import Stats
-    from monocontext.text.monocontext import Monocontext
+    from monocontext.format.documents import Document
     from monocontext.text.regex.linewise import Linewise
     from monocontext.text.search.explain import Explanation
-    from monocontext.text.search.hits import Hit
 
 PATTERN_SECONDS = 30
 """The most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C."""
@@ -58,6 +44,7 @@ _GLOBAL_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 
 def grep(
     places: Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")],
+    s3: S3,
     patterns: Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")] = None,
     ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
     fixed: Annotated[bool, Option("--fixed-strings", "-F", help="Patterns are plain texts.")] = False,
@@ -103,8 +90,6 @@ def grep(
     dask: Dask = None,
     generation: Generation = None,
     allow: Allow = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Print the lines of the context at URL that match PATTERN, reading as little as search filters allow.
@@ -125,19 +110,12 @@ def grep(
     with (
         workers(dask) as executor,
         Monocontext.open(url, allow=allow or (), generation=generation, **options) as context,
-        pattern_limit(max_seconds, context.stats),
+        _pattern_limit(max_seconds, context.stats),
     ):
         explained = context.explain(list(pattern.patterns)) if stats else None
         documents = _Documents(context, url, globs or [])
-        if invert:
-            hits = documents.lines_without_match(pattern)
-        elif globs:
-            if executor is not None:
-                raise click.BadParameter("--glob and --dask cannot be combined")
-            hits = documents.hits(pattern)
-        else:
-            limit = most if documents.are_one else None
-            hits = context.grep(list(pattern.patterns), max_hits=limit, executor=executor)
+        limit = most if documents.are_one else None
+        hits = documents.lines_without_match(pattern) if invert else documents.hits(pattern, limit, executor)
         result = documents.locate(hits, most)
         has_names = not documents.are_one if names is None else names
         has_numbers = is_terminal or columns if numbers is None else numbers
@@ -150,13 +128,13 @@ def grep(
         if silent:
             next(result, None)
         elif files:
-            printed = print_names(result, as_json)
+            printed = output.print_names(result, as_json)
         elif count:
-            printed = print_counts(result, style, as_json)
+            printed = output.print_counts(result, style, as_json)
         elif as_json:
-            printed = print_json(result, context, pattern, *near, ascii_only=is_terminal)
+            printed = output.print_json(result, context, pattern, *near, ascii_only=is_terminal)
         else:
-            printed = print_lines(result, context, style, *near)
+            printed = output.print_lines(result, context, style, *near)
         for line in printed:
             write_bytes(line.encode() + b"\n")
             if is_terminal:
@@ -166,6 +144,37 @@ def grep(
             _print_stats(explained, context.stats, time.monotonic() - began)
     if not documents.any_located:
         raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def _pattern_limit(seconds: float, stats: Stats) -> Iterator[None]:
+    """Raise `MonocontextError` where a search takes this many seconds without going on in the text, as `(a+)+$` over a
+    line of a hundred letters, which takes years; 0 for no limit.
+
+    These are seconds of the processor: a slow network, or a pager at the other end of the pipe, is no slow pattern.
+    `re` runs C code that only a signal can stop, so there is no limit on Windows, and outside the main thread.
+    """
+    if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    used = stats.bytes_used
+
+    def ring(*_: object) -> None:
+        nonlocal used
+        if used == stats.bytes_used:
+            raise MonocontextError(
+                f"a pattern took more than {seconds:g} seconds on one piece of the text: avoid a repeat in a repeat, "
+                "such as (a+)+, or allow more with --max-seconds"
+            )
+        used = stats.bytes_used
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[str], str]:
@@ -192,9 +201,9 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
             warnings.simplefilter("ignore")  # warnings are for authors of Python code
             for pattern in patterns if not fixed else ():
                 re.compile(pattern)  # an error shows the pattern as the user typed it
-            value = [re.escape(pattern) if fixed else before_cr(_scope_flags(pattern)) for pattern in patterns]
+            value = [re.escape(pattern) if fixed else output.before_cr(_scope_flags(pattern)) for pattern in patterns]
             if whole_lines:
-                value = [before_cr(rf"^(?:{item})$") for item in value]
+                value = [output.before_cr(rf"^(?:{item})$") for item in value]
             elif words:
                 value = [rf"(?<!\w)(?:{item})(?!\w)" for item in value]
             return compile_query(value, ignore_case=ignore_case)
@@ -221,6 +230,7 @@ class _Documents:
         self._whole = Place(url, 0, len(context), 0, context.span.source.reader.manifest.text_bytes)  # type: ignore[attr-defined]
         self._folder = plain_folder(url)
         self._globs = globs_of(globs)
+        self._selects_all = not globs or not self._documents.count  # a text without documents is a file that is named
         self.any_located = False
 
     @property
@@ -228,39 +238,37 @@ class _Documents:
         """Whether a line needs no name of a document: the text has one at most."""
         return self._documents.count < 2
 
-    def locate(self, hits: Iterable[Hit], most: int | None) -> Iterator[Found]:
+    def locate(self, hits: Iterable[Hit], most: int | None) -> Iterator[Line]:
         """The first `most` hits of each document, with the document."""
         for _, located in groupby(self._locate(hits), key=lambda item: item.place):
             for item in islice(located, most):
                 self.any_located = True
                 yield item
 
-    def _locate(self, hits: Iterable[Hit]) -> Iterator[Found]:
+    def _locate(self, hits: Iterable[Hit]) -> Iterator[Line]:
         """Add to each hit its document. Hits in lines between documents are left out."""
         location: Place | None = None if self._documents.count else self._whole
         for hit in hits:
             if self._documents.count and (location is None or hit.offset >= location.stop):
                 start = self._context.span.line_start(hit.line_number - 1)
                 if location is None or start >= location.stop:
-                    location = self._place_at(start)
+                    found = self._documents.at(start)
+                    location = self._place(found) if found else None
             if location is not None:
-                yield Found(location, hit)
+                yield Line(location, hit.line_number - location.first_line, hit.line, hit)
 
-    def _place_at(self, character: int) -> Place | None:
-        record = self._documents.at(character)
-        if record is None:
-            return None
-        return Place(self._folder + record.name, record.start, record.stop, record.first_line, record.bytes)
+    def _place(self, document: Document) -> Place:
+        name = self._folder + document.name
+        return Place(name, document.start, document.stop, document.first_line, document.bytes)
 
-    def hits(self, pattern: Linewise) -> Iterator[Hit]:
-        """The hits in documents that `--glob` selects. Adjacent documents are searched together."""
-        for start, stop in self._stretches():
-            yield from self._context.grep(list(pattern.patterns), start=start, stop=stop)
+    def hits(self, pattern: Linewise, limit: int | None, executor: Executor | None) -> Iterator[Hit]:
+        """The hits in documents that `--glob` selects, at most `limit` in a stretch of them."""
+        grep = partial(self._context.grep, list(pattern.patterns), max_hits=limit, executor=executor)
+        return (hit for start, stop in self._stretches() for hit in grep(start=start, stop=stop))
 
     def lines_without_match(self, pattern: Linewise) -> Iterator[Hit]:
         """The lines that do not match, in documents that `--glob` selects. Reads all of these."""
-        stretches = self._stretches() if self._documents.count else iter([(0, len(self._context))])
-        for start, stop in stretches:
+        for start, stop in self._stretches():
             part = self._context.view(start, stop)
             offset, number = start, self._context.span.source.line_of(start)
             for line in part.lines:
@@ -271,7 +279,10 @@ class _Documents:
                 offset += len(line)
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
-        """Ranges of selected documents with nothing but a newline between them."""
+        """Ranges of selected documents with nothing but a newline between them; without globs the whole text."""
+        if self._selects_all:
+            yield 0, len(self._context)
+            return
         start = stop = -1
         for record in self._documents.records():
             if not len(record) or not self._globs.select(record.name):

@@ -50,13 +50,12 @@ def serve_page(
 
 def view(
     url: Url,
+    s3: S3,
     host: Host = "127.0.0.1",
     port: Port = 0,
     open_browser: OpenBrowser = None,
     generation: Generation = None,
     allow: Allow = None,
-    *,
-    s3: S3,
 ) -> None:
     """Show the context at URL in a browser: documents, text, searches and versions."""
     from monocontext.view.server import ContextServer

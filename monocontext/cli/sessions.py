@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import AT_LEAST_1, S3, AsJson, options_of
-from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import escape_controls, fail, say, say_row
+from monocontext.cli.options import S3, AsJson, options_of, rounds
+from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
+from monocontext.cli.printing import emit, escape_controls, fail, say
 from monocontext.errors import MonocontextError
 from monocontext.options import StoreOptions
 
@@ -34,10 +33,12 @@ Patterns = Annotated[list[str] | None, Option(help="Regular expression that matc
 INTERVAL = click.FloatRange(min=0.1)
 Since = Annotated[str | None, Option(help="Only from this time on: 2026-02-14, or 2026-02-14T10:00:00Z.")]
 Until = Annotated[str | None, Option(help="Only up to this time; a date includes the whole day.")]
+_LISTED = ("session_id", "project", "agent", "started", "ended", "branch", "tools", "turns", "users", "redacted")
 Place = Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive; by default MONOCONTEXT_URL.")]
 
 
 def upload(
+    s3: S3,
     what: Annotated[
         list[str] | None,
         Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; then the archive's URL."),
@@ -51,8 +52,6 @@ def upload(
     dry_run: Annotated[bool, Option(help="Upload nothing; list what would be, and the secrets found.")] = False,
     no_redact: Annotated[bool, Option(help="Keep secrets in the upload; the archive records that.")] = False,
     pattern: Patterns = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Upload the latest session, the named ones, or all; those that are in the archive already are left out."""
@@ -61,7 +60,7 @@ def upload(
     names, url = _split_words(list(what or ()), to)
     with _open_archive(url, s3) as archive:
         failed = False
-        while True:
+        for _ in rounds(watch, interval):
             for file in _select_sessions(names, everything, agent, watch):
                 try:
                     report = upload_session(
@@ -78,47 +77,36 @@ def upload(
                     continue
                 if not watch or report.bytes:
                     _print_report(report, as_json)
-            if not watch:
-                break
-            time.sleep(interval)
     if failed:
         raise click.exceptions.Exit(1)
 
 
 def list_sessions(
+    s3: S3,
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
     since: Since = None,
     until: Until = None,
-    branch: Annotated[str | None, Option(help="Only sessions that ended on this git branch.")] = None,
-    tool: Annotated[str | None, Option(help="Only sessions that called this tool.")] = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """List sessions, the oldest first: id, time, users, number of turns, title."""
     with _open_archive(place_of(to or place), s3) as archive:
         for item in _projects(archive, project):
-            for info in item.sessions(since, until, branch=branch, tool=tool):
+            for info in item.sessions(since, until):
                 title = " ".join((info.title or info.first_prompt).split())
-                if as_json:
-                    fields = ("session_id", "project", "agent", "started", "ended", "branch", "tools", "turns", "users",
-                              "redacted")  # fmt: skip
-                    print(json.dumps({name: getattr(info, name) for name in fields} | {"title": title}))
-                else:
-                    who, when = ", ".join(info.users) or "-", info.started[:16] or "-"
-                    say_row(f"{info.session_id}  {when:16}  {who}  {info.turns} turns  {title[:80]}")
+                row = {name: getattr(info, name) for name in _LISTED} | {"title": title}
+                who, when = ", ".join(info.users) or "-", info.started[:16] or "-"
+                emit(as_json, row, f"{info.session_id}  {when:16}  {who}  {info.turns} turns  {title[:80]}")
 
 
 def show(
     session: Annotated[str, Argument(help="The id of the session, or the beginning of it.")],
+    s3: S3,
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
     turn: Annotated[int | None, Option(help="Only this turn.")] = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Print the turns of a session as text."""
@@ -138,13 +126,12 @@ def show(
 
 def search(
     keyword: Annotated[str, Argument(help="Text to search for; case does not matter.")],
+    s3: S3,
     place: Place = None,
     to: To = None,
     project: ProjectName = None,
     most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many.")] = 50,
     ranked: Annotated[bool, Option(help="KEYWORD is words to search for: print sessions, the best first.")] = False,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Print the turns that contain a text, or with --ranked the sessions that match words. Exit 1 if there are none."""
@@ -156,23 +143,19 @@ def search(
         for item in () if ranked else projects:
             for hit in item.search_transcripts(keyword, most - count) if most > count else ():
                 count += 1
-                if as_json:
-                    print(json.dumps(hit))
-                else:
-                    say_row(f"{hit['id']} {hit['role']}: {_around(str(hit['content']), keyword)}")
+                emit(as_json, hit, f"{hit['id']} {hit['role']}: {_around(str(hit['content']), keyword)}")
     if not count:
         raise click.exceptions.Exit(1)
 
 
 def pull(
+    s3: S3,
     session: Annotated[str | None, Argument(help="The id of the session, or the beginning of it.")] = None,
     place: Place = None,
     to: To = None,
     into: Annotated[str, Option(metavar="DIR", help="Clone in which the session goes on.")] = ".",
     latest: Annotated[bool, Option(help="The last session of this repository, from any machine.")] = False,
     project: OwnProject = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Fetch a session, so that Claude Code or Codex goes on with it in this clone of its repository."""
@@ -198,7 +181,7 @@ def pull(
     say("go on with it: " + " ".join([item if item == "&&" else shlex.quote(item) for item in [*go, *done.command]]))
 
 
-def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = False) -> None:
+def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) -> None:
     """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
     from monocontext.sessions import settings
     from monocontext.sessions.machine import log_path
@@ -230,10 +213,8 @@ def status(place: Place = None, to: To = None, *, s3: S3, as_json: AsJson = Fals
     if as_json and not counts:
         counts[None] = 0  # the hooks and notes are worth a line
     for name, count in counts.items():
-        if as_json:
-            print(json.dumps({"project": name, "sessions": count, "hooks": hooks, "notes": notes}))
-        else:
-            say(f"{name}: {count} sessions")
+        row = {"project": name, "sessions": count, "hooks": hooks, "notes": notes}
+        emit(as_json, row, f"{name}: {count} sessions")
 
 
 def place_of(given: str | None) -> str:
@@ -313,11 +294,8 @@ def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool)
     results = [(passage, project) for project, passages in searched for passage in passages]
     results.sort(key=lambda row: -row[0].score)
     for entry, project in results[:most]:
-        if as_json:
-            row = {"project": project, "session_id": entry.document, "score": entry.score, "content": entry.text}
-            print(json.dumps(row))
-        else:
-            say_row(f"{entry.document} ({entry.score:.1f}): {' '.join(entry.text.split())}")
+        row = {"project": project, "session_id": entry.document, "score": entry.score, "content": entry.text}
+        emit(as_json, row, f"{entry.document} ({entry.score:.1f}): {' '.join(entry.text.split())}")
     return len(results)
 
 

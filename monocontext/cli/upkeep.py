@@ -1,53 +1,75 @@
-"""The commands `compact`, `gc`, `history` and `restore`: store a text in fewer objects, and manage its versions."""
+"""The commands `update`, `sync`, `compact`, `gc`, `history` and `restore`: change documents, and manage versions."""
 
 from __future__ import annotations
 
 import json
+import re
+import sys
 from dataclasses import asdict
-from typing import Annotated
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from monocontext.cli.options import S3, Allow, AsJson, existing_options, parse_bytes, parse_seconds
+import click
+
+from monocontext.cli import writing
+from monocontext.cli.cluster import Dask, workers
+from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, existing_options, globs_of, options_of, parse_bytes
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import note, progress_bar, say, say_row
+from monocontext.cli.printing import emit, note, progress_bar, say, say_row
 from monocontext.cli.reading import Url
-from monocontext.cli.writing import NoFilters, Segments, print_root, storing
+from monocontext.errors import NotFound
+from monocontext.options import StoreOptions
+from monocontext.text.monocontext import Monocontext
+from monocontext.writing.tables import table_documents
 from monocontext.writing.upkeep.compact import compact as compact_context
+from monocontext.writing.upkeep.edit import delete as delete_documents
+from monocontext.writing.upkeep.edit import update as update_documents
 from monocontext.writing.upkeep.gc import SAFE_SECONDS
 from monocontext.writing.upkeep.gc import gc as collect
+from monocontext.writing.upkeep.sync import sync as sync_files
 from monocontext.writing.upkeep.versions import list_versions
 from monocontext.writing.upkeep.versions import restore as restore_version
+
+if TYPE_CHECKING:
+    from monocontext.writing.tables import Kind
+    from monocontext.writing.upkeep.sync import Synced
 
 
 def compact(
     url: Url,
-    segment_bytes: Segments = "16M",  # type: ignore[assignment]  # defaults are parsed, too
+    s3: S3,
+    segment_bytes: writing.Segments = "16M",  # type: ignore[assignment]  # defaults are parsed, too
     frame_bytes: Annotated[
         int | None, Option(type=parse_bytes, metavar="SIZE", help="Text in one frame; by default as it is.")
     ] = None,
-    no_filters: NoFilters = False,
+    no_filters: writing.NoFilters = False,
     allow: Allow = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Store the text of the context at URL in fewer, larger objects, as a new version; do nothing if none is saved."""
     options = existing_options(url, s3)
-    with storing("compact", None) as work:
+    with writing.storing("compact") as work:
         manifest = compact_context(
             url, segment_bytes=segment_bytes, frame_bytes=frame_bytes, filters=not no_filters, allow=allow or (),
             store_options=options, progress=work["progress"],
         )  # fmt: skip
-    print_root(manifest, url, as_json)
+    writing.print_root(manifest, url, as_json)
+
+
+def parse_seconds(text: str) -> float:
+    """Parse a duration such as `90m`, `36h` or `7d`."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.IGNORECASE)
+    if not match:
+        raise click.BadParameter(f"not a duration: {text!r}; examples are 90m, 36h and 7d")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[match[2].lower()]
 
 
 def gc(
     url: Url,
-    older_than: Annotated[
-        float, Option(type=parse_seconds, metavar="DURATION", help="Grace period, for example 36h or 7d.")
-    ] = "7d",  # type: ignore[assignment]
-    dry_run: Annotated[bool, Option(help="Remove nothing; report what would be removed.")] = False,
-    *,
     s3: S3,
+    older_than: Annotated[float, Option(type=parse_seconds, metavar="DURATION", help="Grace, as 36h.")] = "7d",  # type: ignore[assignment]
+    dry_run: Annotated[bool, Option(help="Remove nothing; report what would be removed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove earlier versions of the context at URL after a grace period, with the objects that only they use."""
@@ -66,30 +88,112 @@ def gc(
     say(f"{result.url}: {verb} {removed}, {result.filters:,} filters{unfinished}, {result.bytes:,} bytes; {kept}")
 
 
-def history(url: Url, *, s3: S3, as_json: AsJson = False) -> None:
+def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
     """List the versions of the context at URL: time, characters, documents, and the changes in both."""
     options = existing_options(url, s3)
     characters = documents = 0
     for root in list_versions(url, store_options=options):
         count = root.documents.documents if root.documents else 0
-        if as_json:
-            fields = {"version": root.generation, "created": root.created, "characters": root.characters}
-            say_row(json.dumps({**fields, "documents": count}))
-        else:
-            change = f"{root.characters - characters:+,} characters, {count - documents:+,} documents"
-            sizes = f"{root.characters:>15,} {count:>9,}"
-            say_row(f"{root.generation:>8} {root.created} {sizes}  {change}")
+        row = {"version": root.generation, "created": root.created, "characters": root.characters, "documents": count}
+        change = f"{root.characters - characters:+,} characters, {count - documents:+,} documents"
+        emit(as_json, row, f"{root.generation:>8} {root.created} {root.characters:>15,} {count:>9,}  {change}")
         characters, documents = root.characters, count
 
 
 def restore(
     url: Url,
     version: Annotated[int, Argument(help="The number of a version, as `history` lists it.")],
-    allow: Allow = None,
-    *,
     s3: S3,
+    allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
     """Make an earlier version of the context at URL the newest one; the versions in between stay."""
     options = existing_options(url, s3)
-    print_root(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)
+    writing.print_root(restore_version(url, version, allow=allow or (), store_options=options), url, as_json)
+
+
+def update(
+    places: writing.Places,
+    s3: S3,
+    tables: Annotated[str, writing.Kinds] = "jsonl",
+    text_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the text.")] = "text",
+    name_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the name.")] = "name",
+    encoding: writing.Encoding = "utf-8",
+    as_json: AsJson = False,
+) -> None:
+    """Replace documents of the context at URL by the rows of SRC with their names, and append rows with new names."""
+    sources, url, options = writing.split_places(places, s3)
+    for name in sources:
+        if Path(name).expanduser().is_dir():
+            raise click.BadParameter(f"{name!r} is a folder, but update reads tables: `monocontext sync` takes folders")
+    with writing.usage_errors():
+        read = partial(table_documents, text_field=text_field, name_field=name_field, encoding=encoding)
+        rows = (row for name in sources for row in read(Path(name).expanduser(), cast("Kind", tables)))
+        manifest = update_documents(url, rows, store_options=options)
+    writing.print_root(manifest, url, as_json)
+
+
+def sync(
+    places: writing.Places,
+    s3: S3,
+    delete: Annotated[bool, Option(help="Also remove documents whose files are gone.")] = False,
+    dry_run: Annotated[bool, Option(help="Change nothing; list what would change.")] = False,
+    no_ignore: writing.NoIgnore = False,
+    encoding: writing.Encoding = "utf-8",
+    errors: writing.Errors = "strict",
+    include: writing.Globs = None,
+    exclude: writing.Globs = None,
+    follow_links: FollowLinks = False,
+    dask: Dask = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the context at URL hold the files of SRC: read and store only what is new or has changed.
+
+    SRC may also be a URL in a store, to take the objects below it.
+    """
+    value, url, options = writing.split_places(places, s3, of_sources=True)
+    sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in value]
+
+    with writing.usage_errors(), workers(dask) as executor:
+        result = sync_files(
+            sources, url, delete=delete, dry_run=dry_run, ignored=no_ignore, store_options=options, encoding=encoding,
+            errors=cast("Any", errors), include=tuple(include or ()), exclude=tuple(exclude or ()),
+            follow_links=follow_links, note=note, executor=executor,
+        )  # fmt: skip
+    _print_synced(result, url, dry_run, as_json)
+
+
+def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None:
+    changes = {"added": found.added, "changed": found.changed, "deleted": found.deleted}
+    version = found.root.generation if found.root else None
+    if as_json:
+        print(json.dumps({"url": url, "version": version, **changes, "unchanged": found.unchanged}), flush=True)
+        return
+    for sign, names in zip("+~-", changes.values(), strict=True):
+        for name in names:
+            say_row(f"{sign} {name}")
+    counts = ", ".join(f"{len(names):,} {kind}" for kind, names in changes.items())
+    say(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {found.unchanged:,} unchanged")
+
+
+def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: StoreOptions) -> None:
+    """Delete the documents that match names or globs. Asks for confirmation if these are all."""
+    options = options_of(url, s3)
+    with Monocontext.open(url, **options) as context:
+        names = list(context.documents)
+    wanted: dict[str, None] = {}
+    for glob in globs:
+        results = [glob] if glob in names else []
+        if not results and not glob.startswith("!"):  # else it would remove all that it does not name
+            results = list(filter(globs_of([glob]).select, names))
+        if not results:
+            raise NotFound(f"{url}: no document is named {glob!r} or matches that glob")
+        wanted.update(dict.fromkeys(results))
+    if len(wanted) == len(names) and not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")
+        click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
+    manifest = delete_documents(url, wanted, forget=forget, store_options=options)
+    count = f"{len(wanted):,} document" + "s" * (len(wanted) != 1)
+    rest = "earlier versions are gone" if forget else "`gc` removes the versions before it"
+    say(f"{url}: version {manifest.generation} without {count}; {rest}")

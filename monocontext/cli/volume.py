@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
@@ -17,12 +17,10 @@ import click
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, FollowLinks, options_of
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import note, say, say_row, write_bytes
-from monocontext.errors import AlreadyExists, InvalidUrl, MonocontextError, NotFound
-from monocontext.format.generations import read_newest
+from monocontext.cli.printing import emit, note, say, write_bytes
+from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.options import StoreOptions
-from monocontext.records import replace
 from monocontext.stores import open_store, split_object
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
 from monocontext.stores.regular_file import open_file
@@ -66,7 +64,7 @@ def _place(word: str, s3: StoreOptions) -> str:
     return f"{root.rstrip('/')}/{name}/{below}"
 
 
-def ls(url: Place, *, s3: S3, as_json: AsJson = False) -> None:
+def ls(url: Place, s3: S3, as_json: AsJson = False) -> None:
     """List the objects below URL: size in bytes, time, name (1 LIST for each thousand).
 
     A text below URL is one row, whose name ends in / and whose size is that of its objects.
@@ -75,7 +73,9 @@ def ls(url: Place, *, s3: S3, as_json: AsJson = False) -> None:
     with _open_store(_place(url, s3), s3) as store:
         infos = list(list_usable(store, left_out))
         for info in _with_texts(infos):
-            say_row(_row(info, as_json))
+            when = datetime.fromtimestamp(info.modified_seconds, UTC).isoformat(timespec="seconds")
+            row = {"key": info.key, "bytes": info.size_bytes, "modified": when, "etag": info.etag}
+            emit(as_json, row, f"{info.size_bytes:>14,}  {when}  {info.key}")
         _note_left_out(store, left_out)
         if not infos:
             note(f"nothing below {store.url}")
@@ -84,20 +84,17 @@ def ls(url: Place, *, s3: S3, as_json: AsJson = False) -> None:
 def _with_texts(infos: list[ObjectInfo]) -> Iterator[ObjectInfo]:
     """The objects, with those of each text in a folder as one: all of its bytes, the time of its newest object."""
     texts = {info.key.removesuffix(ROOT_KEY) for info in infos if info.key.endswith(f"/{ROOT_KEY}")}
-    sums: dict[str, ObjectInfo] = {}
+    parts: dict[str, list[ObjectInfo]] = {}
     for info in infos:
         folders = accumulate(info.key.split("/")[:-1], lambda path, name: f"{path}/{name}")
         text = next((f"{folder}/" for folder in folders if f"{folder}/" in texts), "")
-        if not text:
-            yield info
-        elif text in sums:
-            whole = sums[text]
-            size = whole.size_bytes + info.size_bytes
-            newest = max(whole.modified_seconds, info.modified_seconds)
-            sums[text] = replace(whole, size_bytes=size, modified_seconds=newest)
+        if text:
+            parts.setdefault(text, []).append(info)
         else:
-            sums[text] = replace(info, key=text, etag="")
-    yield from sums.values()
+            yield info
+    for text, own in parts.items():
+        newest = max(info.modified_seconds for info in own)
+        yield ObjectInfo(text, sum(info.size_bytes for info in own), "", newest)
 
 
 def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) -> bool:
@@ -118,7 +115,6 @@ def put(
     sources: Annotated[
         list[str], Argument(metavar="FILE... URL", help="Files, directories or - for stdin; then the URL.")
     ],
-    *,
     s3: S3,
     create: Annotated[bool, Option(help="Fail if the object exists.")] = False,
     follow_links: FollowLinks = False,
@@ -135,7 +131,7 @@ def put(
         )
     root, key = split_object(url) if single else (url, "")
     with _open_store(root, s3) as store:
-        for name, data in [(key, _read_file(names[0]))] if single else _read_files(names, follow_links):
+        for name, data in _read_files(names, follow_links, key):
             try:
                 store.put(name, data, if_absent=create)
             except AlreadyExists as error:
@@ -143,19 +139,16 @@ def put(
             say(f"{store.url}/{name}: {len(data):,} bytes")
 
 
-def _read_file(name: str) -> bytes:
-    if name == "-":
-        return sys.stdin.buffer.read()
-    with open_file(Path(name).expanduser()) as file:
-        return file.read()
-
-
-def _read_files(names: list[str], follow_links: bool) -> Iterator[tuple[str, bytes]]:
+def _read_files(names: list[str], follow_links: bool, key: str) -> Iterator[tuple[str, bytes]]:
     """Yield the key and content of each file. A key in a directory begins with the name of the directory."""
     for name in names:
         path = Path(name).expanduser()
+        if name == "-":
+            yield key, sys.stdin.buffer.read()
+            continue
         if not path.is_dir():
-            yield path.name, _read_file(name)
+            with open_file(path) as opened:
+                yield key or path.name, opened.read()
             continue
         from monocontext.writing.folder import Folder, describe_left_out
 
@@ -169,9 +162,8 @@ def _read_files(names: list[str], follow_links: bool) -> Iterator[tuple[str, byt
 
 def get(
     url: Object,
-    target: Annotated[str, Argument(help="File or directory to write; - is stdout.")] = "-",
-    *,
     s3: S3,
+    target: Annotated[str, Argument(help="File or directory to write; - is stdout.")] = "-",
     force: Annotated[bool, Option(help="Overwrite existing files.")] = False,
 ) -> None:
     """Fetch the object at URL, or all objects below a URL that ends in / (1 GET each)."""
@@ -232,20 +224,19 @@ def _write(path: Path, data: bytes, force: bool) -> None:
 
 def rm(
     url: Object,
+    s3: S3,
     recursive: Annotated[bool, Option("--recursive", "-r", help="Remove everything below URL.")] = False,
     document: Annotated[
         list[str] | None, Option(metavar="GLOB", help="Remove documents of a text; repeatable.")
     ] = None,
     forget: Annotated[bool, Option(help="With --document: remove their text and earlier versions for good.")] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="With --document: do not ask, even if these are all.")] = False,
-    *,
-    s3: S3,
 ) -> None:
     """Remove the object at URL; with -r everything below it; with --document documents of a context."""
     if document:
         if recursive:
             raise click.UsageError("-r and --document cannot be combined")
-        from monocontext.cli.documents import remove_documents
+        from monocontext.cli.upkeep import remove_documents
 
         remove_documents(url, document, yes, forget, s3)
         return
@@ -267,36 +258,23 @@ def rm(
 @contextmanager
 def _naming_what_is_below(url: str, s3: StoreOptions, hint: str) -> Iterator[None]:
     """Raise `InvalidUrl` where no object has a URL, but objects are below it."""
-    root = None
     try:
         yield
     except NotFound as error:
         with _open_store(url, s3) as store:
             if next(store.list(), None) is None:
                 raise
-            with suppress(MonocontextError):
-                root = read_newest(store)
-        what = f"is a text of {root.characters:,} characters" if root else "is a folder"
-        raise InvalidUrl(f"{url} {what}: {hint}") from error
+        raise InvalidUrl(f"{url} is a folder: {hint}") from error
 
 
-def _row(info: ObjectInfo, as_json: bool) -> str:
-    from datetime import UTC, datetime
-
-    when = datetime.fromtimestamp(info.modified_seconds, UTC).isoformat(timespec="seconds")
-    if as_json:
-        return json.dumps({"key": info.key, "bytes": info.size_bytes, "modified": when, "etag": info.etag})
-    return f"{info.size_bytes:>14,}  {when}  {info.key}"
-
-
-def list_volumes(*, s3: S3, as_json: AsJson = False) -> None:
+def list_volumes(s3: S3, as_json: AsJson = False) -> None:
     """List the volumes by name."""
     with _open_store(volumes_url(), s3) as store:
         for name in Volumes(store).names():
-            say_row(json.dumps({"name": name}) if as_json else name)
+            emit(as_json, {"name": name}, name)
 
 
-def create(name: VolumeName, *, s3: S3) -> None:
+def create(name: VolumeName, s3: S3) -> None:
     """Create an empty volume. Fails if it exists."""
     with _open_store(volumes_url(), s3) as store:
         volumes = Volumes(store)
@@ -306,7 +284,7 @@ def create(name: VolumeName, *, s3: S3) -> None:
         say(f"{store.url.rstrip('/')}/{name}: created")
 
 
-def remove(name: VolumeName, *, s3: S3) -> None:
+def remove(name: VolumeName, s3: S3) -> None:
     """Remove a volume with all its files."""
     with _open_store(volumes_url(), s3) as store:
         volumes = Volumes(store)

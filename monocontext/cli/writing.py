@@ -7,16 +7,15 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import click
 
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, one_of, options_of, parse_bytes, stored_options
 from monocontext.cli.parameters import Argument, Option, Options
-from monocontext.cli.printing import note, progress_bar, remark, say
+from monocontext.cli.printing import note, progress_bar, remark, say, shows_progress
 from monocontext.options import StoreOptions
 from monocontext.writing.decoding import PIECE_BYTES
 from monocontext.writing.documents import documents
@@ -48,22 +47,11 @@ Kinds = Option(
     "--documents", metavar="KIND", shell_complete=one_of(*KINDS), help=f"Read tables of documents: {', '.join(KINDS)}."
 )
 NoFilters = Annotated[bool, Option(help="Write no search filters.")]
-HEADER = "=== FILE: {path} ==="
-
-
-class Inputs(NamedTuple):
-    """How a command reads its sources."""
-
-    sources: Callable[[list[str]], Iterable[Source]]
-    """Returns the sources that `publish` and `append` take, for the names on the command line."""
-    reading: dict[str, Any]
-    """The keywords of `publish` and `append` about encoding, files and folders."""
 
 
 def input_options(
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
-    header: Annotated[str, Option(help="Line to write before each file of a directory; empty for none.")] = HEADER,
     include: Globs = None,
     exclude: Globs = None,
     no_ignore: NoIgnore = False,
@@ -72,65 +60,56 @@ def input_options(
     text_field: Annotated[str, Option(metavar="FIELD", help="With --documents: the field with the text.")] = "text",
     name_field: Annotated[str | None, Option(metavar="FIELD", help="The field with the name; else a number.")] = None,
     unique: Annotated[bool, Option(help="With --documents: refuse two rows of the same name.")] = False,
-) -> Inputs:
-    """Build the argument `inputs` of a command from these options."""
-    header = header.replace("\\n", "\n")
-    reading = {
-        "encoding": encoding,
-        "errors": errors,
-        "header": header if not header or header.endswith("\n") else header + "\n",
-        "include": tuple(include or ()),
-        "exclude": tuple(exclude or ()),
-        "ignored": no_ignore,
-        "follow_links": follow_links,
-        "note": note,
-    }
+) -> Callable[[list[str]], dict[str, Any]]:
+    """Returns a function that makes the keywords of `publish` and `append` from the names of sources."""
     fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
-    return Inputs(partial(_sources, tables=tables, fields=fields, unique=unique), reading)
+    return lambda names: {
+        "sources": _sources(names, tables, fields, unique), "encoding": encoding, "errors": errors, "note": note,
+        "include": tuple(include or ()), "exclude": tuple(exclude or ()), "ignored": no_ignore,
+        "follow_links": follow_links,
+    }  # fmt: skip
 
 
-Reading = Annotated[Inputs, Options(input_options)]
+Inputs = Annotated[Callable[[list[str]], dict[str, Any]], Options(input_options)]
 
 
 def upload(
     places: Places,
+    inputs: Inputs,
+    s3: S3,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]  # click parses defaults too
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
     codec: Annotated[str, Option(help="zstd, or raw for plain text.", shell_complete=one_of("zstd", "raw"))] = "zstd",
     replace: Annotated[bool, Option(help="Replace the text of an existing context.")] = False,
     no_filters: NoFilters = False,
     dask: Dask = None,
-    *,
-    inputs: Reading,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Store texts as a new context at URL."""
     sources, url, options = split_places(places, s3)
-    with storing("upload", dask, total_bytes(sources, inputs.reading["follow_links"])) as work:
+    with storing("upload", dask, sources) as work:
         manifest = publish(
-            inputs.sources(sources), url, frame_bytes=frame_bytes, segment_bytes=segment_bytes, codec=codec,
-            filters=not no_filters, replace=replace, store_options=options, **inputs.reading, **work,
+            url=url, frame_bytes=frame_bytes, segment_bytes=segment_bytes, codec=codec, filters=not no_filters,
+            replace=replace, store_options=options, **inputs(sources), **work,
         )  # fmt: skip
     print_root(manifest, url, as_json)
 
 
 def append(
     places: Places,
+    inputs: Inputs,
+    s3: S3,
     segment_bytes: Segments = "16M",  # type: ignore[assignment]
     no_filters: NoFilters = False,
     dask: Dask = None,
-    *,
-    inputs: Reading,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Add texts at the end of the context at URL, as a new version of it."""
     sources, url, options = split_places(places, s3)
-    with storing("append", dask, total_bytes(sources, inputs.reading["follow_links"])) as work:
+    with storing("append", dask, sources) as work:
         manifest = append_to(
-            inputs.sources(sources), url, segment_bytes=segment_bytes, filters=not no_filters, store_options=options,
-            **inputs.reading, **work,
+            url=url, segment_bytes=segment_bytes, filters=not no_filters, store_options=options, **inputs(sources),
+            **work,
         )  # fmt: skip
     print_root(manifest, url, as_json)
 
@@ -140,6 +119,7 @@ def index(
         list[str],
         Argument(metavar="SRC... DEST", help="Objects, or places that hold objects; then the URL of the context."),
     ],
+    s3: S3,
     filters: Annotated[
         bool | None,
         Option("--filters/--no-filters", help="Write search filters; with DEST alone, add them to that context."),
@@ -149,8 +129,6 @@ def index(
     replace: Annotated[bool, Option(help="Replace the text of an existing context.")] = False,
     allow: Allow = None,
     dask: Dask = None,
-    *,
-    s3: S3,
     as_json: AsJson = False,
 ) -> None:
     """Make a context at DEST from plain text objects in S3 or a directory, without copying them.
@@ -161,14 +139,14 @@ def index(
         if replace:
             raise click.BadParameter("--replace needs sources: --filters alone does not change the text")
         options = options_of(places[0], s3)
-        with storing("index --filters", None) as work:
+        with storing("index --filters") as work:
             manifest = add_filters(
                 places[0], rebuild=rebuild, allow=allow or (), store_options=options, progress=work["progress"]
             )
         print_root(manifest, places[0], as_json)
         return
     sources, url, options = split_places(places, s3, of_sources=True)
-    with storing("index", dask, total_bytes(sources)) as work:
+    with storing("index", dask, sources) as work:
         manifest = index_objects(
             sources, url, frame_bytes=frame_bytes, filters=filters is not False, replace=replace, note=note,
             store_options=options, **work,
@@ -215,25 +193,25 @@ def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any]
                 yield data
 
 
-def total_bytes(paths: Iterable[str], follow_links: bool = False) -> int | None:
-    """The approximate size of the input in bytes; None for stdin and for URLs."""
+@contextmanager
+def storing(label: str, dask: str | None = None, sources: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the keywords `progress` and `executor` of a function that stores; report its errors as a command does."""
+    with progress_bar(label, _total_bytes(sources)) as progress, usage_errors(), workers(dask) as executor:
+        yield {"progress": progress, "executor": executor}
+
+
+def _total_bytes(paths: Iterable[str]) -> int | None:
+    """The approximate size of files and folders in bytes; None for stdin, for URLs, and where no bar shows it."""
     total = 0
-    for path in paths:
+    for path in paths if shows_progress() else ():
         if path == "-" or "://" in path:
             return None
         if os.path.isdir(path):
-            folder = Folder(path, follow_links=follow_links)
+            folder = Folder(path)
             total += sum(os.path.getsize(os.path.join(folder.path, name)) for name in folder.files())
         elif os.path.exists(path):
             total += os.path.getsize(path)
-    return total
-
-
-@contextmanager
-def storing(label: str, dask: str | None, total: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the keywords `progress` and `executor` of a function that stores; report its errors as a command does."""
-    with progress_bar(label, total) as progress, usage_errors(), workers(dask) as executor:
-        yield {"progress": progress, "executor": executor}
+    return total or None
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import click
 
 from monocontext.cli import options as storing
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.parameters import Argument, Option
+from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
 from monocontext.cli.printing import remark, say
 from monocontext.options import StoreOptions
 from rlm.cli.context_argument import open_argument
@@ -31,13 +31,12 @@ def batch(
     out: Annotated[
         str, Option(help="File to append a JSON line to for each question. Questions in it are not asked again.")
     ],
-    at_once: Annotated[int, Option(type=storing.AT_LEAST_1, help="Questions to answer at the same time.")] = 8,
-    again: Annotated[bool, Option(help="Also ask questions again that failed or met a limit.")] = False,
-    dask: Dask = None,
-    *,
     model_options: ModelOptions,
     limits: Limits,
     s3: storing.S3,
+    at_once: Annotated[int, Option(type=AT_LEAST_1, help="Questions to answer at the same time.")] = 8,
+    again: Annotated[bool, Option(help="Also ask questions again that failed or met a limit.")] = False,
+    dask: Dask = None,
 ) -> None:
     """Answer many questions about CONTEXT. Limits of calls, tokens and dollars apply to all questions together.
 

@@ -1,4 +1,4 @@
-"""The loop of `rlm chat`: read questions from stdin, and answer them about one context."""
+"""The command `rlm chat`: read questions from stdin, and answer them about one context."""
 
 from __future__ import annotations
 
@@ -7,7 +7,24 @@ import sys
 import time
 from functools import partial
 
+import click
+
+from monocontext.cli.options import S3
+from monocontext.cli.printing import remark
 from rlm.calls.usage import Usage
+from rlm.cli.context_argument import open_argument
+from rlm.cli.options import (
+    Context,
+    Limits,
+    ModelOptions,
+    Shape,
+    Trajectory,
+    describe_rights,
+    one_line_errors,
+    run_options,
+    shows_steps,
+)  # fmt: skip
+from rlm.cli.resuming import absolute_place
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
 from rlm.rlm import RLM
@@ -26,22 +43,41 @@ Type a question. The model keeps its variables, and remembers earlier questions 
 Ctrl-C  stop the question; twice within two seconds, leave"""
 
 
-def chat(rlm: RLM, context: object, display: Display, *, source: str | None = None) -> bool:
+@one_line_errors()
+def chat(
+    context: Context,
+    model_options: ModelOptions,
+    limits: Limits,
+    s3: S3,
+    trajectory: Trajectory = None,
+    shape: Shape = "text",
+) -> None:
+    """Answer questions about CONTEXT in a conversation. They share variables; each has the full limits; see /help."""
+    rights = describe_rights(limits["runner"])
+    display = Display(shown=shows_steps())
+    rlm = RLM(**run_options(model_options, limits), trajectory=trajectory, on_step=display.step, on_delta=display.delta)
+    remark(rights)
+    with rlm, open_argument(context, s3, shape) as text:
+        is_whole = _talk(_Chat(rlm, text, display, absolute_place(context)))
+    if not is_whole and not sys.stdin.isatty():
+        raise click.exceptions.Exit(1)
+
+
+def _talk(talk: _Chat) -> bool:
     """Read questions from stdin until it ends; answers go to stdout, costs to stderr.
 
     A failed call does not end the chat. Ctrl-C stops a question, or clears the line. A second Ctrl-C within two seconds
     raises KeyboardInterrupt, and so does one between questions if stdin is not a terminal. Returns whether every run
     finished.
     """
-    talk = _Chat(rlm, context, display, source)
-    last_interrupt = -math.inf
+    last_interrupt, is_terminal = -math.inf, sys.stdin.isatty()
     try:
-        if sys.stdin.isatty():
-            display.say("Type a question, or /help.")
+        if is_terminal:
+            talk.display.say("Type a question, or /help.")
         while True:
             is_asked = False
             try:
-                line = input("> " if sys.stdin.isatty() else "")
+                line = input("> " if is_terminal else "")
                 is_asked = True
                 if not talk.take(line.strip()):
                     return talk.is_whole
@@ -49,11 +85,11 @@ def chat(rlm: RLM, context: object, display: Display, *, source: str | None = No
                 return talk.is_whole
             except KeyboardInterrupt:
                 now = time.monotonic()
-                if now - last_interrupt < _TWICE_SECONDS or not (is_asked or sys.stdin.isatty()):
+                if now - last_interrupt < _TWICE_SECONDS or not (is_asked or is_terminal):
                     raise
                 last_interrupt = now
                 stopped = "Stopped; variables are kept. " if is_asked else ""
-                display.say(f"\n{stopped}Press Ctrl-C again now, or type /quit, to end the chat.")
+                talk.display.say(f"\n{stopped}Press Ctrl-C again now, or type /quit, to end the chat.")
     finally:
         talk.session.close()
 
@@ -62,17 +98,16 @@ class _Chat:
     """A session of questions, and its cost."""
 
     def __init__(self, rlm: RLM, context: object, display: Display, source: str | None) -> None:
-        self._display = display
+        self.display = display
         self._begin = partial(rlm.session, context, source=source)
         self._usage = Usage()
-        """The cost of all questions."""
         self.is_whole = True
         """Whether every run so far has finished."""
         self.session = self._begin()
 
     def take(self, line: str) -> bool:
         """Handle a line of input. Returns False if it ends the chat."""
-        say = self._display.say
+        say = self.display.say
         match line:
             case "":
                 pass
@@ -97,12 +132,12 @@ class _Chat:
         return True
 
     def _ask(self, question: str) -> None:
-        self._display.watch(self.session.gate)
+        self.display.watch(self.session.gate)
         try:
-            with self._display:
+            with self.display:
                 completion = self.session.ask(question)
         except LLMError as exc:
-            self._display.say(f"rlm: {exc}")
+            self.display.say(f"rlm: {exc}")
             return
         finally:
             for model, used in self.session.gate.usage.models.items():

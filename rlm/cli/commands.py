@@ -8,12 +8,12 @@ from rlm import __version__
 PLACES = {
     "Commands": {
         "run": Place("questions", "Answer a question.", "run s3://bucket/logs 'Which disk failed first?'"),
-        "chat": Place("questions", "Answer one question after another.", "chat s3://bucket/logs"),
+        "chat": Place("chat", "Answer one question after another.", "chat s3://bucket/logs"),
         "batch": Place("batch", "Answer the questions of a file.", "batch questions.jsonl s3://b/logs --out out.jsonl"),
         "view": Place("questions", "Show a recorded run in a browser.", "view runs/run.jsonl"),
         "compile": Place("compile:compile_command", "Make a brief of the team's sessions.", "compile s3://team/agents"),
-        "mcp": Place("questions", "Serve texts and answers to MCP clients.", "mcp s3://bucket/logs"),
-        "demo": Place("questions", "Answer questions without a key.", "demo"),
+        "mcp": Place("mcp", "Serve texts and answers to MCP clients.", "mcp s3://bucket/logs"),
+        "demo": Place("demo", "Answer questions without a key.", "demo"),
     }
 }
 

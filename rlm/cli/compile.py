@@ -18,14 +18,13 @@ from rlm.errors import RLMError
 
 @one_line_errors()
 def compile_command(
+    model_options: ModelOptions,
+    limits: Annotated[dict[str, Any], Options(limits, {"max_iterations": 12})],
+    s3: S3,
     place: Place = None,
     project: ProjectName = None,
     extractive: Annotated[bool, Option(help="Use no model, even if a key is set.")] = False,
     as_json: AsJson = False,
-    *,
-    model_options: ModelOptions,
-    limits: Annotated[dict[str, Any], Options(limits, {"max_iterations": 12})],
-    s3: S3,
 ) -> None:
     """Compile new sessions into a brief for the next ones. Without a key of a model, rules pick the lines."""
     from monocontext.sessions.archive import Sessions

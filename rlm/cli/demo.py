@@ -12,40 +12,41 @@ import tarfile
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import click
 from rich.console import Console
 from rich.text import Text
 
 from monocontext import Monocontext, publish
-from monocontext.cli.printing import remark
+from monocontext.cli.options import one_of
+from monocontext.cli.parameters import SECONDS, Option
+from monocontext.cli.printing import is_quiet, remark
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore, SeaweedServer, SlowStore, VirtualStore, find_weed, virtual_context
-from rlm.cli.options import describe_rights
+from rlm.cli.options import describe_rights, one_line_errors
 from rlm.context.excerpt import make_printable
 from rlm.errors import RunnerUnavailable
-from rlm.models.lm import Message, Reply
+from rlm.models.lm import Reply
 from rlm.models.scripted import ScriptedLM
 from rlm.rlm import RLM
+from rlm.runners import RUNNERS
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import print_step
 
-BYTES_PER_SECOND = 90e6
-"""Bytes per second of one connection to S3."""
+BYTES_PER_SECOND = 90e6  # of one connection to S3
 TURN_SECONDS = 0.6
 SIZE_BYTES = 10 * 10**9
-_SIZE_BYTES_OF_32_BITS = 2 * 10**9
-"""The size for a 32-bit Python, whose `len()` is limited to 2 Gi."""
+_SIZE_BYTES_OF_32_BITS = 2 * 10**9  # where `len()` is limited to 2 Gi
 _FRAME_BYTES, _LINE_BYTES = 256 << 10, 128
 LOG_QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
 DISK = "sdq7"
-"""The right answer."""
 LOG_TURNS = (
     """The last lines say what the transaction is.
 ```repl
@@ -64,14 +65,12 @@ _QUESTION = (
     "Which file defines the class TarFile, and how many bytes is a record of an archive (RECORDSIZE) by default?"
 )
 _TURNS = (
-    """I look for the class, the file that holds it, and the constant.
-```repl
+    """```repl
 at = context.find("\\nclass TarFile(")
 start = context.rfind("=== FILE: ", 0, at)
 path = context[start:start + 200].split("=== FILE: ")[1].split(" ===")[0]
 constant = context.find("RECORDSIZE =", start)
-print(path, "at character", at)
-print(context[constant - 200:constant + 120])
+print(path, context[constant - 200:constant + 120])
 ```""",
     """BLOCKSIZE is 512, and a record has 20 blocks.
 ```repl
@@ -80,11 +79,7 @@ FINAL(f"{path} defines TarFile; RECORDSIZE is {512 * 20} bytes.", sources=[(cons
 )
 _FOLDER_QUESTION = "Which function of the package json reads a JSON document from a file?"
 _FOLDER_TURNS = (
-    """The folder is one text. I search it for the words of the question.
-```repl
-for passage in context.search("deserialize file-like object containing a JSON document", k=2):
-    print(passage.document, passage.document_line, passage.text[:120])
-```""",
+    '```repl\nprint(context.search("deserialize file-like object containing a JSON document", k=2))\n```',
     '```repl\nFINAL("json.load, as __init__.py says")\n```',
 )
 
@@ -99,43 +94,39 @@ class Cost(NamedTuple):
 
 
 class SlowScriptedLM(ScriptedLM):
-    """Scripted replies that take as long as those of a model, so that text is read ahead meanwhile."""
+    """Scripted replies that take as long as those of a model, `TURN_SECONDS`: text is read ahead meanwhile."""
 
-    def complete(
-        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
-    ) -> Reply:
-        """Wait half of `TURN_SECONDS`, then write the lines of the next reply during the other half."""
-
-        def write(line: str) -> None:
-            time.sleep(TURN_SECONDS / 16)
-            if on_delta:
-                on_delta(line)
-
+    def complete(self, *arguments: Any, **keywords: Any) -> Reply:
         time.sleep(TURN_SECONDS / 2)
-        return super().complete(messages, model=model, on_delta=write)
+        reply = super().complete(*arguments, **keywords)
+        time.sleep(TURN_SECONDS / 2)
+        return reply
 
 
-def main(*, latency_seconds: float = 0.03, quiet: bool = False, runner: str = DEFAULT_RUNNER) -> bool:
-    """Run the three acts of the demo on the terminal. Returns whether all answers were right.
-
-    Raises RunnerUnavailable before anything is stored; its message also names the command for `make`.
-    """
-    try:
+@one_line_errors()
+def demo(
+    latency_ms: Annotated[float, Option(type=SECONDS, help="Milliseconds to add to each GET.")] = 30,
+    runner: Annotated[
+        str, Option(help="Where the model's code runs, as in `rlm run`.", shell_complete=one_of(*RUNNERS))
+    ] = DEFAULT_RUNNER,
+) -> None:
+    """Answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""
+    try:  # before anything is stored
         with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
             where = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"].get("confinement")
     except RunnerUnavailable as exc:
         raise RunnerUnavailable(f"{exc} (with make: `make demo RUNNER=local`)") from exc
     remark(describe_rights(runner))
     console = Console(stderr=True)
-    options = {"runner": runner, "on_step": None if quiet else print_step, "prices": {"scripted": (0, 0)}}
+    options = {"runner": runner, "on_step": None if is_quiet() else print_step, "prices": {"scripted": (0, 0)}}
     console.print(
-        f"Each GET takes {1000 * latency_seconds:.0f} ms and its bytes come at {BYTES_PER_SECOND / 1e6:.0f} MB/s here, "
+        f"Each GET takes {latency_ms:.0f} ms and its bytes come at {BYTES_PER_SECOND / 1e6:.0f} MB/s here, "
         "as in a bucket of your region.\n"
     )
     size_bytes = _SIZE_BYTES_OF_32_BITS if where == "wasm" else SIZE_BYTES
     right = [
-        _show_the_log(console, latency_seconds, size_bytes, options),
-        _show_the_library(console, latency_seconds, options),
+        _show_the_log(console, latency_ms / 1000, size_bytes, options),
+        _show_the_library(console, latency_ms / 1000, options),
         _show_the_folder(console, options),
     ]
     console.print(
@@ -143,7 +134,8 @@ def main(*, latency_seconds: float = 0.03, quiet: bool = False, runner: str = DE
         "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
         '  rlm run mytext "What changed in March?" # with OPENAI_API_KEY, or --base-url of any endpoint'
     )
-    return all(right)
+    if not all(right):
+        raise click.exceptions.Exit(1)
 
 
 def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
@@ -155,11 +147,9 @@ def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
 
     def served() -> str:
         clock = f"{dice.randrange(24):02}:{dice.randrange(60):02}:{dice.randrange(60):02}"
-        level = dice.choice(("INFO", "INFO", "DEBUG", "WARN"))
-        who = f"host-{dice.randrange(40)} txn={dice.getrandbits(32):08x}"
-        return line(
-            f"2026-11-22T{clock} {level} {who} served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms"
-        )
+        level, host = dice.choice(("INFO", "INFO", "DEBUG", "WARN")), f"host-{dice.randrange(40)}"
+        what = f"txn={dice.getrandbits(32):08x} served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms"
+        return line(f"2026-11-22T{clock} {level} {host} {what}")
 
     frames = size_bytes // _FRAME_BYTES
     lines = [served() for _ in range(_FRAME_BYTES // _LINE_BYTES)]
@@ -170,7 +160,7 @@ def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
 
 
 def ask_the_log(rlm: RLM, store: VirtualStore, latency_seconds: float) -> tuple[Completion, Cost, Cost]:
-    """Answer the question. Returns the cost too, and the computed cost of a full download, which takes two minutes."""
+    """Answer the question. Returns the cost too, and the computed cost of a full download."""
     counted = CountingStore(SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND))
     with Monocontext.open(counted) as context:
         completion = rlm.completion(LOG_QUESTION, context)
@@ -205,14 +195,9 @@ def _show_the_library(console: Console, latency_seconds: float, options: dict[st
             [library], url, store_options=stored, include=("*.py",), exclude=("site-packages/*", "lib2to3/*"),
             errors="replace", note=lambda _: None,
         )  # fmt: skip
-        console.print(
-            Text(f"Question: {_QUESTION}\nUploaded {library}: {manifest.characters:,} characters to {url}.\n")
-        )
+        console.print(Text(f"Question: {_QUESTION}\nUploaded {manifest.characters:,} characters to {url}.\n"))
         store = SlowStore(open_store(url, **stored), latency_seconds, bytes_per_second=BYTES_PER_SECOND)
-        with Monocontext.open(store) as context, RLM(lm=SlowScriptedLM(_TURNS), **options) as rlm:
-            completion = rlm.completion(_QUESTION, context)
-            console.print(f"{context.stats.gets:,} requests, {context.stats.bytes_fetched / 1e6:.1f} MB read.")
-        return _print_answer(console, completion.answer, "tarfile.py", str(tarfile.RECORDSIZE))
+        return _ask(console, _QUESTION, _TURNS, store, options, "tarfile.py", str(tarfile.RECORDSIZE))
 
 
 def _show_the_folder(console: Console, options: dict[str, Any]) -> bool:
@@ -220,12 +205,17 @@ def _show_the_folder(console: Console, options: dict[str, Any]) -> bool:
     folder = Path(sysconfig.get_path("stdlib")) / "json"
     console.rule(f"3. a plain folder, {folder}", align="left")
     console.print(f"Question: {_FOLDER_QUESTION}\nNothing is stored: the files are read as they are.\n")
-    with (
-        warnings.catch_warnings(action="ignore"),  # compiled files in the folder are left out
-        Monocontext.open(folder) as context,
-        RLM(lm=SlowScriptedLM(_FOLDER_TURNS), **options) as rlm,
-    ):
-        return _print_answer(console, rlm.completion(_FOLDER_QUESTION, context).answer, "json.load")
+    with warnings.catch_warnings(action="ignore"):  # compiled files in the folder are left out
+        return _ask(console, _FOLDER_QUESTION, _FOLDER_TURNS, folder, options, "json.load")
+
+
+def _ask(
+    console: Console, question: str, turns: Sequence[str], place: Any, options: dict[str, Any], *expected: str
+) -> bool:
+    with Monocontext.open(place) as context, RLM(lm=SlowScriptedLM(turns), **options) as rlm:
+        answer = rlm.completion(question, context).answer
+        console.print(f"{context.stats.gets:,} requests, {context.stats.bytes_fetched / 1e6:.1f} MB read.")
+    return _print_answer(console, answer, *expected)
 
 
 def _print_answer(console: Console, answer: str, *expected: str) -> bool:

@@ -9,18 +9,22 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from monocontext.cli import mcp as command
+from monocontext.cli.options import S3, Allow
+from monocontext.cli.parameters import Option
+from monocontext.cli.printing import remark
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import Served
 from monocontext.mcp.outputs import Answer
 from monocontext.mcp.progress import tell
-from monocontext.options import StoreOptions
 from monocontext.text_tools.outputs import Reply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES
 from rlm import __version__
 from rlm.calls.budget import Budget
 from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
+from rlm.cli.options import Limits, ModelOptions, Trajectory, describe_rights, one_line_errors, run_options
 from rlm.errors import RLMError
 from rlm.rlm import RLM
 from rlm.trajectory.display import why_unfinished
@@ -58,7 +62,9 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
             raise ToolRefusal("the query is empty")
         limited = {**options, "on_step": _tell_turn}
         if max_dollars is not None:
-            limited["budget"] = _lower(options.get("budget") or Budget(), max_dollars)
+            budget = options.get("budget") or Budget()
+            least = max_dollars if budget.dollars is None else min(max_dollars, budget.dollars)
+            limited["budget"] = replace(budget, dollars=least)
         with ExitStack() as stack:
             opened = _open_text(served, folder, context)
             text = await asyncio.to_thread(stack.enter_context, opened)
@@ -102,36 +108,35 @@ def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
         yield text
 
 
-def _lower(budget: Budget, dollars: float) -> Budget:
-    """The budget with at most so many dollars."""
-    return replace(budget, dollars=dollars if budget.dollars is None else min(dollars, budget.dollars))
-
-
 def _tell_turn(step: Step) -> None:
     tell(f"turn {step.iteration} took {step.seconds:.0f} s")
 
 
-def serve(
-    contexts: list[str],
-    sessions: str | None,
-    memory: str | None,
-    models: Mapping[str, Any],
-    *,
-    folder: str | None,
-    allow: list[str],
-    store_options: StoreOptions,
-    **listening: Any,
+@one_line_errors()
+def mcp(
+    listening: command.Listening,
+    model_options: ModelOptions,
+    limits: Limits,
+    s3: S3,
+    contexts: command.Contexts = None,
+    sessions: command.SessionsUrl = None,
+    memory: command.MemoryUrl = None,
+    folder: Annotated[
+        str | None, Option(metavar="DIR", help="Also answer about files in DIR, and about this machine's `sessions`.")
+    ] = None,
+    trajectory: Trajectory = None,
+    allow: Allow = None,
 ) -> None:
-    """Serve until the client leaves. `models` are keywords of `RLM`."""
-    from monocontext.cli import mcp as command
-
+    """Serve texts and answers over the Model Context Protocol (MCP). Limits apply to each question."""
+    remark(describe_rights(limits["runner"]))
     if folder is not None and listening["http"]:
         raise UsageError("--folder is for a client on this machine: it cannot be served over HTTP")
+    options = run_options(model_options, limits) | {"trajectory": trajectory}
     with ExitStack() as stack:
         served = Served()
         if folder is None or contexts or sessions or memory:
-            served = stack.enter_context(command.serving(contexts, sessions, memory, allow, store_options))
-        more = make_ask_tools(served, models, None if folder is None else Path(folder))
+            served = stack.enter_context(command.serving(contexts or [], sessions, memory, allow or [], s3))
+        more = make_ask_tools(served, options, None if folder is None else Path(folder))
         command.serve(served, name="rlm", version=__version__, more=more, **listening)
 
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import click
 
-from monocontext.cli.options import AT_LEAST_1, SECONDS, one_of
-from monocontext.cli.parameters import Option, Options
+from monocontext.cli.options import one_of
+from monocontext.cli.parameters import AT_LEAST_1, SECONDS, Argument, Option, Options
 from monocontext.cli.printing import fail, is_quiet, is_verbose, say, shows_progress
 from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
@@ -22,6 +22,11 @@ from rlm.models import registry as backends
 from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 
+Context = Annotated[str, Argument(help="URL or directory of a context, a text file, or - for stdin.")]
+Shape = Annotated[
+    str, Option(help="What `context` is: text, list, dict.", shell_complete=one_of("text", "list", "dict"))
+]
+Trajectory = Annotated[str | None, Option(help="Record the run in this .jsonl file, or in a new file in this folder.")]
 _RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
 _CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 _DEFAULT_DOLLARS = 1.0
@@ -205,3 +210,8 @@ def describe_rights(runner: str) -> str:
     """A line on the rights of the model's code. Raises RunnerUnavailable for a runner that this system cannot have."""
     check_runner(runner)
     return _RIGHTS if runner == "local" else _CONFINED.format(runner)
+
+
+def shows_steps() -> bool:
+    """Whether to print the steps of a run: on a terminal, or with `--verbose`."""
+    return shows_progress() or (is_verbose() and not is_quiet())

@@ -1,4 +1,4 @@
-"""Define the commands of `rlm`, except `batch` and `compile`."""
+"""The commands `rlm run` and `rlm view`: answer a question, and show a recorded run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from monocontext.cli import mcp as served
-from monocontext.cli import options as storing
-from monocontext.cli.options import SECONDS, one_of
+from monocontext.cli.options import S3, AsJson
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import is_quiet, is_verbose, remark, say, shows_progress
+from monocontext.cli.printing import is_quiet, remark, say
 from monocontext.cli.serving import Host, OpenBrowser, Port
 from rlm.cli.context_argument import SESSIONS, UsageError, named_texts, names_context, open_argument
-from rlm.cli.options import Limits, ModelOptions, describe_rights, one_line_errors, run_options
+from rlm.cli.options import (
+    Limits,
+    ModelOptions,
+    Shape,
+    Trajectory,
+    describe_rights,
+    one_line_errors,
+    run_options,
+    shows_steps,
+)
 from rlm.errors import LLMError
-from rlm.runners import RUNNERS
-from rlm.runners.runner import DEFAULT_RUNNER
 
 if TYPE_CHECKING:
     from monocontext.options import StoreOptions
@@ -30,17 +35,12 @@ if TYPE_CHECKING:
     from rlm.trajectory.completion import Completion
     from rlm.trajectory.display import Display
 
-Context = Annotated[str, Argument(help="URL or directory of a context, a text file, or - for stdin.")]
-Shape = Annotated[str, Option(help="What `context` is of a context in storage: text, or a list or dict of its "
-                                         "documents.", shell_complete=one_of("text", "list", "dict"))]  # fmt: skip
-Trajectory = Annotated[
-    str | None, Option(help="Record the run in this .jsonl file, or in a new file in this directory.")
-]
-AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of the answer.")]
-
 
 @one_line_errors()
 def run(
+    model_options: ModelOptions,
+    limits: Limits,
+    s3: S3,
     context: Annotated[str | None, Argument(help="URL or directory of a context, a text file, or - for stdin; "
                                                   "several by name, code=URL logs=URL.")] = None,
     question: Annotated[str | None, Argument(help="The question to answer.")] = None,
@@ -52,11 +52,7 @@ def run(
     ] = False,
     resume: Annotated[str | None, Option(help="Resume the run that this trajectory records.")] = None,
     cite: Annotated[bool, Option(help="Also print the sources of the answer.")] = False,
-    as_json: AsJson = False,
-    *,
-    model_options: ModelOptions,
-    limits: Limits,
-    s3: storing.S3,
+    as_json: AsJson = False
 ) -> None:  # fmt: skip
     """Answer QUESTION from CONTEXT. The answer goes to stdout, the steps to stderr; exit 1 if the run did not finish.
 
@@ -73,7 +69,7 @@ def run(
         if question is not None or (resume and context is not None):
             raise UsageError("--sessions takes the place of CONTEXT: leave CONTEXT out")
         context, question = SESSIONS, context
-    display = Display(shown=_shows_steps())
+    display = Display(shown=shows_steps())
     options: dict[str, Any] = {
         **limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta,
     }  # fmt: skip
@@ -111,32 +107,6 @@ def run(
 
 
 @one_line_errors()
-def chat(
-    context: Context,
-    trajectory: Trajectory = None,
-    shape: Shape = "text",
-    *,
-    model_options: ModelOptions,
-    limits: Limits,
-    s3: storing.S3,
-) -> None:
-    """Answer questions about CONTEXT in a conversation. They share variables; each has the full limits; see /help."""
-    from rlm.cli.chat import chat as talk
-    from rlm.cli.resuming import absolute_place
-    from rlm.rlm import RLM
-    from rlm.trajectory.display import Display
-
-    rights = describe_rights(limits["runner"])
-    display = Display(shown=_shows_steps())
-    rlm = RLM(**run_options(model_options, limits), trajectory=trajectory, on_step=display.step, on_delta=display.delta)
-    remark(rights)
-    with rlm, open_argument(context, s3, shape) as text:
-        is_whole = talk(rlm, text, display, source=absolute_place(context))
-    if not is_whole and not sys.stdin.isatty():
-        raise click.exceptions.Exit(1)
-
-
-@one_line_errors()
 def view(
     run: Annotated[str, Argument(help="A trajectory (.jsonl), or a directory, for its newest trajectory.")],
     host: Host = "127.0.0.1",
@@ -156,51 +126,6 @@ def view(
         click.echo(export)
     else:
         page.serve(path, host, port, open_browser=open_browser)
-
-
-@one_line_errors()
-def demo(
-    latency_ms: Annotated[float, Option(type=SECONDS, help="Milliseconds to add to each GET.")] = 30,
-    runner: Annotated[
-        str, Option(help="Where the model's code runs, as in `rlm run`.", shell_complete=one_of(*RUNNERS))
-    ] = DEFAULT_RUNNER,
-) -> None:
-    """Answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""
-    from rlm.cli.demo import main as run_demo
-
-    if not run_demo(latency_seconds=latency_ms / 1000, quiet=is_quiet(), runner=runner):
-        raise click.exceptions.Exit(1)
-
-
-@one_line_errors()
-def mcp(
-    contexts: served.Contexts = None,
-    sessions: served.SessionsUrl = None,
-    memory: served.MemoryUrl = None,
-    folder: Annotated[
-        str | None,
-        Option(
-            metavar="DIR",
-            help="Also answer about files and folders in DIR, and as `sessions` about those of this machine's agents.",
-        ),
-    ] = None,
-    trajectory: Trajectory = None,
-    allow: storing.Allow = None,
-    *,
-    listening: served.Listening,
-    model_options: ModelOptions,
-    limits: Limits,
-    s3: storing.S3,
-) -> None:
-    """Serve texts and answers over the Model Context Protocol (MCP). Limits apply to each question."""
-    from rlm.cli.mcp import serve
-
-    remark(describe_rights(limits["runner"]))
-    options = run_options(model_options, limits) | {"trajectory": trajectory}
-    serve(
-        contexts or [], sessions, memory, options, folder=folder, allow=allow or [], store_options=s3,
-        **listening,
-    )  # fmt: skip
 
 
 def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
@@ -230,11 +155,6 @@ def _resume(rlm: RLM, trajectory: str, place: str | None, s3: StoreOptions, shap
         value = [] if place is None else [stack.enter_context(open_argument(place, s3, shape))]
         stack.enter_context(_saying_how_to_resume(Path(trajectory), s3, shape))
         return rlm.resume(trajectory, *value)
-
-
-def _shows_steps() -> bool:
-    """Whether to print the steps of a run: on a terminal, or with `--verbose`."""
-    return shows_progress() or (is_verbose() and not is_quiet())
 
 
 @contextmanager

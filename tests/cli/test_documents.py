@@ -63,12 +63,6 @@ def test_a_folder_is_synced(cli: Cli, folder: Path, tmp_path: Path) -> None:
     assert [row["name"] for row in listed(cli, context)] == ["src/b.py", "src/c.py"]
 
 
-def test_a_sync_of_listed_files(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    context, listed_files = tmp_path / "ctx", tmp_path / "list"
-    listed_files.write_text(f"{folder / 'a.txt'}\n\n{folder / 'src' / 'b.py'}\n")
-    assert cli("sync", "--files-from", listed_files, context, "--json").fine().json["added"] == ["a.txt", "b.py"]
-
-
 def test_json_lines(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n\n" for row in ROWS))
     cli("upload", tmp_path / "d.jsonl", tmp_path / "ctx", "--documents", "jsonl", "--name-field", "id").fine()

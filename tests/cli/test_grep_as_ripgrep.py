@@ -59,7 +59,7 @@ def draw(chance: random.Random) -> tuple[list[str], list[str]]:
     only = not inverts and chance.random() < 0.12
     flags += [flag for flag in ["-o"] if only]
     flags += [flag for flag in ["--column"] if not inverts and chance.random() < 0.1]
-    patterns = PATTERNS if only else PATTERNS + EMPTY
+    patterns = PATTERNS if only or "--column" in flags else PATTERNS + EMPTY
     for _ in range(chance.choice([1, 1, 1, 2])):
         flags += ["-e", chance.choice(patterns)]
     return flags, [chance.choice(GLOBS) for _ in range(chance.choice([0, 0, 0, 1, 2, 3]))]

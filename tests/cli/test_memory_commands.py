@@ -151,7 +151,7 @@ def test_purge_goes_on_with_watch(cli: Cli, place: str, monkeypatch: pytest.Monk
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Memory, "purge", fail_once)
-    monkeypatch.setattr("monocontext.cli.memory.time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr("monocontext.cli.options.time", SimpleNamespace(sleep=sleep))
     ran = cli("memory", "purge", "--watch", "--interval", "9", "--json", place)
     assert (ran.code, ran.out, ran.err) == (0, '{"removed": 1}\n', "monocontext: the server sleeps\n")
 

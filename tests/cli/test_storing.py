@@ -52,9 +52,8 @@ def folder(tmp_path: Path) -> Path:
             "=== FILE: sub/b.py ===\nb = 2\n=== FILE: sub/c.txt ===\nc\n",
         ),
         (["--include", "*.py"], "=== FILE: a.py ===\na = 1\n=== FILE: sub/b.py ===\nb = 2"),
-        (["--include", "*.py", "--include", "*.md", "--header", ""], "a = 1\nz\nb = 2"),
-        (["--exclude", "sub/*", "--header", "## {path}"], "## a.py\na = 1\n## z.md\nz\n"),
-        (["--include", "sub/*", "--exclude", "*.txt", "--header", "\\n-- {path}"], "\n-- sub/b.py\nb = 2"),
+        (["--exclude", "sub/*"], "=== FILE: a.py ===\na = 1\n=== FILE: z.md ===\nz\n"),
+        (["--include", "sub/*", "--exclude", "*.txt"], "=== FILE: sub/b.py ===\nb = 2"),
     ],
 )
 def test_upload_a_folder(cli: Cli, folder: Path, tmp_path: Path, options: list[str], text: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ran import Cli
 
-from monocontext.cli.options import parse_seconds
+from monocontext.cli.upkeep import parse_seconds
 from monocontext.testing import SeaweedServer
 
 TEXT = "".join(f"line {i}: καλημέρα\n" if i % 7 == 3 else f"line {i}: plain {i * i}\n" for i in range(4000))

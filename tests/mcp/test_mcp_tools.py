@@ -28,7 +28,7 @@ from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_repl
 from rlm import ScriptedLM
 from rlm.calls.budget import Budget
 from rlm.cli.context_argument import UsageError
-from rlm.cli.mcp import make_ask_tools, serve
+from rlm.cli.mcp import make_ask_tools, mcp
 
 
 @dataclass
@@ -332,7 +332,7 @@ def test_ask_about_files_below_a_folder(tmp_path: Path) -> None:
 
 def test_files_of_this_machine_are_not_served_over_http() -> None:
     with pytest.raises(UsageError, match="cannot be served over HTTP"):
-        serve([], None, None, {}, folder=".", allow=[], store_options={}, http=True)
+        inspect.unwrap(mcp)({"http": True}, {}, {"runner": "local"}, {}, folder=".")
 
 
 def test_a_question_may_lower_the_limit_of_the_server_and_not_raise_it(tmp_path: Path) -> None:
