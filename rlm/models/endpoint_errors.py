@@ -15,12 +15,9 @@ from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
 from rlm.models.too_long import sizes_of_too_long
 
-_MESSAGE_CHARACTERS = 300
 WRONG_URL = "is base_url right? Most end in /v1"
 """Advice for an answer that does not come from an API."""
-_DEEPEST = 8
-"""Deepest nesting of errors that is read."""
-
+_DEEPEST = 8  # the deepest nesting of errors that is read
 # Codes of errors that come without a status of their own: in a stream, or in a body with status 200.
 _STATUS_OF_CODE = {
     "rate_limit": 429, "too_many_requests": 429, "throttl": 429, "resource_exhausted": 429, "quota": 429,
@@ -44,8 +41,6 @@ _DECLINED = (
     r"|content exists risk|invalid_prompt|prohibited_content|\bmoderation\b|flagged (?:as|for|by)|\bwas flagged\b"
 )
 _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
-
-
 _MESSAGES = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage", "Message",
           "title", "reason")  # fmt: skip
 """Fields that may hold the message of an error."""
@@ -118,7 +113,10 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
         return ErrorReport(one_line(value if value not in (None, "", [], {}) else "an error without words"))
     inner = value.get("error") or value.get("errors") or value.get("Error") or value.get("detail")
     if isinstance(inner := _parsed(inner), (dict, list)):
-        return _fill(read_error(inner, depth + 1), value)
+        found, code = read_error(inner, depth + 1), value.get("code") or value.get("type")
+        if found.code or not isinstance(code, (str, int)) or code == "error":
+            return found
+        return replace(found, code=str(code).lower(), status=found.status or _status(code))
     said = inner if isinstance(inner, str) else None
     words = _words(value, depth) or said or value
     codes = (
@@ -256,14 +254,7 @@ def get(value: object, *names: str) -> Any:
 
 def one_line(message: object) -> str:
     """The endpoint's message as one line of at most 300 characters."""
-    return make_printable(" ".join(str(message).split())[:_MESSAGE_CHARACTERS], terminal=False)
-
-
-def _fill(found: ErrorReport, outer: Mapping[str, Any]) -> ErrorReport:
-    """The error, with the code of the object around it if it has none."""
-    if found.code or not isinstance(code := outer.get("code") or outer.get("type"), (str, int)) or code == "error":
-        return found
-    return replace(found, code=str(code).lower(), status=found.status or _status(code))
+    return make_printable(" ".join(str(message).split())[:300], terminal=False)
 
 
 def _words(value: Mapping[str, Any], depth: int) -> object:

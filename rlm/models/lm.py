@@ -16,16 +16,16 @@ Message = dict[str, str]
 
 CHARACTERS_PER_TOKEN = 4
 """For estimates: English prose and code have between 3.5 and 4.5."""
-_QUOTED_CHARACTERS = 100
-"""Characters of a truncated answer quoted in its error."""
 _LEAST_WINDOW = 256
 """No window has fewer tokens; a smaller count is no count."""
 _MOST_PER_TOKEN = 8
 """A prompt with fewer characters for each counted token is taken as read."""
-_MOST_TOKENS = 10**9
-"""The most of one call; a larger count is invalid."""
-_MOST_DOLLARS = 1e12
-"""A larger amount in a report counts as an error."""
+_MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12
+"""The most of one call; a larger report is invalid."""
+_WIDE = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
+)
+"""Characters that take at least a token each: Chinese, Japanese, Korean and emoji."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +159,6 @@ def estimate_text_tokens(text: str) -> int:
     return digits + wide + -(-other // 2) + -(-plain // CHARACTERS_PER_TOKEN)
 
 
-_WIDE = re.compile(
-    "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
-)
-"""Characters that take at least a token each: Chinese, Japanese, Korean and emoji."""
-
-
 def sum_tokens(*reported: object) -> int:
     """The sum of token counts from an endpoint; 0, which means unknown, if one of them is invalid.
 
@@ -189,17 +183,17 @@ def reply_fields(reply: Reply) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def check_whole(reply: Reply) -> Reply:
-    """Return `reply`. Raises LLMError, with the reply in its `reply`, if it is cut, empty or a tool call."""
+def check_whole(reply: Reply) -> None:
+    """Raise LLMError, with the reply in its `reply`, if it is cut, empty or a tool call."""
     if reply.cut:
-        start = f": {' '.join(reply.text.split())[:_QUOTED_CHARACTERS]!r}" if reply.text.strip() else ""
+        start = f": {' '.join(reply.text.split())[:100]!r}" if reply.text.strip() else ""
         fault = f"the answer was cut by the limit of tokens after {len(reply.text):,} characters{start}; ask for less"
     elif reply.called:
         fault = f"it called the tool {reply.called!r} in place of an answer; ask for plain text"
     elif not has_words(reply.text):
         fault = "it gave an empty answer" + (", and nothing but thinking" if reply.thinking else "")
     else:
-        return reply
+        return
     error = LLMError(f"model {reply.model!r}: {fault}")
     error.reply = reply
     raise error
@@ -210,12 +204,11 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
 
     Servers such as Ollama cut a prompt that exceeds their window without a word, and answer from the rest of it.
     """
-    counted = reply.input_tokens
-    characters = sum([len(message["content"]) for message in messages])
+    counted, texts = reply.input_tokens, [message["content"] for message in messages]
+    characters = sum(map(len, texts))
     if reply.estimated or reply.details.cache_read or counted < _LEAST_WINDOW or characters < _MOST_PER_TOKEN * counted:
         return
     # Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are no single token.
-    texts = [message["content"] for message in messages]
     fewest = sum(max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20) for text in texts)
     if counted < fewest:
         error = PromptTooLong(
@@ -274,24 +267,16 @@ def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
     input_tokens, output_tokens = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
     is_empty_reply = reply.output_tokens == 0 and not reply.text
     estimated = reply.estimated or not input_tokens or not (output_tokens or is_empty_reply)
-    input_tokens = input_tokens or sum(map(_bytes, (message["content"] for message in messages)))
-    output_tokens = output_tokens or _bytes(reply.text) + _bytes(reply.thinking)
-    dollars = reply.dollars if is_amount(reply.dollars) else None
-    details = TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details
+    if not input_tokens:
+        input_tokens = len("".join([message["content"] for message in messages]).encode("utf-8", "surrogatepass"))
     return replace(
-        reply,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        dollars=dollars,
-        estimated=estimated,
-        details=details,
-    )
+        reply, input_tokens=input_tokens, estimated=estimated,
+        output_tokens=output_tokens or len((reply.text + reply.thinking).encode("utf-8", "surrogatepass")),
+        dollars=reply.dollars if is_amount(reply.dollars) else None,
+        details=TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details,
+    )  # fmt: skip
 
 
 def is_amount(value: object) -> bool:
     """Whether a value is a valid amount of dollars."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))

@@ -13,7 +13,6 @@ from rlm.errors import LLMError
 from rlm.models import chat, responses
 from rlm.models.endpoint_errors import CallTarget, EndpointError
 from rlm.models.lm import Message, Reply
-from rlm.models.log import INFO, log
 from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options
 
@@ -142,7 +141,6 @@ class OpenAILM(SDKModel):
             and name not in self._wants_responses
         ):
             self._wants_responses.add(name)
-            log(INFO, "%s: the endpoint refused the request; asked again with the Responses API, from now on", name)
             return True
         return super()._learn(name, failed, refused, sent)
 

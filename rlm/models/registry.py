@@ -26,8 +26,6 @@ BY_ANY_LLM = frozenset((
     "watsonx",
 ))  # fmt: skip
 """Providers of any-llm that are recognised even if any-llm is not installed."""
-_WITH_URL = frozenset(("vercel", "litellm", "portkey", "azure_openai"))
-"""Backends of rlms that speak OpenAI's protocol at a URL of the caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
     Raises UnknownOption for an unknown backend, and for an option that the backend does not take.
     """
     arguments = {name: value for name, value in options.items() if value is not None}
-    if backend in ("openai", *MAKERS) or (backend in _WITH_URL and "base_url" in arguments):
+    if backend in ("openai", *MAKERS):
         return OpenAILM(model, maker=backend if backend in MAKERS else None, **arguments)
     if backend == "anthropic":
         from rlm.models.anthropic import AnthropicLM
@@ -127,8 +125,6 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
 
     if knows(backend):
         return AnyLM(backend, model, **arguments)
-    if backend in _WITH_URL:
-        raise UnknownOption(f"backend {backend!r} works as backend='openai' with its base_url=")
     if backend in BY_ANY_LLM:
         raise UnknownOption(f"backend {backend!r} needs packages that are not installed: {install(backend)}")
     known = ", ".join(map(repr, (*BACKENDS, *MAKERS)))
@@ -147,4 +143,4 @@ def is_known(backend: str) -> bool:
     """Whether `make_lm` has this backend."""
     from rlm.models.any_llm import knows
 
-    return backend in {*BACKENDS, *MAKERS, *BY_ANY_LLM, *_WITH_URL} or knows(backend)
+    return backend in {*BACKENDS, *MAKERS, *BY_ANY_LLM} or knows(backend)

@@ -15,9 +15,7 @@ from rlm.errors import LLMError, ReplyRefused
 from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, get, one_line
 from rlm.models.lm import Listener, Reply, TokenDetails
 
-_NAME_CHARACTERS = 80
-"""Longest reason or tool name, in characters."""
-
+_NAME_CHARACTERS = 80  # of a reason, or of a tool
 _REPEATED_CHARACTERS = 8_000
 _UNIT_CHARACTERS = 400
 """A reply only repeats itself if its last 8,000 characters are one text of at most 400, again and again."""
@@ -134,21 +132,19 @@ class ReplyBuilder:
         return reply
 
 
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
 def join_surrogates(text: str) -> str:
     """The text with each pair of surrogates joined to one character: a stream may have split the pair."""
     return _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
-
-
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def read_parts(content: object) -> tuple[str, str, str]:
     """The text, thinking and refusal in a message's content, which is a text, one part, or a list of parts."""
     if content is None or isinstance(content, str):
         return content or "", "", ""
-    text: list[str] = []
-    thinking: list[str] = []
-    refusal: list[str] = []
+    text, thinking, refusal = list[str](), list[str](), list[str]()
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
             text.append(part)

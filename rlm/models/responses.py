@@ -69,9 +69,7 @@ count_usage = partial(chat.count_usage, kinds=("input", "output"))
 def _read_response(response: object, builder: ReplyBuilder) -> None:
     """Read the end of a response, and the parts of its output that have not arrived as events."""
     builder.usage, builder.tier = get(response, "usage"), get(response, "service_tier")
-    text: list[str] = []
-    thinking: list[str] = []
-    refusal: list[str] = []
+    text, thinking, refusal = list[str](), list[str](), list[str]()
     output = get(response, "output")
     for item in output if isinstance(output, list) else []:
         kind = get(item, "type")

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self, TypedDict, Unpack
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
 from rlm.models.lm import Listener, Message, Reply
-from rlm.models.log import INFO, log
 from rlm.models.refused import find_refused, rename
 from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.wire import read_body, read_text
@@ -42,10 +41,9 @@ _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zl
 class SDKClient:
     """The client of one model, made at the first call and shared by all threads. The SDK closes one that is dropped."""
 
-    def __init__(self, connect: Callable[[], Any], api_key: str | None) -> None:
+    def __init__(self, connect: Callable[[], Any]) -> None:
         # `connect` must not refer to its owner: a reference cycle would keep the connections open when the owner goes.
         self._connect = connect
-        self._api_key = api_key
         self._lock = threading.Lock()
         self._client: Any = None
 
@@ -66,16 +64,9 @@ class SDKClient:
         if client:
             client.close()
 
-    @property
-    def base_url(self) -> Any:
-        """The endpoint; None until the first call."""
-        return getattr(self._client, "base_url", None)
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The key, once it is known."""
-        key = self._api_key or getattr(self._client, "api_key", None)
-        return (key,) if isinstance(key, str) and len(key) >= 8 else ()
+    def known(self, name: str) -> Any:
+        """An attribute of the client; None until the first call."""
+        return getattr(self._client, name, None)
 
 
 class SDKOptions(SamplingOptions, total=False):
@@ -95,9 +86,6 @@ class SDKOptions(SamplingOptions, total=False):
     """The window of the model, if it differs from that of the maker's models."""
     prompt_characters: int | None
     """The most that one prompt of a sub-call may hold."""
-
-
-_OPTION_NAMES = ", ".join(SDKOptions.__annotations__)
 
 
 Accepted = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -122,12 +110,15 @@ class SDKModel(ABC):
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
         if unknown := [name for name in options if name not in SDKOptions.__annotations__]:
-            raise UnknownOption(f"a model has no option {', '.join(unknown)}; there are {_OPTION_NAMES}")
+            raise UnknownOption(
+                f"a model has no option {', '.join(unknown)}; there are {', '.join(SDKOptions.__annotations__)}"
+            )
         self.model = model
         self.base_url = _checked_url(options.get("base_url"))
         self._timeout_seconds = options.get("timeout") or 600.0
         self._headers = dict(options.get("headers") or {})
-        self._client = SDKClient(connect, options.get("api_key"))
+        self._api_key = options.get("api_key")
+        self._client = SDKClient(connect)
         known = {name: options.get(name) for name in SamplingOptions.__annotations__}
         self.sampling = check_body({name: value for name, value in known.items() if value is not None})
         self._refused: dict[str, dict[str, str | None]] = {}
@@ -150,7 +141,8 @@ class SDKModel(ABC):
     @property
     def secrets(self) -> tuple[str, ...]:
         """The key, once it is known, and the values of further headers."""
-        return (*self._client.secrets, *(value for value in self._headers.values() if len(value) >= 8))
+        known = (self._api_key or self._client.known("api_key"), *self._headers.values())
+        return tuple(value for value in known if isinstance(value, str) and len(value) >= 8)
 
     def with_sampling(self, options: Sampling) -> Self:
         """This model, with the same connections, whose requests have these options in addition; None removes one."""
@@ -170,7 +162,7 @@ class SDKModel(ABC):
     @property
     def _where(self) -> Any:
         """The endpoint, once it is known."""
-        return self._client.base_url or self.base_url
+        return self._client.known("base_url") or self.base_url
 
     def complete(
         self,
@@ -199,17 +191,10 @@ class SDKModel(ABC):
                     continue
                 error = self._convert_error(exc, failed, name)
                 raise error from (exc if error is not exc else exc.__cause__)
-            for field in refused.keys() - self._refused.get(name, {}).keys():
-                other = refused[field]
-                way = f"with {other}" if other else f"without {'streaming' if field == 'stream' else field}"
-                log(INFO, "%s: the endpoint refused the request; asked again %s, from now on", name, way)
             self._refused[name] = refused
+            ways = ((field, f"sent as {other}" if other else "left out") for field, other in refused.items())
             target = CallTarget(name, self._where)
-            notes = [
-                f"{target} refuses {field}: {f'sent as {other}' if other else 'left out'}"
-                for field, other in refused.items()
-            ]
-            return replace(reply, notes=(*reply.notes, *notes))
+            return replace(reply, notes=(*reply.notes, *(f"{target} refuses {field}: {way}" for field, way in ways)))
 
     def _fields(self) -> dict[str, Any]:
         """The options as fields of a request."""

@@ -22,12 +22,10 @@ from rlm.models.endpoint_errors import (
     read_error,
 )
 
-_MOST_BYTES = 256 << 20
-"""Largest answer, in bytes: far more than a model writes."""
-_HEAD_BYTES = 8
-"""Enough bytes to distinguish a stream from JSON and from a web page."""
-_SHOWN_CHARACTERS = 100
-"""The most of a body that an error quotes."""
+_MOST_BYTES = 256 << 20  # far more than a model writes
+_HEAD_BYTES = 8  # enough to distinguish a stream from JSON and from a web page
+_SHOWN_CHARACTERS = 100  # of a body, in an error
+_LINE = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +40,21 @@ class Received:
     """Whether it is the mark of the end, `[DONE]`."""
 
 
-def read_body(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
+def read_body(given: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
     """The parts of a body.
 
     Raises EndpointError for an event named `error`. Raises LLMError for a web page or anything else but JSON or events,
     and when nothing but comments arrives for `timeout_seconds`.
     """
-    pieces = _limit(pieces, target)
-    head = b""
+
+    def limited(size: int = 0) -> Iterator[bytes]:
+        for piece in given:
+            size += len(piece)
+            if size > _MOST_BYTES:
+                raise LLMError(f"{target}: an answer of more than {_MOST_BYTES >> 20} MiB")
+            yield piece
+
+    pieces, head = limited(), b""
     for piece in pieces:
         head += piece
         if len(head.lstrip(b"\xef\xbb\xbf \t\r\n")) >= _HEAD_BYTES:
@@ -112,33 +117,20 @@ def _read_error_event(data: str) -> ErrorReport:
 
 
 def _parse(body: bytes, target: CallTarget) -> Any:
-    text = body.decode("utf-8", "replace")
+    text, is_torn = body.decode("utf-8", "replace"), False
     try:
         return json.loads(text)
-    except (ValueError, RecursionError) as exc:
-        is_torn = (
-            text[0] in "{["
-            and isinstance(exc, json.JSONDecodeError)
-            and (exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string"))
-        )
+    except json.JSONDecodeError as exc:
+        at_end = exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
+        is_torn = text[0] in "{[" and at_end
+    except (ValueError, RecursionError):
+        pass
     display = repr(read_text(text)[:_SHOWN_CHARACTERS])
     if text[0] == "<":
         raise LLMError(f"{target}: a web page in place of an answer: {display} ({WRONG_URL})")
     if is_torn:
         raise LLMError(f"{target}: the answer ended in the middle: {display}", transient=True)
     raise LLMError(f"{target}: an answer that is not JSON: {display} ({WRONG_URL})")
-
-
-def _limit(pieces: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        if size > _MOST_BYTES:
-            raise LLMError(f"{target}: an answer of more than {_MOST_BYTES >> 20} MiB")
-        yield piece
-
-
-_LINE = re.compile(rb"\r\n|\n|\r")
 
 
 def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:

@@ -25,24 +25,22 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("refused", "status", "way"),
+    ("refused", "status", "said", "notes"),
     [
-        (lambda body: "stream_options" in body, 400, "without stream_options"),
-        (lambda body: "stream" in body, 400, "without streaming"),
-        (lambda body: "messages" in body, 404, "with the Responses API"),
+        (lambda body: "stream_options" in body, 400, "no stream_options", ["refuses stream_options: left out"]),
+        (lambda body: "stream" in body, 400, "cannot stream", ["refuses stream: left out"]),
+        (lambda body: "messages" in body, 404, "v1/responses", []),
     ],
 )
 def test_an_endpoint_that_refuses_a_way_of_asking(
-    endpoint: Any, caplog: pytest.LogCaptureFixture, refused: Any, status: int, way: str
+    endpoint: Any, refused: Any, status: int, said: str, notes: list[str]
 ) -> None:
-    said = {"without stream_options": "no stream_options", "without streaming": "cannot stream"}.get(
-        way, "v1/responses"
-    )
     endpoint.reply = lambda body: (status, f"{said}, key sk-secret") if refused(body) else "hello"
     with OpenAILM("m", base_url=endpoint.url, api_key="sk-secret") as lm:
-        for _ in range(2):
-            assert lm.complete(ASK, on_delta=lambda delta: None).text == "hello"
-    assert lines(caplog) == [f"INFO m: the endpoint refused the request; asked again {way}, from now on"]
+        for requests in (2, 3):  # asked again once, and from now on so at once
+            reply = lm.complete(ASK, on_delta=lambda delta: None)
+            assert (reply.text, len(endpoint.paths)) == ("hello", requests)
+            assert [note[note.index("refuses") :] for note in reply.notes] == notes
 
 
 def test_a_sub_answer_that_cannot_be_kept(
