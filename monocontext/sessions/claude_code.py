@@ -10,6 +10,7 @@ import glob
 import os
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -145,9 +146,8 @@ class _ClaudeTurns(TurnMaker):
         subtype = record.get("subtype")
         if subtype == "compact_boundary":
             details = part(record, "compactMetadata")
-            trigger, tokens = details.get("trigger", "?"), details.get("preTokens", "?")
-            text = f"[conversation compacted: {trigger}, {tokens} tokens before]"
-            return self._turn("system", "summary", text, record)
+            what = f"{details.get('trigger', '?')}, {details.get('preTokens', '?')} tokens before"
+            return self._turn("system", "summary", f"[conversation compacted: {what}]", record)
         if record.get("level") == "error" or "error" in str(subtype):
             text = text_of(record.get("content")) or as_text(record.get("error") or record.get("cause") or "")
             return self._turn("system", "text", f"[{subtype or 'error'}] {text}", record)
@@ -162,10 +162,8 @@ def _result_text(result: Any) -> str:
     """The text of a tool's result as the agent's screen has it, where the model got none."""
     if not isinstance(result, dict):
         return text_of(result)
-    file = result.get("file")
     results = [result.get(name) for name in ("stdout", "stderr", "content", "result", "text")]
-    results.append(file.get("content") if isinstance(file, dict) else None)
-    return "\n".join(filter(None, map(text_of, results)))
+    return "\n".join(filter(None, map(text_of, [*results, part(result, "file").get("content")])))
 
 
 class ClaudeCode(SessionReader):
@@ -176,9 +174,8 @@ class ClaudeCode(SessionReader):
 
     def discover(self) -> Iterator[SessionFile]:
         """Sessions and those of their subagents, in any order; a workflow's journal beside these is none."""
-        for root in roots():
-            for pattern in ("*/*.jsonl", "*/*/subagents/**/agent-*.jsonl"):
-                yield from self.files(sorted((root / "projects").glob(pattern)))
+        for root, pattern in product(roots(), ("*/*.jsonl", "*/*/subagents/**/agent-*.jsonl")):
+            yield from self.files(sorted((root / "projects").glob(pattern)))
 
     def session_id(self, path: Path) -> str:
         """The id of a session, `<id>/subagents/agent-x` for a subagent; versions of Claude Code put its file in
@@ -190,9 +187,8 @@ class ClaudeCode(SessionReader):
         if main := _main_folder(path):
             return f"{main.name}/{path.relative_to(main).with_suffix('').as_posix()}"
         # Older versions put it next to the session, whose id is in the records.
-        mains = (word(line.record, "sessionId").partition("/")[0] for line in read_lines(path))
-        main_id = next(filter(None, mains), "")
-        return f"{main_id}/subagents/{path.stem}" if main_id else path.stem
+        main_ids = filter(None, (word(line.record, "sessionId").partition("/")[0] for line in read_lines(path)))
+        return next((f"{main_id}/subagents/{path.stem}" for main_id in main_ids), path.stem)
 
     def lines(self, path: Path) -> Iterator[RecordLine]:
         """The records of a file, after those of its stubs, each output in a file of its own behind the record that
@@ -239,8 +235,7 @@ def _outputs_in(record: Record) -> list[str]:
 
 
 def _read_output(path: Path, record: Record) -> Record | None:
-    """The record of an output, from the session's own folder: the path in the transcript is not followed. None if there
-    is none."""
+    """The record of an output, from the session's own folder: a path in the transcript is not followed."""
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_OUTPUT_BYTES + 1)

@@ -21,7 +21,6 @@ from monocontext.sessions.turn import Turn
 FOLDERS = ("sessions", "archived_sessions")
 """The folders in which the agent keeps sessions, below its own."""
 _SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions)\b|# AGENTS\.md")
-_INTERRUPTED = re.compile(r"\s*<turn_aborted\b")
 _NOTICE = re.compile(r"\s*<subagent_notification>\s*(\{.*\})\s*</subagent_notification>\s*", re.S)
 _CALLS = {
     "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
@@ -67,10 +66,9 @@ class _CodexTurns(TurnMaker):
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id)
         self._thread = session_id.rpartition("/")[2]
-        self._is_placed = False
+        self._is_placed = self._is_replay = False
         self._forked_at: float | None = None
         """The time of the parent's description. A fork first copies its parent's records, all at once."""
-        self._is_replay = False
         self._before_prompts: list[int] = []
         self._messages: deque[tuple[tuple[str, str], float | None, int, set[str]]] = deque(maxlen=64)
         """The last messages: role and text, time, number of the record, and the forms in which it was read."""
@@ -85,8 +83,9 @@ class _CodexTurns(TurnMaker):
         if kind == "session_meta" or (kind is None and "id" in record):
             self._see_session(item, record)
             return []
-        if self._is_replay and (item.get("thread_id") == self._thread or self._is_later(record)):
-            self._is_replay = False
+        now, forked_at = seconds_of(word(record, "timestamp")), self._forked_at
+        is_later = now is not None and forked_at is not None and now > forked_at + _REPLAY_SECONDS
+        self._is_replay = self._is_replay and not is_later and item.get("thread_id") != self._thread
         if kind == "turn_context" and not self._is_replay:
             self.cwd = word(item, "cwd") or self.cwd
         elif kind == "compacted":
@@ -119,11 +118,6 @@ class _CodexTurns(TurnMaker):
             self.title = word(item, "agent_path") or word(item, "agent_nickname")
         self._is_placed, self._is_replay = True, False
 
-    def _is_later(self, record: Record) -> bool:
-        """Whether a record was written after those that a fork copied."""
-        now = seconds_of(word(record, "timestamp"))
-        return now is not None and self._forked_at is not None and now > self._forked_at + _REPLAY_SECONDS
-
     def _event_turns(self, item: Record, record: Record) -> list[Turn]:
         kind, text = str(item.get("type")), text_of(item.get("message"))
         if kind in _MESSAGES:
@@ -132,13 +126,17 @@ class _CodexTurns(TurnMaker):
             return self._turn("system", "text", f"[error] {text}", record)
         if kind == "turn_aborted":
             return self._once("system", "[interrupted]", record, "event")
-        if kind == "thread_rolled_back":
-            return self._rolled_back(item, record)
         if kind == "thread_name_updated" and not self._is_replay:
             self._see_title(word(item, "thread_name"))
         if kind == "item_completed":
             return self._completed_turns(part(item, "item"), record)
-        return []  # the file has all other events as items, too
+        count = item.get("num_turns")
+        if kind != "thread_rolled_back" or not isinstance(count, int) or count < 1:
+            return []  # the file has all other events as items, too
+        abandoned = self._before_prompts[-count:]
+        del self._before_prompts[-count:]
+        marks = (f"back_to={abandoned[0]}",) if abandoned else ()
+        return self._turn("system", "summary", "[rolled back]", record, marks=marks)
 
     def _completed_turns(self, item: Record, record: Record) -> list[Turn]:
         """The turns of an item that its thread shows; most files have it a second time, as the model saw it."""
@@ -150,9 +148,12 @@ class _CodexTurns(TurnMaker):
             return []
         self._shown.add(call)
         tool = self._tools[call] = str(item.get("tool") or _COMPLETED[kind])
-        asked = as_text(_first(item, "command", "arguments", "query", "changes")) or "[no arguments]"
+        asked = _first(item, "command", "arguments", "query", "changes")
         reported = _output_text(_first(item, "aggregated_output", "result", "error", "stdout"))
-        turns = self._turn("assistant", "tool_use", asked, record, tool=tool)
+        return self._tool_turns(tool, asked, reported, record)
+
+    def _tool_turns(self, tool: str, asked: Any, reported: str, record: Record) -> list[Turn]:
+        turns = self._turn("assistant", "tool_use", as_text(asked) or "[no arguments]", record, tool=tool)
         return turns + self._turn("tool", "tool_result", reported, record, tool=tool)
 
     def _item_turns(self, item: Record, record: Record) -> list[Turn]:
@@ -167,10 +168,8 @@ class _CodexTurns(TurnMaker):
             return []
         if kind in _CALLS:
             tool = self._tools[own] = self._tools[call] = str(item.get("name") or kind.removesuffix("_call"))
-            asked = as_text(item.get(_CALLS[kind]) or "") or "[no arguments]"
-            turns = self._turn("assistant", "tool_use", asked, record, tool=tool)
             is_picture = kind == "image_generation_call" and item.get("result")
-            return turns + self._turn("tool", "tool_result", "[image]" if is_picture else "", record, tool=tool)
+            return self._tool_turns(tool, item.get(_CALLS[kind]) or "", "[image]" if is_picture else "", record)
         if kind in _RESULTS:
             is_search = kind == "tool_search_output"
             text = _tools_found(item.get("tools")) if is_search else _output_text(item.get("output"))
@@ -184,7 +183,7 @@ class _CodexTurns(TurnMaker):
     def _message_turns(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
         if role not in ("user", "assistant") or (role == "user" and _SET_UP.match(text)):
             return []
-        if role == "user" and _INTERRUPTED.match(text):
+        if role == "user" and re.match(r"\s*<turn_aborted\b", text):
             return self._once("system", "[interrupted]", record, form)
         if role == "user" and (notice := _NOTICE.fullmatch(text)):
             return self._once("assistant", _notice_text(notice[1]), record, form)
@@ -206,30 +205,17 @@ class _CodexTurns(TurnMaker):
         """The turn of a message, unless the file had it just before in another form: `item`, `event`, `completed`."""
         seconds, message = seconds_of(word(record, "timestamp")), (role, text.strip())
         for other, other_seconds, number, forms in self._messages:
-            if other != message or form in forms:
-                continue
-            if other_seconds is None or seconds is None:
-                is_near = self._number - number <= _TWIN_RECORDS
-            else:
+            is_near = self._number - number <= _TWIN_RECORDS
+            if other_seconds is not None and seconds is not None:
                 is_near = abs(seconds - other_seconds) <= _TWIN_SECONDS
-            if is_near:
+            if other == message and form not in forms and is_near:
                 forms.add(form)
                 return []
         self._messages.append((message, seconds, self._number, {form}))
         return self._turn(role, "text", text, record)
 
-    def _rolled_back(self, item: Record, record: Record) -> list[Turn]:
-        count = item.get("num_turns")
-        if not isinstance(count, int) or count < 1:
-            return []
-        abandoned = self._before_prompts[-count:]
-        del self._before_prompts[-count:]
-        marks = (f"back_to={abandoned[0]}",) if abandoned else ()
-        return self._turn("system", "summary", "[rolled back]", record, marks=marks)
-
 
 def _first(item: Record, *names: str) -> Any:
-    """The first of some fields that is not empty."""
     return next((item[name] for name in names if item.get(name)), "")
 
 
@@ -245,11 +231,8 @@ def _output_text(output: Any) -> str:
 
 def _tools_found(tools: Any) -> str:
     """The names of the tools that a search found; the tools of a namespace follow its name."""
-    names = []
-    for tool in blocks_of(tools):
-        within = blocks_of(tool.get("tools"))
-        names.append(f"{tool.get('name')} ({_tools_found(within)})" if within else str(tool.get("name")))
-    return ", ".join(names) or "[no tools]"
+    found = [(tool.get("name"), blocks_of(tool.get("tools"))) for tool in blocks_of(tools)]
+    return ", ".join(f"{name} ({_tools_found(below)})" if below else str(name) for name, below in found) or "[no tools]"
 
 
 def _notice_text(text: str) -> str:
@@ -277,9 +260,8 @@ class Codex(SessionReader):
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents. They began later, which the names of the files show."""
         folder = next((above for above in file.path.parents if above.name in FOLDERS), file.path.parent)
-        for item in self.files(path for path in _rollouts(folder) if path.name > file.path.name):
-            if item.session_id.startswith(f"{file.session_id}/subagents/"):
-                yield item
+        later = self.files(path for path in _rollouts(folder) if path.name > file.path.name)
+        return (item for item in later if item.session_id.startswith(f"{file.session_id}/subagents/"))
 
     def session_id(self, path: Path) -> str:
         """`<uuid>`, for a subagent `<session>/subagents/<uuid>`. A file without a uuid in its name has the name."""
