@@ -28,8 +28,7 @@ from monocontext.stores.store_user import StoreUser
 if TYPE_CHECKING:
     from monocontext.text.search.passages import Passages
 
-_THREADS = 32
-"""Requests at once."""
+_THREADS = 32  # requests at once
 _REMEMBERED_TURNS = 200_000
 """Turns of a project that stay in memory: code that reads turns one by one reads a session once."""
 _HELPERS = ["list_sessions", "list_turns", "read_turn", "read_session", "search_transcripts", "search_sessions"]

@@ -31,15 +31,12 @@ LEFT_OUT = frozenset([
     "stream_event", "tools-used",
 ])  # fmt: skip
 """Records that make no turn: data of the harness and of the screen. They are in the archive."""
-_TITLES = ("customTitle", "aiTitle", "summary")
-"""A record with one of these fields has nothing else."""
+_TITLES = ("customTitle", "aiTitle", "summary")  # a record with one of these fields has nothing else
 OUTPUT = "tool-output"
 """The type of our record of an output that the agent keeps in a file of its own; its uuid ends in the file's name."""
 _OUTPUT_FILE = re.compile(r"tool-results[/\\]+([\w.-]*\w)")
-_MOST_OUTPUT_BYTES = 32 << 20
-"""Of a longer output only the beginning is kept."""
-_STUB_BYTES = 16 << 10
-"""A longer file is no stub."""
+_MOST_OUTPUT_BYTES = 32 << 20  # of a longer output only the beginning is kept
+_STUB_BYTES = 16 << 10  # a longer file is no stub
 
 
 def roots() -> list[Path]:
@@ -53,11 +50,9 @@ def roots() -> list[Path]:
 class _ClaudeTurns(TurnMaker):
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id)
-        self._turn_of: dict[str, int] = {}
-        """The number of the last turn at or before a record, by the record's uuid."""
+        self._turn_of: dict[str, int] = {}  # the number of the last turn at or before a record, by the record's uuid
         self._last = ""  # the uuid of the last record of the main conversation
-        self._queued: set[str] = set()
-        """Texts that the user wrote while the agent worked, and that it took up."""
+        self._queued: set[str] = set()  # texts that the user wrote while the agent worked, and that it took up
 
     def _turns(self, record: Record) -> list[Turn]:
         self.cwd = word(record, "cwd") or self.cwd

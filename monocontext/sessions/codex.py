@@ -43,18 +43,14 @@ LEFT_OUT = frozenset([
 ])  # fmt: skip
 """Types of items and records that make no turn: settings, counts, and what is encrypted or a turn elsewhere. They are
 in the archive; other types count as unknown."""
-_TWIN_SECONDS = 0.5
-"""The most time between two records of one event."""
+_TWIN_SECONDS = 0.5  # the most time between two records of one event
 _TWIN_RECORDS = 4
 """A file has each message twice or more, as an item and as events. The second is so much later at most, by its time or,
 if it has none, by its number."""
-_REPLAY_SECONDS = 1.0
-"""A record of a fork that is so much later than its parent's description is its own."""
+_REPLAY_SECONDS = 1.0  # a record of a fork that is so much later than its parent's description is its own
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_HEAD_RECORDS = 8
-"""The description of a thread is among so many first records of its file, perhaps beside its parent's."""
-_MOST_LEVELS = 10
-"""Levels of subagents of subagents."""
+_HEAD_RECORDS = 8  # the description of a thread is among so many first records of its file, perhaps beside its parent's
+_MOST_LEVELS = 10  # levels of subagents of subagents
 
 
 def home() -> Path:
@@ -72,8 +68,7 @@ class _CodexTurns(TurnMaker):
         self._before_prompts: list[int] = []
         self._messages: deque[tuple[tuple[str, str], float | None, int, set[str]]] = deque(maxlen=64)
         """The last messages: role and text, time, number of the record, and the forms in which it was read."""
-        self._shown: set[str] = set()
-        """The ids of calls whose completed form came first."""
+        self._shown: set[str] = set()  # the ids of calls whose completed form came first
         self._number = 0
 
     def _turns(self, record: Record) -> list[Turn]:

@@ -20,13 +20,11 @@ from monocontext.sessions.machine import complain, home, log_path
 EVENTS = ("session-start", "pre-compact", "stop", "session-end")
 OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars")
 FLAGS = ("anonymous", "no-redact", "compile", "user")
-_URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")
-"""The second one is set by our plugin in Claude Code."""
+_URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")  # the second one is set by our plugin in Claude Code
 _MOST_BYTES, _IDLE_SECONDS, _MOST_SECONDS = 4 << 20, 2.0, 8.0
 """An agent may leave stdin open. So the hook stops reading after a complete JSON object, a pause of `_IDLE_SECONDS`, or
 `_MOST_SECONDS` in all."""
-_LOG_BYTES = 1 << 20
-"""The size at which the log of uploads begins again."""
+_LOG_BYTES = 1 << 20  # the size at which the log of uploads begins again
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -17,8 +17,7 @@ from monocontext.errors import InvalidUrl
 SESSIONS, TEXTS, COMPILED = "sessions", "texts", "compiled"
 BRIEF = "brief.md"
 ENDING = ".jsonl.zst"
-_MOST_BYTES = 200
-"""File systems take 255 bytes for a name, and the store's temporary ones need some."""
+_MOST_BYTES = 200  # file systems take 255 bytes for a name, and the store's temporary ones need some
 
 
 def key_part(name: str, what: str = "name") -> str:

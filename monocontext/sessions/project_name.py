@@ -7,8 +7,7 @@ import re
 
 from monocontext.sessions.secret_values import looks_random
 
-_MOST_CHARACTERS = 64 << 10
-"""The most of a file of git that is read for the name of a project."""
+_MOST_CHARACTERS = 64 << 10  # the most of a file of git that is read for the name of a project
 _REMOTE = re.compile(r'^[ \t]*\[remote "([^"]+)"\][ \t\r]*$((?:\n(?![ \t]*\[).*)*)', re.MULTILINE)
 _URL = re.compile(r"^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.MULTILINE)
 _PARAMETERS = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)

@@ -27,10 +27,8 @@ from monocontext.writing.upkeep.gc import gc
 _FACTS = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
 _BATCH_SESSIONS = 50
 """Sessions that are added to a text in one generation, and held in memory for it. A new text is one generation."""
-_GC_GENERATIONS = 16
-"""With each so many-th generation those that are older than an hour are removed."""
-_ATTEMPTS = 50
-"""The most tries to add sessions while others do."""
+_GC_GENERATIONS = 16  # with each so many-th generation those that are older than an hour are removed
+_ATTEMPTS = 50  # the most tries to add sessions while others do
 _HEAD = "\n[Turn "
 _SESSION = "\n=== SESSION: "
 

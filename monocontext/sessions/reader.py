@@ -15,10 +15,8 @@ from monocontext.errors import InvalidText
 from monocontext.sessions.records import Record, RecordLine, read_lines
 from monocontext.sessions.turn import Kind, Turn
 
-_TITLE_CHARACTERS = 200
-"""The most that is kept of a title or of the first prompt, for lists of sessions."""
-_KIND_CHARACTERS = 100
-"""The most that is kept of the name of an unknown type, which may be any JSON."""
+_TITLE_CHARACTERS = 200  # the most that is kept of a title or of the first prompt, for lists of sessions
+_KIND_CHARACTERS = 100  # the most that is kept of the name of an unknown type, which may be any JSON
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
@@ -50,8 +48,7 @@ class TurnMaker(ABC):
         """The earliest and the latest time of a record, as written."""
         self.unknown = Counter[str]()
         """The number of records of each type that this version does not know."""
-        self._tools: dict[str, str] = {}
-        """The names of tools by the ids of their calls."""
+        self._tools: dict[str, str] = {}  # the names of tools by the ids of their calls
 
     def feed(self, record: Record) -> list[Turn]:
         """The turns of the next record: one, several or none."""

@@ -16,8 +16,7 @@ from monocontext.sessions.turn import Turn
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "developer": "system"}
 _CODEX_TYPES = frozenset(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
-_SAMPLE_LINES = 50
-"""The lines by which the agent of a transcript is recognised."""
+_SAMPLE_LINES = 50  # the lines by which the agent of a transcript is recognised
 
 
 class _ChatTurns(TurnMaker):

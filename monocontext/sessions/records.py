@@ -28,17 +28,12 @@ Record = dict[str, Any]
 MOST_LINE_BYTES = 64 << 20
 """A longer line is cut. The longest seen, screenshots in base64, have 20 MB. A line takes some five times its size in
 memory."""
-_LONG_LINE_BYTES = 4096
-"""What is kept of a line longer than `MOST_LINE_BYTES`."""
+_LONG_LINE_BYTES = 4096  # what is kept of a line longer than `MOST_LINE_BYTES`
 _PIECE_BYTES = 1 << 16
-_ZSTD_BYTES = 512
-"""Compressed bytes that are inflated at once: they give at most 16 MiB."""
-_MOST_LEVELS = 200
-"""The most levels of nesting; deeper JSON is unreadable, since it would break later readers."""
-_MOST_STARTS = 50
-"""The most places in a damaged line that are tried as the beginning of a record."""
-_MOST_CHARACTERS = 8 << 20
-"""Longest line that is searched for records after one that broke off, in characters."""
+_ZSTD_BYTES = 512  # compressed bytes that are inflated at once: they give at most 16 MiB
+_MOST_LEVELS = 200  # the most levels of nesting; deeper JSON is unreadable, since it would break later readers
+_MOST_STARTS = 50  # the most places in a damaged line that are tried as the beginning of a record
+_MOST_CHARACTERS = 8 << 20  # longest line that is searched for records after one that broke off, in characters
 _UTF16 = {
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", b'{\0"\0': "utf-16-le", b'\0{\0"': "utf-16-be",
 }  # fmt: skip

@@ -32,8 +32,7 @@ _UNCHANGED: dict[_Path, frozenset[str]] = {
 _UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
 _SEALS = {"thinking": "signature", "redacted_thinking": "data"}
 """The field of a block that its maker has signed: without secrets, the whole block stays as it is."""
-_MOST_INLINE = 256
-"""Characters. Longer base64 is replaced as a picture."""
+_MOST_INLINE = 256  # characters. Longer base64 is replaced as a picture.
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_\r\n-]+")
 _MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,40}")
 

@@ -76,8 +76,7 @@ PHRASES: tuple[tuple[str, str, int, str], ...] = (
 )  # fmt: skip
 
 _KEY_MARK = re.compile(r"-----(BEGIN|END)[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----")
-_KEY_CHARACTERS = 20_000
-"""The longest key, with its marks."""
+_KEY_CHARACTERS = 20_000  # the longest key, with its marks
 # The text before a line of a key in a listing, a diff, a quotation or code; its base64; the text that may follow.
 _KEY_LINE = re.compile(
     r"[ \t]*(?:[+>#*|-][ \t]*){0,2}(?:[\w./-]{1,100}[:-](?=\d{1,6}[:-]))?(?:\d{1,6}(?:[ \t]*[:|\u2192-]|\t|[ ]{1,4})[ \t]*){0,2}[\"'`]?(?P<body>[A-Za-z0-9+/]{1,200}={0,2})"
@@ -89,8 +88,7 @@ _KEY_HEADER = re.compile(
     r"[ \t+>#*|-]*(?:\d{1,6}\W{1,6})?(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): ?[^\n]{0,100})?[ \t\r\"'$,\\n+]*"
 )
 _KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")
-_LEAST_BASE64 = 40
-"""Characters. Less base64 is no key."""
+_LEAST_BASE64 = 40  # characters. Less base64 is no key.
 KEY_BEGINNINGS = (
     "MII MHcCAQEE MHQCAQEE MIGkAgEB MIHcAgEB MIGHAgEA MIG2AgEA MIHuAgEA MC4CAQAw b3BlbnNzaC1rZXktdjE".split()
 )

@@ -29,8 +29,7 @@ _T = TypeVar("_T")
 
 _MOST_LEVELS = 4
 """Levels of escapes that are resolved. A tool's result that quotes a transcript is JSON in JSON in JSON."""
-_AFTER = 512
-"""A match that begins before its piece ends at most so many characters after the beginning of the piece."""
+_AFTER = 512  # a match that begins before its piece ends at most so many characters after the beginning of the piece
 # Wrapped as `base64` and mail do, or in one run. 16 characters are 12 bytes: nothing shorter has a name and a value.
 _ENCODED = re.compile(
     r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}"

@@ -206,8 +206,7 @@ def is_mixed(value: str) -> bool:
     return len(value) >= 5 and ((has_digits and has_letters) or any(c in "!@#$%^&*+=?~" for c in value[1:]))
 
 
-_MARGIN = r"(?:[+-]|[ ]{0,7}\d{1,6}(?:[:\t|\u2192]))?"
-"""What a diff or a listing puts before a line."""
+_MARGIN = r"(?:[+-]|[ ]{0,7}\d{1,6}(?:[:\t|\u2192]))?"  # what a diff or a listing puts before a line
 # What may follow the word that was found, up to the value.
 _AFTER = re.compile(
     # The rest of the name: `_key` after `secret`.
@@ -275,8 +274,7 @@ _LINE_START = re.compile(r"(?:[+>|-][ \t]*)?(?:\d{1,6}(?:\t|[ ]*[:|\u2192-])[ \t
 _TYPE_WORDS = frozenset("str string int bool text varchar bytes secretstr any object number boolean".split())
 _JUDGED_CHARACTERS = 128
 """The beginning by which a value without quotes is judged. Such a value may hold a hundred names, each with a value."""
-_MOST_ITEMS = 200
-"""The most items of a list that are looked at after a name."""
+_MOST_ITEMS = 200  # the most items of a list that are looked at after a name
 
 
 @dataclass(slots=True)

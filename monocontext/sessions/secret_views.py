@@ -34,10 +34,8 @@ _WRAP = re.compile(
 _WITH_DIGIT = re.compile(r"[A-Za-z0-9+/=_.-]*[0-9][A-Za-z0-9+/=_.-]*")
 # One word, to the end of its line.
 _WORD_LINE = re.compile(r"[A-Za-z0-9+/=_.-]{4,400}\\*[\"']?[ \t]*(?:$|[\r\n,])")
-_TERMINAL_CHARACTERS = 60
-"""No terminal is narrower."""
-_AROUND = 400
-"""Characters of a view on each side of an escape: more than a secret and its name have."""
+_TERMINAL_CHARACTERS = 60  # no terminal is narrower
+_AROUND = 400  # characters of a view on each side of an escape: more than a secret and its name have
 
 
 class View(NamedTuple):

@@ -20,8 +20,7 @@ from monocontext.stores.protocol import Store
 _FORMAT = 2
 HEAD_BYTES = 4096
 """As much of an object as is read for its description; only a very long one needs the whole object."""
-_MOST_BYTES = 1 << 30
-"""No more is inflated of one session."""
+_MOST_BYTES = 1 << 30  # no more is inflated of one session
 _LEVEL = 9
 
 

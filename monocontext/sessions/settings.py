@@ -30,8 +30,7 @@ Settings = dict[str, Any]
 SKILL_NAME = "upload-context"
 _MARK = "monocontext-hook"
 _MODULE = "monocontext.sessions.hook"
-_SECONDS = 10
-"""The time that an agent gives a hook."""
+_SECONDS = 10  # the time that an agent gives a hook
 
 
 @dataclass(frozen=True, slots=True)

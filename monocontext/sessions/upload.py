@@ -26,12 +26,9 @@ from monocontext.sessions.redaction import Finding, Redactor
 from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session
 from monocontext.stores.protocol import Store, put_own
 
-_HEAD_LINES = 200
-"""A session names its directory within so many lines, or not at all."""
-_ATTEMPTS = 30
-"""Attempts to write while other machines upload the same session."""
-_MOST_COPIES = 20
-"""The most sessions of one id that differ."""
+_HEAD_LINES = 200  # a session names its directory within so many lines, or not at all
+_ATTEMPTS = 30  # attempts to write while other machines upload the same session
+_MOST_COPIES = 20  # the most sessions of one id that differ
 
 
 @dataclass(frozen=True, slots=True)
