@@ -184,7 +184,7 @@ def pull(
 def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) -> None:
     """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
     from monocontext.sessions import settings
-    from monocontext.sessions.machine import log_path
+    from monocontext.sessions.hook import log_path
 
     here, notes, found = Path.cwd(), list[str](), dict[str, dict[str, object]]()
     for agent in settings.AGENTS.values():

@@ -23,16 +23,9 @@ if TYPE_CHECKING:
     from monocontext.sessions.upload import upload_session as upload_session
 
 _HOMES = {
-    "Project": "archive",
-    "Redactor": "redaction",
-    "SessionInfo": "session_info",
-    "Sessions": "archive",
-    "Turn": "turn",
-    "Uploaded": "upload",
-    "open_project": "archive",
-    "upload_session": "upload",
-}
-
+    "Project": "archive", "Redactor": "redaction", "SessionInfo": "session_info", "Sessions": "archive",
+    "Turn": "turn", "Uploaded": "upload", "open_project": "archive", "upload_session": "upload",
+}  # fmt: skip
 __all__ = [  # in full, for checkers and the reference
     "Project", "Redactor", "SessionInfo", "Sessions", "Turn", "Uploaded", "open_project", "upload_session",
 ]  # fmt: skip

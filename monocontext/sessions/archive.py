@@ -20,8 +20,7 @@ from monocontext.sessions.project_text import ProjectText, open_text, text_of, t
 from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.records import Record, parse_lines
 from monocontext.sessions.session_info import SessionInfo, read_info, read_session
-from monocontext.sessions.time_span import ALWAYS, span_of, touches, turns_within
-from monocontext.sessions.turn import Turn
+from monocontext.sessions.turn import ALWAYS, Turn, span_of, touches, turns_within
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.stores.store_user import StoreUser
 
@@ -78,13 +77,8 @@ class Project:
         self.name = name
         self._part = names.key_part(name, "project")
         self._lock = threading.Lock()
-        self._read: LRUCache[str, tuple[str, _Session]] = LRUCache(
-            _REMEMBERED_TURNS, getsizeof=lambda found: len(found[1][1]) + 1
-        )
+        self._read = LRUCache[str, tuple[str, _Session]](_REMEMBERED_TURNS, lambda found: len(found[1][1]) + 1)
         """Sessions by id, each with the version that was read."""
-
-    def __repr__(self) -> str:
-        return f"<Project {self.name} of {self.store.url}>"
 
     def versions(self) -> dict[str, str]:
         """Sessions by id, each with a token that changes when it grows (1 LIST a thousand sessions; no GET)."""

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from monocontext.errors import MonocontextError, NotFound, StoreFailure
-from monocontext.sessions.machine import complain
+from monocontext.sessions.hook import complain
 from monocontext.sessions.names import BRIEF, COMPILED, key_part
 from monocontext.sessions.project_name import project_of
 from monocontext.stores import open_store

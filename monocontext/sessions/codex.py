@@ -15,8 +15,7 @@ from typing import Any
 
 from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, as_text, blocks_of, part, text_of, word
 from monocontext.sessions.records import Record, read_lines
-from monocontext.sessions.time_span import seconds_of
-from monocontext.sessions.turn import Turn
+from monocontext.sessions.turn import Turn, seconds_of
 
 FOLDERS = ("sessions", "archived_sessions")
 """The folders in which the agent keeps sessions, below its own."""

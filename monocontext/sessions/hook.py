@@ -15,8 +15,6 @@ import subprocess
 import sys
 import time
 
-from monocontext.sessions.machine import complain, home, log_path
-
 EVENTS = ("session-start", "pre-compact", "stop", "session-end")
 OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars")
 FLAGS = ("anonymous", "no-redact", "compile", "user")
@@ -108,6 +106,36 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
     if not options["url"]:
         raise ValueError("no --url, and no MONOCONTEXT_URL: nothing is uploaded")
     return arguments[0], options
+
+
+def home() -> str:
+    """The folder of briefs, locks and the log: `MONOCONTEXT_HOME`, else `~/.monocontext`."""
+    return os.environ.get("MONOCONTEXT_HOME") or os.path.join(os.path.expanduser("~"), ".monocontext")
+
+
+def log_path() -> str:
+    return os.path.join(home(), "upload.log")
+
+
+def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> None:
+    """Write a file completely or not at all."""
+    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+    with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(data)
+    os.chmod(temporary, mode)
+    os.replace(temporary, path)
+
+
+def one_line(text: object) -> str:
+    """Foreign text as one line, with control characters escaped that a terminal would obey."""
+    words = " ".join(str(text).split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
+
+
+def complain(error: object) -> None:
+    """Print an error on stderr."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"monocontext: {one_line(error)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.sessions import claude_code, codex
 from monocontext.sessions.archive import Project, Sessions
-from monocontext.sessions.machine import write_file
+from monocontext.sessions.hook import write_file
 from monocontext.sessions.project_name import find_repository, project_of
 from monocontext.sessions.reader import part, word
 from monocontext.sessions.readers import AGENTS

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import MonocontextError
-from monocontext.sessions.hook import EVENTS, parse_arguments
-from monocontext.sessions.machine import write_file
+from monocontext.sessions.hook import EVENTS, parse_arguments, write_file
 
 Settings = dict[str, Any]
 

@@ -23,7 +23,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, StoreFailure
-from monocontext.sessions.machine import home, one_line, write_file
+from monocontext.sessions.hook import home, one_line, write_file
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
@@ -33,8 +33,6 @@ from monocontext.stores.protocol import Store
 
 COOLDOWN_SECONDS = 60.0
 """Between two uploads of a session that goes on."""
-_WAITS_SECONDS = (2.0, 8.0, 30.0)
-"""The waits between attempts while the store fails: no process stays for long. Then the next hook goes on."""
 _RESTING_SECONDS = 3600.0
 """A session whose file was not written for so long has ended, whether its agent said so or was killed."""
 _STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
@@ -75,16 +73,8 @@ def _upload_missing(job: dict[str, Any], noted: Path) -> None:
     """Upload each file that has changed, and compile the projects that got something."""
     projects = {str(job.get("project") or _project_here(job))}
     options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
-    for wait in (*_WAITS_SECONDS, None):
-        try:
-            with closing(open_store(str(job["url"]), **options)) as store:
-                upload_changed(_files_of(job), noted, partial(_upload, store, job, projects), _log)
-            break
-        except StoreFailure as error:
-            if wait is None:
-                raise StoreFailure(f"{error}; the next hook goes on") from None
-            _log(f"{error}; again in {wait:.0f} s")
-            time.sleep(wait)
+    with closing(open_store(str(job["url"]), **options)) as store:
+        upload_changed(_files_of(job), noted, partial(_upload, store, job, projects), _log)
     if job.get("compile") and job["event"] == "session-end":
         for project in sorted(projects):
             _compile(job, project)
