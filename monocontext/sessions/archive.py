@@ -15,11 +15,11 @@ from cachetools import LRUCache
 from monocontext.engine.open import TextOptions
 from monocontext.errors import InvalidUrl, NotFound
 from monocontext.options import StoreOptions, validate_options
-from monocontext.sessions import names
+from monocontext.sessions import session_info
 from monocontext.sessions.project_text import ProjectText, open_text, text_of, turns_with
 from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.records import Record, parse_lines
-from monocontext.sessions.session_info import SessionInfo, read_info, read_session
+from monocontext.sessions.session_info import SessionInfo, read_info, read_session, session_key
 from monocontext.sessions.turn import ALWAYS, Turn, span_of, touches, turns_within
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.stores.store_user import StoreUser
@@ -45,7 +45,9 @@ class Sessions(StoreUser):
 
     def projects(self) -> list[str]:
         """Projects that have sessions, sorted (1 LIST a thousand sessions)."""
-        return sorted({names.name_of(info.key.split("/")[1]) for info in self.store.list(f"{names.SESSIONS}/")})
+        return sorted(
+            {session_info.name_of(info.key.split("/")[1]) for info in self.store.list(f"{session_info.SESSIONS}/")}
+        )
 
     def project(self, name: str) -> Project:
         """The sessions of one project (no request). Raises `InvalidUrl` for a name that is empty or too long."""
@@ -75,7 +77,7 @@ class Project:
     def __init__(self, store: Store, name: str) -> None:
         self.store = store
         self.name = name
-        self._part = names.key_part(name, "project")
+        self._part = session_info.key_part(name, "project")
         self._lock = threading.Lock()
         self._read = LRUCache[str, tuple[str, _Session]](_REMEMBERED_TURNS, lambda found: len(found[1][1]) + 1)
         """Sessions by id, each with the version that was read."""
@@ -129,7 +131,9 @@ class Project:
         if sessions is None and not versions:
             raise NotFound(f"no sessions of project {self.name!r} at {self.store.url}")
         if sessions is None and span == ALWAYS:
-            return open_text(self.store, f"{names.TEXTS}/{self._part}", versions, self._load, self.helpers(), options)
+            return open_text(
+                self.store, f"{session_info.TEXTS}/{self._part}", versions, self._load, self.helpers(), options
+            )
         wanted = [info.session_id for info in self.sessions(since, until)] if sessions is None else sessions
         with ThreadPoolExecutor(_THREADS) as threads:
             loaded = [(info, turns_within(turns, span)) for info, turns in threads.map(self._load, wanted)]
@@ -199,7 +203,7 @@ class Project:
         with self._lock:
             version, known = self._read.get(session_id, ("", None))
         with suppress(NotFound):
-            if known and version == self.store.head(names.session_key(self.name, session_id)).etag:
+            if known and version == self.store.head(session_key(self.name, session_id)).etag:
                 return known
         info, lines, version = self._get(session_id)
         maker = AGENTS[info.agent if info.agent in AGENTS else "chat"].maker(session_id)
@@ -211,14 +215,14 @@ class Project:
     def _get(self, session_id: str) -> tuple[SessionInfo, list[bytes], str]:
         """The description, the records and the version of a session (1 GET). Raises `NotFound`."""
         try:
-            return read_session(self.store, names.session_key(self.name, session_id))
+            return read_session(self.store, session_key(self.name, session_id))
         except NotFound:
             raise NotFound(f"No session {session_id!r} in project {self.name!r} at {self.store.url}") from None
 
     def _list(self) -> dict[str, ObjectInfo]:
         """The object of each session (1 LIST a thousand objects)."""
-        root = f"{names.SESSIONS}/{self._part}/"
-        results = {names.session_of(info.key.removeprefix(root)): info for info in self.store.list(root)}
+        root = f"{session_info.SESSIONS}/{self._part}/"
+        results = {session_info.session_of(info.key.removeprefix(root)): info for info in self.store.list(root)}
         results.pop("", None)
         return results
 

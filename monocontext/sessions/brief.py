@@ -10,8 +10,8 @@ from typing import Any
 
 from monocontext.errors import MonocontextError, NotFound, StoreFailure
 from monocontext.sessions.hook import complain
-from monocontext.sessions.names import BRIEF, COMPILED, key_part
 from monocontext.sessions.project_name import project_of
+from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 from monocontext.stores import open_store
 
 MOST_CHARACTERS = 9_000

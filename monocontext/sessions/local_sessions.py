@@ -15,10 +15,11 @@ from typing import Unpack
 
 from monocontext.engine.open import TextOptions
 from monocontext.errors import InvalidUrl, NotFound
-from monocontext.sessions import claude_code, codex, names
+from monocontext.sessions import claude_code, codex
 from monocontext.sessions.archive import Project
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import discover_sessions
+from monocontext.sessions.session_info import session_key
 from monocontext.sessions.upload import Uploaded, upload_session, user_at_machine
 from monocontext.sessions.worker import read_states, state_of, upload_changed
 from monocontext.stores.address import parse
@@ -70,7 +71,7 @@ def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOp
     number = "1 session" if len(files) == 1 else f"{len(files)} sessions"
     note(f"{number} on this machine ({agents}), {len(new)} new; secrets are taken out; kept in {folder}")
     for gone in set(project.list_sessions()) - {file.session_id for file in files}:
-        store.delete(names.session_key(_PROJECT, gone))
+        store.delete(session_key(_PROJECT, gone))
 
     def upload(file: SessionFile) -> Uploaded:
         return upload_session(store, file, project=_PROJECT, user=user_at_machine(), is_open=True)

@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from monocontext.errors import AlreadyExists, ContextChanged, MonocontextError, NotFound
-from monocontext.sessions import names
+from monocontext.sessions import session_info
 from monocontext.sessions.project_name import find_repository, project_of, slug
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.records import Record, dumps, ids_of, parse_lines
 from monocontext.sessions.redaction import Finding, Redactor
-from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session
+from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session, session_key
 from monocontext.stores.protocol import Store, put_own
 
 _HEAD_LINES = 200  # a session names its directory within so many lines, or not at all
@@ -98,7 +98,7 @@ def upload_session(
 
     new = turns = size = 0
     if records and dry_run:
-        before, (info, lines) = _read_stored(store, names.session_key(name, file.session_id)), make()
+        before, (info, lines) = _read_stored(store, session_key(name, file.session_id)), make()
         known = before[0] if before else SessionInfo(file.session_id, name)
         new, turns = max(0, info.records - known.records), max(0, info.turns - known.turns)
         size = sum(map(len, lines))
@@ -186,7 +186,7 @@ def _place(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[in
 
 def _try(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int, int, int]:
     """Write a copy under its id, or as a further one of it, unless the archive has as much."""
-    key = names.session_key(project, session_id)
+    key = session_key(project, session_id)
     before = _read_stored(store, key)
     if before is None:
         return _put(store, project, session_id, ours, None)
@@ -195,9 +195,9 @@ def _try(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int,
         is_known = info.identities == len(ours.ids) and ours.count <= info.records
         return (0, 0, 0) if is_known else _put(store, project, session_id, ours, before)
     copy_names = [session_id, *(f"{session_id}.{number}" for number in range(2, _MOST_COPIES + 1))]
-    places = {names.session_key(project, name): name for name in copy_names}
+    places = {session_key(project, name): name for name in copy_names}
     stored: dict[str, tuple[_Copy, set[str], tuple[SessionInfo, str]]] = {}
-    for found in store.list(key.removesuffix(names.ENDING) + "."):
+    for found in store.list(key.removesuffix(session_info.ENDING) + "."):
         if name := places.get(found.key):
             info, lines, etag = read_session(store, found.key)
             copy = _copy_of(info, lines)
@@ -231,7 +231,7 @@ def _try(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int,
     for name, (_, theirs, (_, etag)) in stored.items():
         if name not in (session_id, chosen) and any(theirs < other for other in sets):
             with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
-                store.delete(names.session_key(project, name), if_match=etag)
+                store.delete(session_key(project, name), if_match=etag)
     return done
 
 
@@ -260,7 +260,7 @@ def _put(
         write_id=uuid.uuid4().hex,
     )
     data = pack(written, lines)
-    put_own(store, names.session_key(project, name), data, if_match=etag)
+    put_own(store, session_key(project, name), data, if_match=etag)
     return max(0, info.records - known.records), max(0, info.turns - known.turns), len(data)
 
 

@@ -70,7 +70,7 @@ def _progress(session_id: str, number: int, of: int) -> None:
 
 
 def _print_result(url: str, result: Any, as_json: bool) -> None:
-    from monocontext.sessions.names import BRIEF, COMPILED, key_part
+    from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 
     brief = f"{url.rstrip('/')}/{COMPILED}/{key_part(result.project, 'project')}/{BRIEF}"
     if as_json:

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from monocontext.errors import AlreadyExists, NotFound, StoreFailure
 from monocontext.options import StoreOptions
 from monocontext.sessions.archive import Project, Sessions
-from monocontext.sessions.names import BRIEF, COMPILED, key_part
-from monocontext.sessions.session_info import SessionInfo
+from monocontext.sessions.session_info import BRIEF, COMPILED, SessionInfo, key_part
 from monocontext.stores.protocol import Store, get_bounded, put_own
 from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway

@@ -11,11 +11,10 @@ import pytest
 
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.sessions import Sessions, upload_session
-from monocontext.sessions.names import session_key
 from monocontext.sessions.pull import claude_folder, pull_session
 from monocontext.sessions.readers import discover_sessions, recognize_session
 from monocontext.sessions.records import dumps
-from monocontext.sessions.session_info import pack
+from monocontext.sessions.session_info import pack, session_key
 from monocontext.stores import open_store
 from sessions.agents import Claude, as_lines, everything, session_id
 from sessions.test_project_names import clone
