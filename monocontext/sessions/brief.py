@@ -6,10 +6,10 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from monocontext.errors import MonocontextError, NotFound, StoreFailure
-from monocontext.sessions.hook import complain
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 from monocontext.stores import open_store
@@ -23,7 +23,7 @@ TIMEOUT_SECONDS = 3.0
 _CUT = "[cut here; the rest is in the bucket]"
 
 
-def show_brief(hook_input: dict[str, object], options: dict[str, object]) -> None:
+def show_brief(hook_input: dict[str, object], options: dict[str, object], complain: Callable[[object], object]) -> None:
     """Print the brief of the project in which the agent starts, and after a compaction where the session is archived;
     nothing if there is neither."""
     url, text = str(options["url"]), ""

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         if event == "session-start":
             from monocontext.sessions.brief import show_brief
 
-            show_brief(hook_input, options)
+            show_brief(hook_input, options, complain)
     except (Exception, KeyboardInterrupt) as error:
         complain(error)
     return 0

@@ -463,6 +463,6 @@ def test_what_a_hook_says_steers_no_terminal(
         raise StoreFailure("\x1b]52;c;AAAA\x07 says the server\u202e\nin two lines")
 
     monkeypatch.setattr(brief, "_read_object", failing)
-    brief.show_brief({"cwd": "/"}, {"url": "s3://bucket/a", "project": "p"})
+    brief.show_brief({"cwd": "/"}, {"url": "s3://bucket/a", "project": "p"}, hook.complain)
     told = capsys.readouterr().err
     assert told == "monocontext: \\x1b]52;c;AAAA\\x07 says the server\\u202e in two lines\n"
