@@ -54,6 +54,6 @@ def _make(method: Callable[..., Any], how: str) -> Any:
 
 for _owner, _source, _how, _names in METHODS:
     for _name in _names:
-        _method = getattr(_source, _name)
+        _method: Any = getattr(_source, _name)
         _getter = _method.fget if isinstance(_method, property) else None
         setattr(_owner, _name, property(_make(_getter, _how)) if _getter else _make(_method, _how))

@@ -56,9 +56,8 @@ class Shell:
         if len(command) > _MOST_CHARACTERS:
             raise ToolRefusal(f"a command has at most {_MOST_CHARACTERS:,} characters, this one has {len(command):,}")
         with self._lock:
-            for index, (text, server) in list(self._opened.items()):
+            for index, (text, _) in list(self._opened.items()):
                 if self._open[index]() is not text:
-                    server.close()
                     del self._opened[index]
                     self._versions[index] += 1
             request = {
@@ -81,8 +80,6 @@ class Shell:
         if self._child is not None:
             self._child.close()
         self._child = None
-        for _, server in self._opened.values():
-            server.close()
         self._opened.clear()
 
     def _answer(self, index: int, request: bytes) -> bytes:

@@ -51,7 +51,6 @@ def search(text: Monocontext, **arguments: Any) -> Reply[Matches]:
         return Reply(f"{found}\n[{why}]", replace(found.data, note=f"{found.data.note}; {why}"))
     finally:
         child.close()
-        server.close()
 
 
 def main() -> None:

@@ -149,8 +149,6 @@ class RemoteRunner(ABC):
     def close(self) -> None:
         """End the worker and free its context. Idempotent."""
         self._end()
-        for server in self._servers:
-            server.close()
 
     # -- the worker ------------------------------------------------------------------------------------------------
 

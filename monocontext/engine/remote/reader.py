@@ -61,8 +61,6 @@ class ServedReader:
         self._reported_search = SearchStats()
         self._real: deque[int] = deque()
         """Sizes of texts that became a real `str`, for the next report."""
-        self._ended: deque[int] = deque()
-        """Passes that were given up, for the next request."""
         self.is_closed = False
         self.log = ReadLog()
         """The log of reads by code here; the host, which sees only whole frames, receives it after each cell."""
@@ -151,27 +149,22 @@ class ServedReader:
         self, start: int, stop: int, reverse: bool, eager: bool, runs: list[tuple[int, int]] | None, search: bool
     ) -> Iterator[FrameText]:
         """The frames of characters [start, stop), of these runs if any, in growing batches from the host."""
-        size_bytes = wire.MAX_BATCH_BYTES if eager else _FIRST_BYTES
-        kept_bytes, number = 0, None
-        try:
-            while start < stop:
-                header, body = self._ask(
-                    "read", what="pass", start=start, stop=stop, bytes=size_bytes, reverse=reverse, eager=eager,
-                    search=search, runs=runs, number=number, ended=self._take(self._ended),
-                )  # fmt: skip
-                number, texts = header["number"], self._texts_of(header, body)
-                kept_bytes += sum(text.size_bytes for text in texts)
-                if kept_bytes <= self._cache.capacity_bytes // 2:  # a longer pass would evict all other frames
-                    self._cache.put(texts)
-                for text in texts:
-                    start, stop = (start, text.frame.start) if reverse else (text.frame.stop, stop)
-                    yield text
-                if number is None:
-                    return
-                size_bytes = min(2 * size_bytes, wire.MAX_BATCH_BYTES)
-        finally:
-            if number is not None:  # the collector may run this anywhere, even while a message is being written
-                self._ended.append(number)
+        size_bytes, kept_bytes = wire.MAX_BATCH_BYTES if eager else _FIRST_BYTES, 0
+        while start < stop:
+            header, body = self._ask(
+                "read", what="pass", start=start, stop=stop, bytes=size_bytes, reverse=reverse, eager=eager,
+                search=search, runs=runs,
+            )  # fmt: skip
+            texts = self._texts_of(header, body)
+            if not texts:
+                return
+            kept_bytes += sum(text.size_bytes for text in texts)
+            if kept_bytes <= self._cache.capacity_bytes // 2:  # a longer pass would evict all other frames
+                self._cache.put(texts)
+            for text in texts:
+                start, stop = (start, text.frame.start) if reverse else (text.frame.stop, stop)
+                yield text
+            size_bytes = min(2 * size_bytes, wire.MAX_BATCH_BYTES)
 
     # -- search ----------------------------------------------------------------------------------------------------
 
@@ -296,9 +289,9 @@ class ServedReader:
         search, before = self._search, self._reported_search
         self._reported_search = SearchStats(looked_at=search.looked_at, hits=search.hits)
         fields, _ = self._ask(
-            "report", read=ranges, handed=pieces, real=self._take(self._real),
+            "report", read=ranges, handed=pieces,
+            real=[self._real.popleft() for _ in range(min(len(self._real), wire.MAX_NUMBERS))],
             looked_at=self._reported_search.looked_at - before.looked_at, hits=self._reported_search.hits - before.hits,
-            ended=self._take(self._ended),
         )  # fmt: skip
         parts = {"search": SearchStats, "prefetch": PrefetchStats, "real": RealStats}
         return Stats(**fields | {name: kind(**fields[name]) for name, kind in parts.items()})
@@ -328,11 +321,6 @@ class ServedReader:
         if "error" in header:
             raise getattr(errors, header["error"], errors.StoreFailure)(header["message"])
         return header, body
-
-    @staticmethod
-    def _take(waiting: deque[int]) -> list[int]:
-        """The first of some numbers that wait to be sent."""
-        return [waiting.popleft() for _ in range(min(len(waiting), wire.MAX_NUMBERS))]
 
     @staticmethod
     def _texts_of(header: dict[str, Any], body: memoryview) -> list[FrameText]:

@@ -7,16 +7,17 @@ field is checked. There is no request for keys, addresses or other objects.
 
 from __future__ import annotations
 
-import threading
 from array import array
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
 from monocontext.engine.candidates import Candidates
+from monocontext.engine.fetch.requests import Priority
+from monocontext.engine.fetch.workers import LOCK
 from monocontext.engine.frame import FrameText
+from monocontext.engine.prefetch.read_ahead import Plan
 from monocontext.engine.read_log import ReadLog
 from monocontext.engine.reader import Reader
 from monocontext.engine.remote import wire
@@ -26,9 +27,6 @@ from monocontext.errors import MonocontextError
 
 _MAX_READ = 1 << 20
 """The most characters of one read of text alone."""
-_MAX_PASSES = 64
-"""The most passes under way. One more ends the least recently used one, whose worker then begins another at the same
-place."""
 _MAX_RANGES = 20_000
 """The most ranges in one report of reads."""
 _LARGEST = 1 << 62
@@ -56,9 +54,6 @@ class ReaderServer:
         self._start, self._stop = start, stop
         self._limit = limit
         self.steps = steps
-        self._lock = threading.Lock()
-        self._passes: OrderedDict[int, _ServedPass] = OrderedDict()
-        self._count = 0
 
     def then(self, steps: tuple[tuple[str, list[Any]], ...]) -> ReaderServer:
         """A server of the same characters, for the text that these methods derive."""
@@ -74,7 +69,6 @@ class ReaderServer:
         verb = _VERBS.get(fields["verb"])
         if verb is None:
             raise BadRequest(f"unknown verb {fields['verb'][:50]!r}")
-        self._end(wire.numbers(fields, "ended"))
         try:
             return verb(self, fields)
         except MonocontextError as error:
@@ -90,10 +84,6 @@ class ReaderServer:
                 start, stop = self._range(fields, _MAX_READ)
                 return self._reader.ends.within(start, stop) is not None or self._reader.is_in_memory(start, stop)
         return False
-
-    def close(self) -> None:
-        """End all passes. The reader stays as it is."""
-        self._end(list(self._passes))
 
     # -- the verbs -------------------------------------------------------------------------------------------------
 
@@ -125,37 +115,32 @@ class ReaderServer:
                     raise BadRequest("no frame begins at the end of the text")
                 text = self._reader.frame_within(start, start + 1)
                 assert text is not None  # a frame holds each character
-                return _batch([text], None)
+                return _batch([text])
             case "pass":
-                number, item = self._find_pass(fields)
-                texts, more = item.take(wire.number(fields, "bytes", 1, wire.MAX_BATCH_BYTES))
-                if not more:
-                    with self._lock:
-                        self._passes.pop(number, None)
-                return _batch(texts, number if more else None)
+                return self._pass(fields)
         raise BadRequest("a read is of `text`, a `frame` or a `pass`")
 
-    def _find_pass(self, fields: dict[str, Any]) -> tuple[int, _ServedPass]:
-        """The pass that a request names, if it is still under way; else a new one."""
-        number = None if fields.get("number") is None else wire.number(fields, "number", 1, _LARGEST)
-        with self._lock:
-            if number is not None and number in self._passes:
-                self._passes.move_to_end(number)
-                return number, self._passes[number]
-        start, stop = self._range(fields, _LARGEST)
-        item = _ServedPass(
-            self._reader.frames(
-                start, stop, reverse=fields.get("reverse") is True, eager=fields.get("eager") is True,
-                only=self._only(fields.get("runs"), start, stop), logged=False,
-                is_search=fields.get("search") is True,
-            )
+    def _pass(self, fields: dict[str, Any]) -> bytes:
+        """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for. Where it goes
+        on is fetched ahead."""
+        reader, (start, stop) = self._reader, self._range(fields, _LARGEST)
+        size_bytes, only = wire.number(fields, "bytes", 1, wire.MAX_BATCH_BYTES), self._only(fields, start, stop)
+        reverse, texts = fields.get("reverse") is True, list[FrameText]()
+        frames = reader.frames(
+            start, stop, reverse=reverse, eager=fields.get("eager") is True, only=only, logged=False,
+            is_search=fields.get("search") is True,
         )  # fmt: skip
-        with self._lock:
-            self._count += 1
-            self._passes[self._count] = item
-            number, oldest = self._count, next(iter(self._passes)) if len(self._passes) > _MAX_PASSES else None
-        self._end([] if oldest is None else [oldest])
-        return number, item
+        while size_bytes > 0 and (text := next(frames, None)):
+            texts.append(text)
+            size_bytes -= len(text.data)
+        del frames
+        if texts and only is None and not reader.is_one_wave(start, stop):
+            characters = 2 * sum(text.frame.characters for text in texts)
+            first, last = texts[-1].frame.start - characters, texts[-1].frame.stop + characters
+            ahead = (max(start, first), texts[-1].frame.start) if reverse else (texts[-1].frame.stop, min(stop, last))
+            with LOCK:
+                reader.ahead.expect([Plan(reader.ahead.routes.between(*ahead, reverse), Priority.COMPUTED_HINT)])
+        return _batch(texts)
 
     def _candidates(self, fields: dict[str, Any]) -> bytes:
         """The frames in which matches of a query may begin, those that lack a flag, or the number of the former."""
@@ -212,7 +197,7 @@ class ReaderServer:
         self._add_to(reader.handed, fields.get("handed"))
         for size_bytes in wire.numbers(fields, "real"):
             reader.made_real(size_bytes)
-        with self._lock:
+        with LOCK:
             reader.stats.search.looked_at += looked_at
             reader.stats.search.hits += hits
         return wire.answer(asdict(reader.stats) | {"credentials_source": ""})  # a path of the host's
@@ -224,11 +209,11 @@ class ReaderServer:
         start = wire.number(fields, "start", 0, end)
         return start, wire.number(fields, "stop", start, min(end, start + most))
 
-    def _only(self, runs: Any, start: int, stop: int) -> Candidates | None:
+    def _only(self, fields: dict[str, Any], start: int, stop: int) -> Candidates | None:
         """The candidates that a request names; None if it names none."""
-        if runs is None:
+        if fields.get("runs") is None:
             return None
-        pairs = wire.ranges(runs, self._reader.manifest.frames, _LARGEST)
+        pairs = wire.ranges(fields["runs"], self._reader.manifest.frames, _LARGEST)
         if any(first == end for first, end in pairs) or any(item[1] > other[0] for item, other in pairwise(pairs)):
             raise BadRequest("runs of frames must rise")
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
@@ -238,61 +223,9 @@ class ReaderServer:
             if log is not None:
                 log.add(start, stop)
 
-    def _end(self, numbers: list[int]) -> None:
-        """Close passes."""
-        with self._lock:
-            ended = [self._passes.pop(number, None) for number in numbers]
-        for item in ended:
-            if item:
-                item.close()
 
-
-class _ServedPass:
-    """The frames that a pass of the worker still takes; the reader fetches them ahead."""
-
-    def __init__(self, texts: Iterator[FrameText]):
-        self._texts = texts
-        self._lock = threading.Lock()
-        self._next: FrameText | None = None
-        self._ended = False
-
-    def take(self, size_bytes: int) -> tuple[list[FrameText], bool]:
-        """The next frames, at least one, of about `size_bytes`; and whether more may follow."""
-        try:
-            return self._take(size_bytes)
-        finally:
-            if self._ended:
-                self.close()
-
-    def _take(self, size_bytes: int) -> tuple[list[FrameText], bool]:
-        taken: list[FrameText] = []
-        with self._lock:
-            text = self._next or next(self._texts, None)
-            self._next = None
-            while text is not None:
-                size_bytes -= len(text.data)
-                if taken and size_bytes < 0:
-                    self._next = text
-                    break
-                taken.append(text)
-                text = next(self._texts, None) if size_bytes > 0 else None
-            return taken, bool(taken)
-
-    def close(self) -> None:
-        """Drop the frames that were not taken. Never waits: if a thread is taking one, which storage may delay, that
-        thread ends the pass."""
-        self._ended = True
-        if self._lock.acquire(blocking=False):
-            try:
-                self._texts.close()  # type: ignore[attr-defined]
-            finally:
-                self._lock.release()
-
-
-def _batch(texts: list[FrameText], number: int | None) -> bytes:
-    """Frames, and the number of the pass that goes on."""
-    rows = [wire.frame_row(text.frame) for text in texts]
-    return wire.answer({"frames": rows, "number": number}, (text.data for text in texts))
+def _batch(texts: list[FrameText]) -> bytes:
+    return wire.answer({"frames": [wire.frame_row(text.frame) for text in texts]}, (text.data for text in texts))
 
 
 def _runs(candidates: Candidates | None) -> bytes:

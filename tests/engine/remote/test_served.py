@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,10 +12,8 @@ import pytest
 
 import monocontext.regex as mre
 from monocontext import Monocontext, publish
-from monocontext.engine.frame import FrameText
 from monocontext.engine.remote import ReaderServer, ServedReader, wire
 from monocontext.engine.remote.frame_cache import FrameCache
-from monocontext.engine.remote.server import _ServedPass
 from monocontext.errors import ContextClosed
 from monocontext.format.filters.query import Any as AnyOf
 from monocontext.format.filters.query import FrequencyQuery, Literal
@@ -143,57 +140,6 @@ def test_what_is_at_hand_costs_no_request(served: Monocontext, stored: Monoconte
     assert not [request for request in asked.requests[passed:] if request["verb"] == "read"]
 
 
-def test_a_pass_that_is_given_up_ends_on_the_host(stored: Monocontext) -> None:
-    server = stored.serve()
-    text = served_text(ServedReader(Wire(server)))
-    for _ in range(5):
-        next(iter(text))
-    text.stats  # noqa: B018 - any request tells
-    assert not server._passes
-
-
-def test_closing_does_not_wait_for_storage() -> None:
-    """A worker that was ended in the middle of a pass must not keep its host waiting as long as storage does."""
-    asked, go_on, let_go = threading.Event(), threading.Event(), threading.Event()
-
-    def stalled() -> Iterator[FrameText]:
-        try:
-            asked.set()
-            assert go_on.wait(60)
-            yield from ()
-        finally:
-            let_go.set()
-
-    one = _ServedPass(stalled())
-    taker = threading.Thread(target=one.take, args=(1,))
-    taker.start()
-    assert asked.wait(60)
-    one.close()
-    assert not let_go.is_set()  # the pass is still in the middle: closing did not wait for it
-    go_on.set()
-    taker.join(60)
-    assert let_go.is_set()
-    assert one.take(1) == ([], False)
-
-
-def test_a_pass_that_is_given_up_lets_go_of_its_frames(stored: Monocontext) -> None:
-    let_go: list[bool] = []
-
-    def frames() -> Iterator[FrameText]:
-        try:
-            yield from stored._reader.frames(0, len(TEXT))  # type: ignore[union-attr]
-        finally:
-            let_go.append(True)
-
-    one = _ServedPass(frames())
-    taken, more = one.take(1)
-    assert (len(taken), more, let_go) == (1, True, [])
-    one.close()
-    assert let_go == [True]
-    assert one.take(1) == ([], False)
-    one.close()
-
-
 def test_many_passes_at_once_all_go_to_their_end(stored: Monocontext) -> None:
     wire_to = Wire(stored.serve())
     readers = [ServedReader(wire_to, cache_bytes=0) for _ in range(70)]
@@ -292,7 +238,6 @@ def test_closing_the_served_text_leaves_the_hosts_open(stored: Monocontext, serv
         b'{"verb": "read", "what": "pass", "start": 0, "stop": 5, "bytes": 5, "runs": [[0, 99999]]}',
         b'{"verb": "read", "what": "pass", "start": 0, "stop": 5, "bytes": 5, "runs": [[2, 3], [0, 1]]}',
         b'{"verb": "read", "what": "pass", "start": 0, "stop": 5, "bytes": 5, "runs": "x"}',
-        b'{"verb": "read", "what": "pass", "start": 0, "stop": 5, "bytes": 5, "number": 0}',
         b'{"verb": "candidates", "what": "candidates", "start": 0, "stop": 5, "query": ["literal", 5]}',
         b'{"verb": "candidates", "what": "candidates", "start": 0, "stop": 5, "query": ["all", []]}',
         b'{"verb": "candidates", "what": "holding", "start": 0, "stop": 5, "query": null}',
@@ -301,14 +246,13 @@ def test_closing_the_served_text_leaves_the_hosts_open(stored: Monocontext, serv
         b'{"verb": "locate", "what": "frame", "number": -1}',
         b'{"verb": "locate", "what": "newlines", "number": "x"}',
         b'{"verb": "locate", "number": 1}',
-        b'{"verb": "open", "ended": [[]]}',
         b'{"verb": "report", "read": [], "handed": [], "looked_at": -5, "hits": 0}',
         b'{"verb": "report", "read": [[5, 1]], "handed": [], "looked_at": 0, "hits": 0}',
         b'{"verb": "report", "read": [], "handed": [[0, 99999999]], "looked_at": 0, "hits": 0}',
         b"[" * 100_000,
         b'{"verb": "report", "x": "' + b"y" * (1 << 20) + b'"}',
     ],
-    ids=range(37),
+    ids=range(35),
 )
 def test_what_no_reader_asks_is_refused(stored: Monocontext, request_bytes: bytes) -> None:
     with pytest.raises(wire.BadRequest):
