@@ -34,12 +34,9 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         target_options: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        """`fo` is the URL of the context (1 GET). `target_options` are options of `Monocontext.open`.
-
-        In a chain of URLs, fsspec takes `target_options` from the keyword with the name of the last protocol, such as
-        `s3={"endpoint": ...}`, and imports its own module for that protocol, such as `s3fs`. With `fo="s3://..."` it
-        does not need that module.
-        """
+        """`fo` is the URL of the context (1 GET). `target_options` are options of `Monocontext.open`: in a chain of
+        URLs the keyword with the name of the last protocol, such as `s3={"endpoint": ...}`, for which fsspec imports
+        its own module, such as `s3fs`."""
         super().__init__(**options)
         if not fo:
             raise ValueError(
@@ -86,8 +83,8 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         path = str(self._strip_protocol(path)).strip("/")
         if not path or (path not in self._documents and any(name.startswith(f"{path}/") for name in self._documents)):
             return {"name": path, "size": 0, "type": "directory"}
-        text = {"url": self._text.url, "generation": self._text.generation}
-        return {"name": path, "size": len(TextBytes(self._find(path))), "type": "file", **text}
+        info = {"name": path, "size": len(TextBytes(self._find(path))), "type": "file"}
+        return info | {"url": self._text.url, "generation": self._text.generation}
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         """The bytes [start, end) of a file, with the bounds of a slice."""
@@ -95,20 +92,11 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         first, stop, _step = slice(start, end).indices(len(content))
         return content.read(first, stop)
 
-    def _open(
-        self,
-        path: str,
-        mode: str = "rb",
-        block_size: Any = None,
-        autocommit: bool = True,
-        cache_options: Any = None,
-        **options: Any,
-    ) -> _File:
+    def _open(self, path: str, mode: str = "rb", block_size: Any = None, **options: Any) -> _File:
         if mode != "rb":
             self._refuse(path)
-        content = TextBytes(self._find(path))
-        options = {name: options[name] for name in ("cache_type",) if name in options}
-        return _File(self, path, content, block_size or "default", cache_options=cache_options, **options)
+        options = {name: options[name] for name in ("cache_type", "cache_options") if name in options}
+        return _File(self, path, TextBytes(self._find(path)), block_size or "default", **options)
 
     def _refuse(self, path: str, *_: Any, **__: Any) -> Any:
         raise OSError(errno.EROFS, f"{os.strerror(errno.EROFS)}: write texts with monocontext.publish", path)
@@ -134,9 +122,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
 class _File(AbstractBufferedFile):  # type: ignore[misc]
     """A file that is open for reading."""
 
-    def __init__(
-        self, fs: MonocontextFileSystem, path: str, content: TextBytes, block_size: Any, **options: Any
-    ) -> None:
+    def __init__(self, fs: Any, path: str, content: TextBytes, block_size: Any, **options: Any) -> None:
         self._content = content
         super().__init__(fs, path, "rb", block_size, size=len(content), **options)
 

@@ -11,9 +11,8 @@
 A list or dict of documents, `Monocontext.open(url, shape="list")`, works in the same way.
 
 `rlms` accepts only `str`, `dict` and `list` as a context, and copies it through a file. So the text comes in as a
-custom tool, which `rlms` passes on unchanged, and setup code names it `context`. The prompt is a placeholder with the
-true length. Cells run in the text's `repl_namespace()`, in which `isinstance(context, str)` is true, and `re`, `json`,
-`csv` and `io` take the text. Children of `rlm_query` keep their own prompt as `context`.
+custom tool, which setup code names `context`, and the prompt is a placeholder with the true length. Cells run in the
+text's `repl_namespace()`. Children of `rlm_query` keep their own prompt as `context`.
 
 The container and cloud environments start a new Python for each cell: see docs/hosts.md.
 """
@@ -54,7 +53,6 @@ def builtins_for(context: Texts, own: Any) -> dict[str, Any]:
 class Prompt(str):
     """A short `str` whose `len` is that of the context: `rlms` requires a `str`, and tells the model its length."""
 
-    __slots__ = ("_characters",)
     _characters: int
 
     def __new__(cls, characters: int) -> Self:
@@ -70,10 +68,8 @@ class Prompt(str):
 
 
 def prompt(context: Texts) -> Prompt:
-    """The prompt to pass to `completion` instead of the text (no GET).
-
-    For a list or dict its length is that of all documents together, in bytes.
-    """
+    """The prompt to pass to `completion` instead of the text, for a list or dict with the bytes of all documents (no
+    GET)."""
     return Prompt(len(context) if isinstance(context, LazyText) else context.documents.text_bytes)
 
 

@@ -14,30 +14,22 @@
     memory = Sessions.open("s3://team/agents").project("api")
     MemoryAgent()(query="Why did the deployment fail?", memory_db=memory).synthesis
 
-With `dspy.RLM` a memory's field gets a lazy text, which the model reads as a `str`. Other modules of DSPy put a whole
-input into the prompt. Before that they check its type (unless `warn_on_type_mismatch` is off), and `MemoryText` refuses
-a text that is too large for a prompt. DSPy reads annotations as objects, so this module does not import `annotations`.
+Other modules of DSPy put a whole input into the prompt: `MemoryText` refuses a text that is too large for one (unless
+`warn_on_type_mismatch` is off). DSPy reads annotations as objects, so this module does not import `annotations`.
 """
 
 from functools import partial
+from importlib.metadata import entry_points
 from typing import Any
 
 import dspy
 
-from monocontext.adapters.dspy import interpreter
 from monocontext.errors import ContextTooLarge
 from monocontext.text.from_str import wrap_str
 from monocontext.text.monocontext import Monocontext
 
-__all__ = [
-    "AgentMemoryRetrieval",
-    "ExploreMemory",
-    "MemoryAgent",
-    "MemoryChainReasoning",
-    "MemoryRLM",
-    "SynthesizeMemories",
-    "interpreter",
-]
+__all__ = ["AgentMemoryRetrieval", "ExploreMemory", "MemoryAgent", "MemoryChainReasoning", "MemoryRLM",
+           "SynthesizeMemories", "interpreter"]  # fmt: skip
 
 MEMORY_FIELDS = frozenset({"memory_context", "memory_bank", "memory_database", "agent_memories"})
 _LONG = 20_000
@@ -46,17 +38,32 @@ PROMPT_CHARACTERS = 200_000
 """The longest lazy text that goes into a prompt: some 50,000 tokens."""
 
 
+def interpreter(context: object, **options: Any) -> Any:
+    """A factory for `dspy.RLM(..., interpreter_factory=...)`, whose code reads lazy texts as `str` (no GET).
+
+    - `context`: a lazy text, list or dict, or a `dict` of them by the names of input fields; one alone is the field
+      `context`
+    - `options`: `runner` (`confined`, `subprocess`, `wasm`, `docker`), `timeout` (seconds of one step, 600), and those
+      of the runner
+
+    The factory's `inputs` are the texts as inputs of the program: `program(**factory.inputs, question=...)`. Only what
+    code looks at is fetched, by this process, which keeps keys and cache. `ModuleNotFoundError` without the package
+    `monocontext-rlm`, whose worker runs the code.
+    """
+    for entry in entry_points(group="monocontext.dspy", name="interpreter"):
+        return entry.load()(context, **options)
+    raise ModuleNotFoundError("monocontext.dspy.interpreter needs monocontext-rlm, whose worker runs the code")
+
+
 class _BoundedText(type):
     def __instancecheck__(cls, value: object) -> bool:
         """Raises `ContextTooLarge` for a lazy text that a prompt cannot hold."""
-        if not isinstance(value, Monocontext):
-            return isinstance(value, str)
-        if len(value) > PROMPT_CHARACTERS:
+        if isinstance(value, Monocontext) and len(value) > PROMPT_CHARACTERS:
             raise ContextTooLarge(
                 f"a memory of {len(value):,} characters is too large for a prompt, which takes {PROMPT_CHARACTERS:,}: "
                 "monocontext.dspy.MemoryRLM(signature) reads it by code, in parts"
             )
-        return True
+        return isinstance(value, str | Monocontext)
 
 
 class MemoryText(str, metaclass=_BoundedText):
@@ -146,13 +153,11 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
 
     def _prepare(self, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """A `dspy.RLM` whose code runs in our worker, and its inputs."""
-        options = dict(self.options)
-        if inputs.get("search_depth") is not None:
-            options = run_limits(inputs["search_depth"]) | options
+        limits = {} if inputs.get("search_depth") is None else run_limits(inputs["search_depth"])
         arguments = {name: value for name, value in inputs.items() if name in self.signature.input_fields}
         texts = {name: text for name, value in arguments.items() if (text := _lazy_text(name, value)) is not None}
         lazy = self._interpreter(texts)
-        return dspy.RLM(self.signature, interpreter_factory=lazy, **options), arguments | lazy.inputs
+        return dspy.RLM(self.signature, interpreter_factory=lazy, **limits | self.options), arguments | lazy.inputs
 
 
 class MemoryAgent(dspy.Module):  # type: ignore[misc]
@@ -171,23 +176,20 @@ class MemoryAgent(dspy.Module):  # type: ignore[misc]
         explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
         return _combine(self.explore(**explore), self.synthesize(**synthesize))
 
-    async def aforward(
-        self, query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time"
-    ) -> Any:
+    async def aforward(self, query: str, memory_db: Any, **given: Any) -> Any:
         """Like `forward`, for `acall`."""
-        explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
+        explore, synthesize = _questions(query, memory_db, **given)
         return _combine(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
 
 
-def _questions(query: str, memory_db: Any, search_depth: int, temporal_range: str) -> tuple[dict[str, Any], ...]:
+def _questions(
+    query: str, memory_db: Any, search_depth: int = 3, temporal_range: str = "all time"
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The inputs of both modules of an agent, which share one open text."""
     memory = text_of(memory_db)
-    return (
-        {"query": query, "memory_context": memory, "search_depth": search_depth},
-        {
-            "task": query, "memory_database": memory, "temporal_range": temporal_range, "search_depth": search_depth,
-        },
-    )  # fmt: skip
+    explore = {"query": query, "memory_context": memory, "search_depth": search_depth}
+    synthesize = {"task": query, "memory_database": memory, "temporal_range": temporal_range}
+    return explore, synthesize | {"search_depth": search_depth}
 
 
 def _combine(exploration: Any, synthesis: Any) -> Any:

@@ -56,7 +56,7 @@ def test_doubles_of_sandbox_providers_take_what_the_packages_take() -> None:
 
 
 def test_a_deep_agent_works_on_documents() -> None:
-    """The backend answers as deepagents' own does on a folder with the same files, and its agent edits a document."""
+    """The backend answers as deepagents' own does on a folder with the same files, and its agent reads them."""
     if not DEEPAGENTS.python.exists():
         pytest.skip("no environment for deepagents: make test-hosts HOSTS=deepagents")
     assert "deepagents: equal" in started(DEEPAGENTS)
