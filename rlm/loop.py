@@ -118,16 +118,13 @@ class Loop:
             remaining = self._gate.turns_left
             forced = not self._gate.take_turn()
             turn = asked_turns + 1
-            opened = (
-                prompts.forced_message(asked_turns) if forced
-                else prompts.turn_message(
-                    turn, None if remaining is None else asked_turns + remaining, query, to_read=self._to_read,
-                    has_run=self.has_run, again=previous is not None and previous.repeats > 0,
-                )
+            opened = prompts.FORCED.format(turns=asked_turns) if forced else prompts.turn_message(
+                turn, None if remaining is None else asked_turns + remaining, query, to_read=self._to_read,
+                has_run=self.has_run, again=previous is not None and previous.repeats > 0,
             )  # fmt: skip
             may_refuse = self._to_read and not self.has_run and not refused and self._gate.turns_left != 0
             try:
-                step = self._turn(before + turn, prompts.join([*messages, opened]), forced, previous, may_refuse)
+                step = self._turn(before + turn, prompts.join(messages, opened), forced, previous, may_refuse)
             except ScriptExhausted:
                 if previous is None or previous.notice != prompts.UNSEEN:
                     raise

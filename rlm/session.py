@@ -142,13 +142,7 @@ class Session:
                     f"{self._description.length}: give the same context"
                 )
             self._trajectory.go_on([recording.metadata, *recording.iterations], whole_bytes)
-            if limit := recording.limit:
-                now, then = (
-                    getattr(self._setup.budget, limit, None),
-                    (recording.metadata.get("budget") or {}).get(limit),
-                )
-                if now is None or (then is not None and now > then):
-                    recording.reopen()
+            recording.reopen(self._setup.budget)
             usage = Usage(self._setup.prices)
             if recording.iterations and not recording.open:  # it has ended
                 count_lines(recording.iterations, usage)

@@ -63,7 +63,7 @@ DRAFT = 'FINAL(answer["content"])'
 NEW_QUESTION = 'answer["content"], answer["ready"] = "", False'
 """Code that clears the answer before the next question."""
 
-_FORCED = (
+FORCED = (
     "All {turns} turns are used; you will see no more output. Give your best answer now, as plain text, from what you "
     "have found so far, and say what is uncertain about it."
 )
@@ -86,9 +86,7 @@ def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Me
     return {"role": "user", "content": f'{before}Now answer another query: "{query}"\n\n{kept}'}
 
 
-def turn_message(
-    turn: int, turns: int | None, query: str, *, to_read: bool, has_run: bool, again: bool = False
-) -> Message:
+def turn_message(turn: int, turns: int | None, query: str, *, to_read: bool, has_run: bool, again: bool = False) -> str:
     """The message that opens turn `turn` of `turns`, from 1.
 
     Until code has run, it asks to look before answering. Later turns repeat the question and how to finish, since small
@@ -100,17 +98,18 @@ def turn_message(
     number = f"Turn {turn}{'' if turns is None else f'/{turns}'}"
     look = f" {LOOK_FIRST}" if to_read and not has_run else ""
     if turn == 1:
-        return {"role": "user", "content": f"{number}:{look}"}
+        return f"{number}:{look}"
     short = " ".join(shorten(query, _QUERY_CHARACTERS).split())
     repeated = (_AGAIN if has_run else _AGAIN_UNRUN) if again else ""
     above = f"Answer from the output above {_ANSWER} if the output does not say." if has_run else f"Answer {_ANSWER}."
-    return {"role": "user", "content": f"{number}. {repeated}{short}{look or f' {above}'}"}
+    return f"{number}. {repeated}{short}{look or f' {above}'}"
 
 
-def join(messages: Sequence[Message]) -> list[Message]:
-    """The messages, with neighbours of one role joined: some chat templates refuse two of a role in a row."""
+def join(messages: Sequence[Message], opened: str) -> list[Message]:
+    """The messages and the one that opens a turn, with neighbours of one role joined: some chat templates refuse two of
+    a role in a row."""
     joined: list[Message] = []
-    for message in messages:
+    for message in (*messages, {"role": "user", "content": opened}):
         if joined and joined[-1]["role"] == message["role"]:
             joined[-1] = {"role": message["role"], "content": f"{joined[-1]['content']}\n\n{message['content']}"}
         else:
@@ -119,32 +118,31 @@ def join(messages: Sequence[Message]) -> list[Message]:
 
 
 def history(step: Step, window: Window) -> list[Message]:
-    """The messages up to the end of a turn; without the turn itself if it repeats the one before."""
-    if not step.repeats:
-        return [*step.prompt, *feedback(step, window)]
+    """The messages up to the end of a turn: the reply, and one message with output, errors and notices.
+
+    A turn that repeats the one before is left out.
+    """
     *before, last = step.prompt
-    kept = without_turn(last["content"])
-    return [*before, {"role": last["role"], "content": kept}] if kept else before
-
-
-def forced_message(turns: int) -> Message:
-    """The demand for an answer after the last turn."""
-    return {"role": "user", "content": _FORCED.format(turns=turns)}
-
-
-def feedback(step: Step, window: Window) -> list[Message]:
-    """The messages that a turn adds to the history: the reply, and one message with output, errors and notices."""
-    numbered = len(step.cells) > 1
-    parts = [
-        f"REPL output{f' (block {i})' if numbered else ''}:\n{_format_cell(cell, window)}"
-        for i, cell in enumerate(step.cells, 1)
-    ]
+    if step.repeats:
+        kept = without_turn(last["content"])
+        return [*before, {"role": last["role"], "content": kept}] if kept else before
+    parts = []
+    for i, cell in enumerate(step.cells, 1):
+        result = cell.result
+        lines = [f"REPL output (block {i}):" if len(step.cells) > 1 else "REPL output:"]
+        lines += [fit(part.rstrip("\n"), window) for part in (result.stdout, result.stderr) if part]
+        if not (result.stdout or result.stderr):
+            lines.append(NO_STATEMENT if has_no_statement(cell.code) else "No output: use print(...) to see a value.")
+        if "TypeError" in result.stderr and ("Monocontext" in result.stderr or "LazyList" in result.stderr):
+            lines.append(NO_STR)
+        if names := [name for name in result.variables if name != "context"]:
+            more = f"... and {len(names) - _NAMES} more, " if len(names) > _NAMES else ""
+            lines.append(f"REPL variables: {more}{', '.join(names[-_NAMES:])}")
+        parts.append("\n".join(lines))
     if step.notice:
         parts.append(step.notice)
-    return [
-        {"role": "assistant", "content": step.reply.text},
-        *([{"role": "user", "content": "\n\n".join(parts)}] if parts else []),
-    ]
+    outputs = [{"role": "user", "content": "\n\n".join(parts)}] if parts else []
+    return [*before, last, {"role": "assistant", "content": step.reply.text}, *outputs]
 
 
 def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
@@ -166,17 +164,3 @@ def with_call(reply: Reply) -> Reply:
     """The reply with the code of a tool call as a block: its only argument. Other calls change nothing."""
     code = next(codes_of_json(reply.call_arguments), None) if reply.called else None
     return reply if code is None else replace(reply, text=f"{reply.text}\n```repl\n{code}\n```".lstrip())
-
-
-def _format_cell(cell: Cell, window: Window) -> str:
-    result = cell.result
-    parts = [fit(part.rstrip("\n"), window) for part in (result.stdout, result.stderr) if part]
-    if not parts:
-        parts.append(NO_STATEMENT if has_no_statement(cell.code) else "No output: use print(...) to see a value.")
-    if "TypeError" in result.stderr and ("Monocontext" in result.stderr or "LazyList" in result.stderr):
-        parts.append(NO_STR)
-    names = [name for name in result.variables if name != "context"]
-    if names:
-        more = f"... and {len(names) - _NAMES} more, " if len(names) > _NAMES else ""
-        parts.append(f"REPL variables: {more}{', '.join(names[-_NAMES:])}")
-    return "\n".join(parts)

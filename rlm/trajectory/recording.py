@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from rlm.calls.budget import Budget
 from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage
 from rlm.errors import LLMError, ScriptExhausted, TrajectoryError
 from rlm.models.lm import Message, Reply, TokenDetails, call_key, is_amount
@@ -54,7 +55,9 @@ class Recording:
         self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in records))
         """Models of the calls of cells, in the order of their first call."""
         for record in sorted(records, key=lambda record: record.get("order") or 0):
-            self._calls[record.get("key") or _call_key_of(record)].append(record)
+            prompt = record.get("prompt")  # other writers record no key
+            messages = [{"role": "user", "content": prompt if isinstance(prompt, str) else ""}]
+            self._calls[record.get("key") or call_key(record["root_model"], messages)].append(record)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[Recording, int]:
@@ -91,15 +94,13 @@ class Recording:
             if record["type"] != "child" and ("error" not in record or record.get("prompt_tokens")):
                 usage.add(_reply(record))
 
-    @property
-    def limit(self) -> str | None:
-        """The limit that ended the last question, such as `calls`; None where it is open, or ended otherwise."""
+    def reopen(self, budget: Budget) -> None:
+        """Take the last question as open again, if a limit ended it that `budget` raises."""
         reason = str(self.iterations[-1].get("reason")) if self.iterations and not self.open else ""
-        return reason.removeprefix("max_") if reason.startswith("max_") else None
-
-    def reopen(self) -> None:
-        """Take the last question as open again, if a limit ended it."""
-        self.open = self._open_lines(limits_end=False)
+        limit = reason.removeprefix("max_")
+        now, then = getattr(budget, limit, None), (self.metadata.get("budget") or {}).get(limit)
+        if limit != reason and (now is None or (then is not None and now > then)):
+            self.open = self._open_lines(limits_end=False)
 
     def _open_lines(self, *, limits_end: bool = True) -> list[dict[str, Any]]:
         """The lines after the last answer, or from the last question on. `limits_end`: an answer at a limit counts."""
@@ -124,7 +125,15 @@ class Recording:
     def steps(self) -> list[Step]:
         """All recorded turns, as far as the loop needs them to go on. Raises TrajectoryError."""
         try:
-            return [_step(line) for line in self.iterations]
+            return [
+                Step(
+                    line["iteration"], tuple(line["prompt"]), _reply_of_turn(line),
+                    tuple(map(_cell, line["code_blocks"])), line["final_answer"], line.get("notice"),
+                    line.get("thinking_seconds") or 0.0, line.get("iteration_time") or 0.0, line.get("reason"),
+                    repeats=_count(line.get("repeats")),
+                )
+                for line in self.iterations
+            ]  # fmt: skip
         except _SHAPE_ERRORS as exc:
             raise TrajectoryError(f"a turn of this trajectory is damaged: {_describe_error(exc)}") from exc
 
@@ -185,47 +194,22 @@ def _reply(record: Mapping[str, Any]) -> Reply:
 
 def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
     """The reply of the root in a turn; without a model where no call was made, and without dollars."""
+    told = line.get("token_details") or {}
+    counts = {kind: _count(told.get(kind)) for kind in ("cache_read", "cache_write", "cache_write_1h", "reasoning")}
+    details = TokenDetails(**counts, tier=str(told.get("tier", "")), endpoint=str(told.get("endpoint", "")))
     return Reply(
         line["response"], _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
-        line.get("model") or "", estimated=line.get("estimated") is True, details=_details(line),
+        line.get("model") or "", estimated=line.get("estimated") is True, details=details,
         cut=line.get("cut") is True, called=str(line.get("called") or ""), thinking=str(line.get("thinking") or ""),
         call_arguments=str(line.get("call_arguments") or ""),
     )  # fmt: skip
 
 
-def _details(record: Mapping[str, Any]) -> TokenDetails:
-    recorded = record.get("token_details") or {}
-    counts = {kind: _count(recorded.get(kind)) for kind in ("cache_read", "cache_write", "cache_write_1h", "reasoning")}
-    return TokenDetails(**counts, tier=str(recorded.get("tier", "")), endpoint=str(recorded.get("endpoint", "")))
-
-
-def _call_key_of(record: Mapping[str, Any]) -> str:
-    """The key of a call in the trajectory of another writer."""
-    prompt = record["prompt"]
-    return call_key(record["root_model"], [{"role": "user", "content": prompt if isinstance(prompt, str) else ""}])
-
-
-def _step(line: Mapping[str, Any]) -> Step:
-    cells = tuple(_cell(block) for block in line["code_blocks"])
-    seconds = line.get("iteration_time") or 0.0
-    return Step(
-        line["iteration"], tuple(line["prompt"]), _reply_of_turn(line), cells, line["final_answer"],
-        line.get("notice"), line.get("thinking_seconds") or 0.0, seconds, line.get("reason"),
-        repeats=_count(line.get("repeats")),
-    )  # fmt: skip
-
-
 def _cell(block: Mapping[str, Any]) -> Cell:
     result = block["result"]
-    return Cell(
-        block["code"],
-        CellResult(
-            result["stdout"], result["stderr"], result["locals"], (), result.get("final_answer"),
-            result.get("execution_time") or 0.0,
-        ),
-        ranges=fields.ranges(block),
-        handed=fields.ranges(block, "handed"),
-    )  # fmt: skip
+    answer, seconds = result.get("final_answer"), result.get("execution_time") or 0.0
+    ran = CellResult(result["stdout"], result["stderr"], result["locals"], (), answer, seconds)
+    return Cell(block["code"], ran, ranges=fields.ranges(block), handed=fields.ranges(block, "handed"))
 
 
 class ReplayLM:
