@@ -58,13 +58,10 @@ class Sessions(StoreUser):
 
         Raises `NotFound` if there is none, or more than one.
         """
-        results = [
-            (self.project(item), stored)
-            for item in ([project] if project else self.projects())
-            for stored in self.project(item).list_sessions()
-            if stored == session_id or ("/" not in stored and stored.startswith(session_id))
-        ]
-        results = [pair for pair in results if pair[1] == session_id] or results
+        projects = map(self.project, [project] if project else self.projects())
+        stored = [(item, name) for item in projects for name in item.list_sessions()]
+        results = [pair for pair in stored if pair[1] == session_id]
+        results = results or [pair for pair in stored if pair[1].startswith(session_id) and "/" not in pair[1]]
         if len(results) != 1:
             what = f"{len(results)} sessions begin with" if results else "no session"
             raise NotFound(f"{self.url}: {what} {session_id!r}")
@@ -193,10 +190,9 @@ class Project:
         return self._load(session_id)[1]
 
     def _turns_or_none(self, session_id: str) -> list[Turn]:
-        try:
+        with suppress(NotFound, InvalidUrl):  # an invalid id is missing too
             return self.turns(session_id)
-        except (NotFound, InvalidUrl):  # an invalid id is missing too
-            return []
+        return []
 
     def _load(self, session_id: str) -> _Session:
         """A session and its turns; from memory if it has not changed."""
@@ -220,7 +216,6 @@ class Project:
             raise NotFound(f"No session {session_id!r} in project {self.name!r} at {self.store.url}") from None
 
     def _list(self) -> dict[str, ObjectInfo]:
-        """The object of each session (1 LIST a thousand objects)."""
         root = f"{session_info.SESSIONS}/{self._part}/"
         results = {session_info.session_of(info.key.removeprefix(root)): info for info in self.store.list(root)}
         results.pop("", None)
@@ -228,10 +223,9 @@ class Project:
 
     def _info_of(self, found: ObjectInfo) -> SessionInfo | None:
         """The description in an object (1 GET); None if it was removed after the listing."""
-        try:
+        with suppress(NotFound):
             return read_info(self.store, found.key, found.size_bytes)[0]
-        except NotFound:
-            return None
+        return None
 
 
 class _ProjectOptions(TextOptions, StoreOptions, total=False):

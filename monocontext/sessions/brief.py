@@ -65,7 +65,6 @@ def hook_output(text: str, project: str, url: str, session: str = "") -> str:
 
 
 def _length(text: str) -> int:
-    """The characters of a text as Claude Code counts them."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

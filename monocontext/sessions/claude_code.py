@@ -215,12 +215,10 @@ def _is_stub(path: Path) -> bool:
 
 
 def _main_folder(path: Path) -> Path | None:
-    """The folder of the session that a subagent's file belongs to."""
     return next((above.parent for above in path.parents if above.name == "subagents"), None)
 
 
 def _outputs_in(record: Record) -> list[str]:
-    """The names of files with outputs that a tool's result mentions."""
     if record.get("type") != "user":
         return []
     blocks = blocks_of(part(record, "message").get("content"))

@@ -191,7 +191,6 @@ class _CodexTurns(TurnMaker):
         return turns
 
     def _agent_turns(self, item: Record, record: Record, form: str) -> list[Turn]:
-        """The turn of a message between agents: a task, or its result."""
         who = f"[{item.get('author')} to {item.get('recipient')}]"
         return self._once("assistant", f"{who}\n{text_of(item.get('content')).strip()}", record, form)
 

@@ -62,7 +62,10 @@ def read_input(descriptor: int) -> dict[str, object]:
     """The JSON object that an agent writes, in UTF-8 or UTF-16; `{}` if it writes nothing. Raises `ValueError`."""
     data = bytearray()
     deadline = time.monotonic() + _MOST_SECONDS
-    while _has_input(descriptor, min(_IDLE_SECONDS, deadline - time.monotonic())):
+    while True:
+        seconds = max(0.0, min(_IDLE_SECONDS, deadline - time.monotonic()))
+        if os.name != "nt" and not select.select([descriptor], [], [], seconds)[0]:  # there the read waits instead
+            break
         chunk = os.read(descriptor, 1 << 16)
         data += chunk
         if len(data) > _MOST_BYTES:
@@ -77,11 +80,6 @@ def read_input(descriptor: int) -> dict[str, object]:
     if not isinstance(result, dict):
         raise ValueError(f"expected a JSON object on stdin, found {type(result).__name__}")
     return result
-
-
-def _has_input(descriptor: int, seconds: float) -> bool:
-    """Wait for input or its end; returns whether it came in time. On Windows the read waits instead."""
-    return os.name == "nt" or bool(select.select([descriptor], [], [], max(0.0, seconds))[0])
 
 
 def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:

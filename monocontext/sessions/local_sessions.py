@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Unpack
 
@@ -21,12 +20,11 @@ from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import discover_sessions
 from monocontext.sessions.session_info import session_key
 from monocontext.sessions.upload import Uploaded, upload_session, user_at_machine
-from monocontext.sessions.worker import read_states, state_of, upload_changed
+from monocontext.sessions.worker import Note, read_states, state_of, upload_changed
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.text.monocontext import Monocontext
 
-Note = Callable[[str], object]
 _PROJECT = "local"
 
 
@@ -58,7 +56,6 @@ def open_folder(
 
 
 def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOptions) -> Monocontext:
-    """Bring the archive for `key` up to date with the files, and open it."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "monocontext" / "sessions"
     cache.mkdir(parents=True, exist_ok=True, mode=0o700)

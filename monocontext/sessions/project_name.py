@@ -61,7 +61,6 @@ def find_repository(folder: str) -> tuple[str, str]:
 
 
 def _remote_url(git: str) -> str:
-    """The URL of `origin`, else of the first remote; empty if there is none."""
     sections = _REMOTE.findall(_read_file(os.path.join(git, "config")))
     urls = {name: url[1] for name, lines in reversed(sections) if (url := _URL.search(lines))}
     return urls.get("origin") or next(reversed(urls.values()), "")

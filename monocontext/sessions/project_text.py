@@ -164,7 +164,6 @@ def _documents(sessions: Iterable[tuple[SessionInfo, list[Turn]]], versions: Map
 
 
 def _document(info: SessionInfo, turns: list[Turn], version: str) -> _Document:
-    """A session as a document: its name, its text, and facts about it."""
     title = shield(" ".join((info.title or info.first_prompt).split()))
     by = ", ".join(info.users) or "unknown"
     facts = f"agent {info.agent or '?'} | by {by} | {info.started or '?'} to {info.ended or '?'} | {info.turns} turns"

@@ -21,12 +21,12 @@ from monocontext.sessions.archive import Project, Sessions
 from monocontext.sessions.hook import write_file
 from monocontext.sessions.project_name import find_repository, project_of
 from monocontext.sessions.reader import part, word
-from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.records import Record, dumps, ids_of, read_lines
 from monocontext.sessions.session_info import SessionInfo
 
 _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 _DAY = re.compile(r"rollout-(\d{4})-(\d\d)-(\d\d)T")
+_RESUMED = ("claude-code", "codex")
 _SLUG_CHARACTERS = 200
 _DIGITS = string.digits + string.ascii_lowercase
 
@@ -69,19 +69,14 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     else:
         result, name = archive.find(session_id, project)
         if result.name != own:
-            raise MonocontextError(
-                f"session {name} is of project {result.name}, and {into} of {own}: go to a clone of {result.name}, or "
-                f"give it with --into, or allow this directory with --project {result.name}"
-            )
+            ways = f"go to a clone of {result.name}, or give it with --into, or allow this directory with --project"
+            raise MonocontextError(f"{name} is of project {result.name}, and {into} of {own}: {ways} {result.name}")
     info, records = result.records(name)
-    if info.agent not in ("claude-code", "codex"):
-        raise MonocontextError(
-            f"session {name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume one"
-        )
+    if info.agent not in _RESUMED:
+        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume a session")
     if re.search(r"\.\d+$", name):
         raise MonocontextError(f"{name} is the shorter of two sessions of one id, which no agent resumes: see `show`")
-    top = Path(find_repository(str(into))[0] or into)
-    old_top = info.top or info.began_in
+    top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
     folder = Path(_mapped({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
     path = _path_of(info, folder)
@@ -115,10 +110,11 @@ def claude_folder(directory: Path) -> Path:
 
 
 def _latest(project: Project) -> str:
-    mains = [info for info in project.sessions() if "/" not in info.session_id and info.agent in AGENTS]
+    infos = (info for info in project.sessions() if "/" not in info.session_id and info.agent in _RESUMED)
+    mains = [(info.ended, info.session_id) for info in infos]
     if not mains:
         raise NotFound(f"no sessions of project {project.name!r} at {project.store.url}")
-    return max(mains, key=lambda info: (info.ended, info.session_id)).session_id
+    return max(mains)[1]
 
 
 def _path_of(info: SessionInfo, folder: Path) -> Path:
@@ -131,7 +127,7 @@ def _path_of(info: SessionInfo, folder: Path) -> Path:
 
 
 def _safe(name: str) -> str:
-    """A name from the archive as the name of a file here. Raises `MonocontextError` for one that leads elsewhere."""
+    """A name from the archive as that of a file here, which leads nowhere else. Raises `MonocontextError`."""
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
         raise MonocontextError(f"a session or file is called {name!r}: it is not written")
     return name
@@ -150,20 +146,17 @@ def _mapped(folders: Mapping[str, str]) -> Callable[[str], str]:
 
 def _outputs_folder(records: list[Record]) -> str:
     """The folder in which the agent of the other machine kept long outputs; empty if there were none."""
-    for record in records:
-        if location := word(part(record, "toolUseResult"), "persistedOutputPath"):
-            return location[: max(location.rfind("/"), location.rfind("\\"))]
-    return ""
+    named = (word(part(record, "toolUseResult"), "persistedOutputPath") for record in records)
+    location = next(filter(None, named), "")
+    return location[: max(location.rfind("/"), location.rfind("\\"), 0)]
 
 
 def _change(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
     if isinstance(value, list):
         return [_change(item, change) for item in value]
-    if not isinstance(value, dict) or (value.get("signature") and "thinking" in str(value.get("type"))):
-        return value
-    return {name: _change(item, change) for name, item in value.items()}
+    if isinstance(value, dict) and not (value.get("signature") and "thinking" in str(value.get("type"))):
+        return {name: _change(item, change) for name, item in value.items()}
+    return change(value) if isinstance(value, str) else value
 
 
 def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> bool:

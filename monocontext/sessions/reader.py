@@ -73,12 +73,10 @@ class TurnMaker(ABC):
         return [Turn(self.session_id, self.n, role, kind, text, word(record, "timestamp"), tool, marks)]
 
     def _call_turn(self, block: Record, record: Record, marks: tuple[str, ...] = ()) -> list[Turn]:
-        """The turn of a tool's call in a block of Anthropic's API."""
         tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
         return self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool, marks=marks)
 
     def _result_turn(self, block: Record, record: Record, text: str, marks: tuple[str, ...] = ()) -> list[Turn]:
-        """The turn of a tool's result in a block of Anthropic's API."""
         tool = self._tools.get(str(block.get("tool_use_id")), "")
         return self._turn("tool", "tool_result", text, record, tool=tool, marks=marks)
 

@@ -113,6 +113,5 @@ def _recognize_agent(path: Path) -> str:
 
 
 def _is_message(record: Record) -> bool:
-    """Whether a record is a message of a chat API."""
     has_content = "content" in record or isinstance(record.get("tool_calls"), list)
     return isinstance(record.get("role"), str) and has_content

@@ -98,8 +98,7 @@ def ids_of(records: Iterable[Record]) -> list[str]:
     It is the `uuid`, else the time and the type; a message of a chat has a digest. Settings of the agent without either
     have no id, and lines that were no records: nothing hangs on them.
     """
-    seen: Counter[str] = Counter()
-    results: list[str] = []
+    seen, results = Counter[str](), list[str]()
     for name in filter(None, map(_id_of, records)):
         seen[name] += 1
         results.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
@@ -113,8 +112,7 @@ def _id_of(record: Record) -> str:
     if kind == "unreadable":
         return ""
     if isinstance(ts, str) and ts:
-        payload = record.get("payload")
-        inner = payload.get("type") if isinstance(payload, dict) else None
+        inner = payload.get("type") if isinstance(payload := record.get("payload"), dict) else None
         return f"{ts} {record.get('ordinal')} {kind} {inner}"
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest() if "role" in record else ""
 
@@ -156,8 +154,7 @@ def _records_in(text: str) -> Iterator[Record | str]:
 
 
 def _skip(text: str, offset: int) -> int:
-    match = _BETWEEN.match(text, offset)
-    return match.end() if match else offset
+    return match.end() if (match := _BETWEEN.match(text, offset)) else offset
 
 
 def _record_at(text: str, offset: int) -> tuple[Record | None, int]:
@@ -171,12 +168,9 @@ def _record_at(text: str, offset: int) -> tuple[Record | None, int]:
 def _is_whole(text: str, offset: int) -> bool:
     """Whether a record begins here that looks like a line that agents write; objects within a record do not count."""
     record, end = _record_at(text, offset)
-    return (
-        record is not None
-        and "type" in record
-        and not {"timestamp", "uuid", "sessionId", "payload"}.isdisjoint(record)
-        and (_skip(text, end) == len(text) or text[end] in "{\0 ")
-    )
+    if record is None or "type" not in record or {"timestamp", "uuid", "sessionId", "payload"}.isdisjoint(record):
+        return False
+    return _skip(text, end) == len(text) or text[end] in "{\0 "
 
 
 def _decode(data: bytes) -> str:
@@ -192,7 +186,6 @@ def _decode(data: bytes) -> str:
 
 
 def _is_too_deep(value: Any) -> bool:
-    """Whether a dict or list is nested deeper than `_MOST_LEVELS`."""
     level = [value]
     for _ in range(_MOST_LEVELS):
         inner = (child for item in level for child in (item.values() if isinstance(item, dict) else item))

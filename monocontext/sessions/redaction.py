@@ -113,7 +113,6 @@ class Redactor:
 
 
 def _is_named_secret(name: str, value: Any) -> bool:
-    """Whether the whole value of a field is a secret."""
     strength = strength_of(name)
     if isinstance(value, str):
         return strength >= Strength.TOKEN and is_secret(value, strength)

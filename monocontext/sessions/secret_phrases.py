@@ -11,9 +11,7 @@ import re
 from collections.abc import Iterator
 
 # Parts of patterns. The first refuses variables, place-holders and marks of an earlier redaction.
-_NOT_A_VARIABLE = (
-    r"(?![$<]|\{\{|%[A-Z(]|\*{3}|\.{3}|\[REDACTED|(?:null|none|true|false|undefined|os\.|process\.|env\.)\b)"
-)
+_NOT_A_VARIABLE = (r"(?![$<]|\{\{|%[A-Z(]|\*{3}|\.{3}|\[REDACTED|(?:null|none|true|false|undefined|os\.|process\.|env\.)\b)")  # fmt: skip
 _GAP = r"[\"']?\s{0,3}(?:[:=]|=>|,)\s{0,3}[\"']?"
 _ARGS = r"[^\n;|]{0,300}?\s"
 _WORD = r"(?:(?P<open>[\"'])(?=[^\"'\n]{3,200}[\"'])|[\"']?)(?!\[REDACTED|\$|<|-)(?P<secret>(?(open)[^\"'\n]|[^\s\"']){3,200})"
@@ -22,9 +20,7 @@ _OPTIONS = (
     r"(?:[ \t]{1,4}-{1,2}[\w-]{1,30}(?:=\S{0,15}(?=\s))?(?:[ \t]{1,4}(?!-)(?:\S{1,15}(?=\s)|[^\s:/@]{0,60}[:/@]\S{0,100}))?+){0,6}+"
     r"(?:=|[ \t]{1,4})[\"']?"
 )
-_ECHO = (
-    r"\b(?:echo|printf|print)\s{1,3}(?:-\w{1,3}\s{1,2})?(?:[\"']?%s[^\s\"']{0,4}[\"']?\s{1,3})?[\"']?(?!\$|\[REDACTED)"
-)
+_ECHO = (r"\b(?:echo|printf|print)\s{1,3}(?:-\w{1,3}\s{1,2})?(?:[\"']?%s[^\s\"']{0,4}[\"']?\s{1,3})?[\"']?(?!\$|\[REDACTED)")  # fmt: skip
 _STDIN = r"sudo\s[^\n|;<]{0,60}?(?:-\w{0,3}S|--stdin)\b"
 
 # Kind, pieces (in lower case; case does not count; `~` is a space), characters before it, pattern (from there on, any case).
@@ -84,14 +80,10 @@ _KEY_LINE = re.compile(
 )
 # The end of a key in the middle of a line.
 _KEY_CUT = re.compile(r"[ \t\"'`\\n+>|]{0,10}(?P<body>[A-Za-z0-9+/]{40,20000}={0,2})")
-_KEY_HEADER = re.compile(
-    r"[ \t+>#*|-]*(?:\d{1,6}\W{1,6})?(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): ?[^\n]{0,100})?[ \t\r\"'$,\\n+]*"
-)
+_KEY_HEADER = re.compile(r"[ \t+>#*|-]*(?:\d{1,6}\W{1,6})?(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): ?[^\n]{0,100})?[ \t\r\"'$,\\n+]*")  # fmt: skip
 _KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")
 _LEAST_BASE64 = 40  # characters. Less base64 is no key.
-KEY_BEGINNINGS = (
-    "MII MHcCAQEE MHQCAQEE MIGkAgEB MIHcAgEB MIGHAgEA MIG2AgEA MIHuAgEA MC4CAQAw b3BlbnNzaC1rZXktdjE".split()
-)
+KEY_BEGINNINGS = ("MII MHcCAQEE MHQCAQEE MIGkAgEB MIHcAgEB MIGHAgEA MIG2AgEA MIHuAgEA MC4CAQAw b3BlbnNzaC1rZXktdjE".split())  # fmt: skip
 """How keys in DER and OpenSSH begin, whose first and last line may be missing."""
 _DER_KEY = re.compile(f"{'|'.join(KEY_BEGINNINGS[1:])}|MII...IBA[AD]|MII..(?:DB|TBX|zBJ)|MII.[\\w+/]{{2,4}}AgEA")
 

@@ -31,9 +31,7 @@ _MOST_LEVELS = 4
 """Levels of escapes that are resolved. A tool's result that quotes a transcript is JSON in JSON in JSON."""
 _AFTER = 512  # a match that begins before its piece ends at most so many characters after the beginning of the piece
 # Wrapped as `base64` and mail do, or in one run. 16 characters are 12 bytes: nothing shorter has a name and a value.
-_ENCODED = re.compile(
-    r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}"
-)
+_ENCODED = re.compile(r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}")  # fmt: skip
 _STANDARD = str.maketrans("-_", "+/", " \t\r\n=")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 # Escapes of JSON and of programming languages, those that colour a terminal, and those of URLs.
@@ -89,7 +87,6 @@ def _find_spans(text: str, extra: Patterns, levels: int) -> Iterator[Span]:
 
 
 def _find_plain(text: str, extra: Patterns) -> Iterator[Span]:
-    """The secrets of a text as it is, and those in base64."""
     for kind, pattern in extra:
         yield from ((*match.span(), kind) for match in pattern.finditer(text))
     for finder in (_TOKENS, _PIECES):
@@ -229,7 +226,6 @@ def join_wraps(text: str) -> Iterator[View]:
 
 
 def _make_views(text: str, marks: list[re.Match[str]], decode: Callable[[re.Match[str]], str]) -> Iterator[View]:
-    """One view for each group of neighbouring marks."""
     first = 0
     while first < len(marks):
         last = first
@@ -300,9 +296,7 @@ def _any(words: str) -> str:
 
 
 _TOKENS = WordFinder(_token_shapes(), r"(?<![A-Za-z0-9])")
-_PIECES = WordFinder(
-    (piece, _Shape(kind, item, lead)) for kind, pieces, lead, item, _ in PIECES for piece in pieces.split()
-)
+_PIECES = WordFinder((piece, _Shape(kind, item, lead)) for kind, pieces, lead, item, _ in PIECES for piece in pieces.split())  # fmt: skip
 _SHAPELESS = [(kind, re.compile(pattern)) for kind, pattern, _ in SHAPELESS]
 _WORDS = WordFinder(_word_shapes())
 _ASCII_WORDS = WordFinder(row for row in _word_shapes() if row[0].isascii())

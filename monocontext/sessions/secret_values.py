@@ -98,9 +98,7 @@ _ALL_WORDS = frozenset(
 ).union(_PASSWORDS, _TOKENS, _WEAK)
 # Sentences: messages and labels about a password.
 _MESSAGE = re.compile(r"(?i:(?:[.?!:]|\.\.\.)$|%[sdr(]|\{\w*\}|[()<>=]|\b(?:passwords?|token|secret|passphrase|key)\b)")
-_PROSE = re.compile(
-    r"(?i:\b(?:the|your|is|are|was|for|must|enter|please|not|required|with|and|an?|of|to|in|on|or|if)\b)"
-)
+_PROSE = re.compile(r"(?i:\b(?:the|your|is|are|was|for|must|enter|please|not|required|with|and|an?|of|to|in|on|or|if)\b)")  # fmt: skip
 
 
 def strength_of(name: str) -> Strength:
@@ -227,17 +225,11 @@ _QUOTED = re.compile(
 )
 _BARE = re.compile(r"(?P<value>[^\s\"'`]{1,400}+[A-Za-z0-9+/=_.-]{0,2000})")
 # Words to the end of the line.
-_PHRASE = re.compile(
-    r"(?P<value>[^\s\"'`(){}<>\[\]=,;:]{2,30}(?:[ ][^\s\"'`(){}<>\[\]=,;:]{2,30}){1,7})[ \t\r]*(?:$|\n)"
-)
+_PHRASE = re.compile(r"(?P<value>[^\s\"'`(){}<>\[\]=,;:]{2,30}(?:[ ][^\s\"'`(){}<>\[\]=,;:]{2,30}){1,7})[ \t\r]*(?:$|\n)")  # fmt: skip
 # YAML: `password: |`, and the value on the next line.
-_BLOCK = re.compile(
-    r"[|>][+-]?\d?[ \t]*\n" + _MARGIN + r"[ \t]{1,60}(?P<value>[^\s\"'`]{4,2000})(?=[ \t\r]*(?:$|[\n\"'\\]))"
-)
+_BLOCK = re.compile(r"[|>][+-]?\d?[ \t]*\n" + _MARGIN + r"[ \t]{1,60}(?P<value>[^\s\"'`]{4,2000})(?=[ \t\r]*(?:$|[\n\"'\\]))")  # fmt: skip
 # The beginning of a list, and one of its items.
-_LIST = re.compile(
-    r"\[|[{(](?=\s{0,80}[\"'][^\"'\n]{1,500}[\"']\s{0,20}[,})])|(?=[ \t\r]{0,80}\n" + _MARGIN + r"[ \t]{0,60}-[ \t])"
-)
+_LIST = re.compile(r"\[|[{(](?=\s{0,80}[\"'][^\"'\n]{1,500}[\"']\s{0,20}[,})])|(?=[ \t\r]{0,80}\n" + _MARGIN + r"[ \t]{0,60}-[ \t])")  # fmt: skip
 _ITEM = re.compile(
     r"[ \t,]{0,200}(?:\r?\n"
     + _MARGIN
@@ -262,13 +254,9 @@ _XML = re.compile(
 _WORD = re.compile(r"(?:--?[a-z]{1,12}[ =]|\d[ ])?(?P<value>[A-Za-z0-9!@#$%^&*+=.?-]{9,100})(?=[\s\"'`,;]|$)")
 _NAME_CHARACTERS = f"{string.ascii_letters}{string.digits}_-"
 # A word before the name that belongs to it: `api key`, `mot de passe`.
-_QUALIFIER = re.compile(
-    r"(?i:\b(?:api|secret|access|private|auth|access[ ]key|signing|encryption|app|client|account|license)|mot[ ]de|kata|mật)[ .]$"
-)
+_QUALIFIER = re.compile(r"(?i:\b(?:api|secret|access|private|auth|access[ ]key|signing|encryption|app|client|account|license)|mot[ ]de|kata|mật)[ .]$")  # fmt: skip
 # An option, or a command that takes a name and a value: `export NAME VALUE`, `login USER PASSWORD`.
-_COMMAND_BEFORE = re.compile(
-    r"(?i:(?<![\w-])-{1,2}[\w-]*|\b(?:setenv|env|export|arg|set[ ]-\w{1,3}|set|config:set|configure[ ]set|config[ ]set|secret[ ]set|login[ ]\S{1,100}|user(?:name)?[ ]\S{1,100})[ \t]+[\w.:/-]*)$"
-)
+_COMMAND_BEFORE = re.compile(r"(?i:(?<![\w-])-{1,2}[\w-]*|\b(?:setenv|env|export|arg|set[ ]-\w{1,3}|set|config:set|configure[ ]set|config[ ]set|secret[ ]set|login[ ]\S{1,100}|user(?:name)?[ ]\S{1,100})[ \t]+[\w.:/-]*)$")  # fmt: skip
 # The beginning of a line of settings, also in a listing or a diff.
 _LINE_START = re.compile(r"(?:[+>|-][ \t]*)?(?:\d{1,6}(?:\t|[ ]*[:|\u2192-])[ \t]*)?[\w\t \"'*+>.$:/-]{0,100}$")
 _TYPE_WORDS = frozenset("str string int bool text varchar bytes secretstr any object number boolean".split())
@@ -387,7 +375,6 @@ def _find_quoted(field: _Field) -> list[Span] | None:
 
 
 def _find_listed(field: _Field) -> list[Span] | None:
-    """The items of a list, in brackets or after dashes."""
     if field.separator in (",", "("):
         return []
     listed = _LIST.match(field.text, field.value_at) if field.separator in (":", "=", ":=", "=>") else None
@@ -417,7 +404,6 @@ def _find_after_blank(field: _Field) -> list[Span] | None:
 
 
 def _find_indented(field: _Field) -> list[Span] | None:
-    """The line below the name, in YAML."""
     if not (block := _BLOCK.match(field.text, field.value_at)):
         return None
     is_token = is_secret(block["value"], min(field.strength, Strength.TOKEN), is_quoted=False)

@@ -57,7 +57,6 @@ class AgentSettings:
         return self._below(repository, is_user) / "skills" / SKILL_NAME / "SKILL.md"
 
     def _below(self, repository: Path, is_user: bool) -> Path:
-        """The agent's folder of this user, or in a repository."""
         value = os.environ.get(self.home_variable) if is_user else None
         return Path(value) if value else (Path.home() if is_user else repository) / self.folder
 

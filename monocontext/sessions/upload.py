@@ -137,15 +137,12 @@ def project_of_session(file: SessionFile) -> str:
 def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], bool]:
     """The records of a file with their lines, each uuid once; remarks; and whether an incomplete last line is left for
     later."""
-    results: list[tuple[int, Record]] = []
-    problems: list[str] = []
-    uuids = set[str]()
+    results, problems, uuids = list[tuple[int, Record]](), list[str](), set[str]()
     for line in AGENTS[file.agent].lines(file.path):
         if line.is_tail and is_open:
             problems.append(f"line {line.number}: incomplete; left for the next upload")
             return results, problems, True
-        uuid = line.record.get("uuid")
-        if isinstance(uuid, str):
+        if isinstance(uuid := line.record.get("uuid"), str):
             if uuid in uuids:
                 continue
             uuids.add(uuid)
@@ -158,7 +155,6 @@ def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], l
 def _describe(
     file: SessionFile, project: str, records: list[Record], redactor: Redactor, user: str
 ) -> tuple[SessionInfo, list[bytes]]:
-    """The description of redacted records, and the records as lines."""
     maker = AGENTS[file.agent].maker(file.session_id)
     turns = [turn for record in records for turn in maker.feed(record)]
     lines, ids = [dumps(record) for record in records], ids_of(records)
@@ -252,13 +248,9 @@ def _put(
     kinds = {*info.redacted, *known.redacted}  # of a pulled session the marks stay, and are no finds
     redacted = {kind: max(info.redacted.get(kind, 0), known.redacted.get(kind, 0)) for kind in sorted(kinds)}
     written = replace(
-        info,
-        session_id=name,
-        users=tuple(dict.fromkeys([*known.users, *info.users])),
-        redacted=redacted,
-        is_redacted=info.is_redacted and known.is_redacted,
-        write_id=uuid.uuid4().hex,
-    )
+        info, session_id=name, users=tuple(dict.fromkeys([*known.users, *info.users])), redacted=redacted,
+        is_redacted=info.is_redacted and known.is_redacted, write_id=uuid.uuid4().hex,
+    )  # fmt: skip
     data = pack(written, lines)
     put_own(store, session_key(project, name), data, if_match=etag)
     return max(0, info.records - known.records), max(0, info.turns - known.turns), len(data)

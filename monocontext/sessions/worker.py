@@ -35,6 +35,7 @@ COOLDOWN_SECONDS = 60.0
 """Between two uploads of a session that goes on."""
 _RESTING_SECONDS = 3600.0
 """A session whose file was not written for so long has ended, whether its agent said so or was killed."""
+Note = Callable[[str], object]
 _STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
 
 
@@ -70,7 +71,6 @@ def work(job: dict[str, Any]) -> None:
 
 
 def _upload_missing(job: dict[str, Any], noted: Path) -> None:
-    """Upload each file that has changed, and compile the projects that got something."""
     projects = {str(job.get("project") or _project_here(job))}
     options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
     with closing(open_store(str(job["url"]), **options)) as store:
@@ -81,10 +81,7 @@ def _upload_missing(job: dict[str, Any], noted: Path) -> None:
 
 
 def upload_changed(
-    files: Iterable[SessionFile],
-    noted: Path,
-    upload: Callable[[SessionFile], Uploaded | None],
-    note: Callable[[str], object],
+    files: Iterable[SessionFile], noted: Path, upload: Callable[[SessionFile], Uploaded | None], note: Note
 ) -> None:
     """Call `upload` with each file whose size or time is not the one in the file `noted`, and note it there.
 
@@ -160,14 +157,10 @@ def _upload(store: Store, job: dict[str, Any], projects: set[str], file: Session
         return None
     has_ended = job["event"] == "session-end" and is_own
     report = upload_session(
-        store,
-        file,
-        project=str(job["project"]) if job.get("project") else _main_project(file),
-        user=user_at_machine(),
-        redact=not job.get("no_redact"),
-        patterns=[str(pattern) for pattern in patterns] if isinstance(patterns, list) else (),
+        store, file, project=str(job["project"]) if job.get("project") else _main_project(file), user=user_at_machine(),
+        redact=not job.get("no_redact"), patterns=list(map(str, patterns)) if isinstance(patterns, list) else (),
         is_open=not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS,
-    )
+    )  # fmt: skip
     redacted = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
     done = f"{report.session_id}: {report.records} records, {report.turns} turns to {report.project}"
     _log("; ".join([done, *([f"redacted {redacted}"] if redacted else []), *report.problems]))
@@ -187,7 +180,6 @@ def _project_here(job: dict[str, Any]) -> str:
 
 
 def _compile(job: dict[str, Any], project: str) -> None:
-    """Run `rlm compile` for the project, and wait for it; its output goes to the log."""
     command = shutil.which("rlm", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
     if command is None:
         _log("no command `rlm` here: install monocontext-rlm, or leave out --compile")
