@@ -73,7 +73,7 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
             raise MonocontextError(f"{name} is of project {result.name}, and {into} of {own}: {ways} {result.name}")
     info, records = result.records(name)
     if info.agent not in _RESUMED:
-        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume a session")
+        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume one")
     if re.search(r"\.\d+$", name):
         raise MonocontextError(f"{name} is the shorter of two sessions of one id, which no agent resumes: see `show`")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
