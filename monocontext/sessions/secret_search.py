@@ -136,24 +136,19 @@ class _Shape:
 
     kind: str
     pattern: str
-    lead: int = 0
-    """The most characters of a match before the piece."""
+    lead: int = 0  # the most characters of a match before the piece
 
     def spans(self, text: str, offset: int) -> list[tuple[int, int]]:
         """The span of the secret in a match around the piece at `offset`; empty if there is none."""
-        pattern = _compile(self.pattern)
+        match = _compile(self.pattern).match(text, offset)
         if self.lead:  # a search that fails goes on to the end, so the end is near
-            near = pattern.finditer(text, max(0, offset - self.lead), offset + _AFTER)
+            near = _compile(self.pattern).finditer(text, max(0, offset - self.lead), offset + _AFTER)
             match = next((item for item in near if item.end() > offset), None)  # the line before may match as well
-        else:
-            match = pattern.match(text, offset)
         if match is None or match.start() > offset:
             return []
         groups = match.groupdict()
-        if (rest := groups.get("rest")) and not is_random_token(rest):
-            return []
-        secret = groups.get("secret")
-        if secret is not None and is_dummy(secret):
+        secret, rest = groups.get("secret"), groups.get("rest")
+        if (rest and not is_random_token(rest)) or (secret is not None and is_dummy(secret)):
             return []
         return [match.span("secret" if secret is not None else 0)]
 
@@ -249,18 +244,14 @@ def _make_views(text: str, marks: list[re.Match[str]], decode: Callable[[re.Matc
 
 def _decode(mark: re.Match[str]) -> str:
     groups = mark.groupdict()
-    if code := groups.get("unicode") or groups["byte"]:
-        return chr(int(code, 16))
-    letter = groups.get("letter") or ""
-    return _LETTERS.get(letter, letter)
+    code, letter = groups.get("unicode") or groups["byte"], groups.get("letter") or ""
+    return chr(int(code, 16)) if code else _LETTERS.get(letter, letter)
 
 
 def _is_wrap(text: str, cut: re.Match[str]) -> bool:
     """Whether a word goes on after a line end: the line is full, or has a long word before and one word after it."""
-    if cut[0].startswith("\\"):
-        return True
     begin = text.rfind("\n", 0, cut.start()) + 1
-    if cut.start() - begin >= _TERMINAL_CHARACTERS:
+    if cut[0].startswith("\\") or cut.start() - begin >= _TERMINAL_CHARACTERS:
         return True
     words = text[max(begin, cut.start() - _TERMINAL_CHARACTERS) : cut.start()].split()
     rest = _WORD_LINE.match(text, cut.end())
