@@ -1,4 +1,4 @@
-"""What stays in memory: bounded, and not flushed by one scan."""
+"""What stays in memory: bounded, and the least recently used goes first."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext.engine.fetch import cache as cache_module
-from monocontext.engine.fetch.cache import ONE_USE, PROBATION_SHARE, Cache
-
-from .counted import counted
+from monocontext.engine.fetch.cache import Cache
 
 
 class Piece:
@@ -45,68 +43,36 @@ def test_nothing_is_given_up_while_everything_fits() -> None:
     assert (cache.used_bytes, len(cache)) == (1000, 100)
 
 
-def test_one_scan_leaves_the_working_set_alone() -> None:
-    cache = Cache(1000)
-    fill(cache, range(50))
-    fill(cache, range(1000, 1002))
-    use_again(cache, range(50))
-    fill(cache, range(2000, 3000))
-    assert all(key in cache for key in range(50))
-    assert cache.used_bytes <= 1000
-    assert 2999 in cache
-
-
 def test_without_a_second_use_the_first_that_came_goes_first() -> None:
     cache = Cache(1000)
     fill(cache, range(150))
     assert [key for key in range(150) if key in cache] == list(range(50, 150))
 
 
-def test_the_main_part_gives_the_least_recently_used() -> None:
+def test_the_least_recently_used_goes_first() -> None:
     cache = Cache(1000)
-    fill(cache, range(102))
-    use_again(cache, range(2, 100))
-    use_again(cache, range(2, 50))
-    fill(cache, range(200, 210))
-    assert all(key in cache for key in range(2, 50))
-    assert len(cache) == 100
-    assert [key for key in range(50, 100) if key in cache] == list(range(58, 100))
-
-
-def test_a_loop_over_slices_is_a_scan() -> None:
-    """Each frame is touched many times, and once more when the next has come; that is no second use."""
-    cache = Cache(1000)
-    fill(cache, range(52))
+    fill(cache, range(100))
     use_again(cache, range(50))
-    for frame in range(100, 400):
-        cache.put(frame, Piece())
-        for touched in [frame] * 5 + [frame - 1] * (frame > 100):
-            assert cache.get(touched)
-    assert all(key in cache for key in range(50))
+    fill(cache, range(200, 210))
+    assert [key for key in range(100) if key not in cache] == list(range(50, 60))
 
 
-def test_what_comes_back_soon_gets_in() -> None:
-    """Where a few entries fill probation's share, a new working set takes the place of the old one."""
-    cache = Cache(1000)
-    fill(cache, range(12), size_bytes=100)
-    use_again(cache, range(2, 10))
-    for _ in range(10):
-        for key in (20, 21, 22):
-            if cache.get(key) is None:
-                cache.put(key, Piece(100))
-    assert all(cache.get(key) for key in (20, 21, 22))
-
-
-def test_what_was_fetched_ahead_is_used_once_before_it_is_used_again() -> None:
+def test_what_was_fetched_ahead_goes_last_until_it_is_used() -> None:
     cache = Cache(1000)
     for key in range(50):
         cache.put(key, Piece(), used=False)
-    fill(cache, range(100, 110))
-    use_again(cache, range(50))  # the first use of each
-    assert len(cache._main) == 0
-    fill(cache, range(110, 110 + ONE_USE))
-    use_again(cache, range(50))
-    assert len(cache._main) == 50
+    fill(cache, range(100, 200))
+    assert (cache.expected_bytes, cache.has_all(range(50))) == (500, True)
+    use_again(cache, range(25))
+    fill(cache, range(200, 250))
+    assert [key for key in range(50) if key in cache] == [*range(25), *range(25, 50)]
+    fill(cache, range(300, 325))
+    assert [key for key in range(50) if key in cache] == list(range(25, 50))
+    assert cache.expect(324)
+    assert not cache.expect(25)
+    cache.expect_nothing()
+    fill(cache, range(400, 410))
+    assert [key for key in range(50) if key in cache] == list(range(35, 50))
 
 
 def test_what_is_larger_than_the_cache_is_not_kept() -> None:
@@ -126,7 +92,7 @@ def test_the_instrument_panel() -> None:
     cache = Cache(1000)
     fill(cache, range(10))
     use_again(cache, range(4))
-    assert repr(cache) == "<Cache 100/1,000 bytes, 10 entries, 6 on probation, 0 expected>"
+    assert repr(cache) == "<Cache 100/1,000 bytes, 10 entries, 0 expected>"
     cache.clear()
     assert (len(cache), cache.used_bytes) == (0, 0)
 
@@ -151,8 +117,7 @@ def test_any_order_of_events(capacity: int, events: list[tuple[str, int, int]]) 
         kept = [one for one in put if one in cache]
         assert cache.used_bytes == sum(put[one].size_bytes for one in kept) <= max(capacity, 0)
         assert len(cache) == len(kept)
-        assert not set(cache._main) & set(cache._probation)
-        assert len(cache._evicted) <= max(1, len(cache))
+        assert not set(cache._used) & set(cache._expected)
         assert given_up or len(kept) == len(put)
 
 
@@ -216,23 +181,3 @@ def test_an_interrupted_change_neither_hangs_nor_spoils_what_follows(change: Cal
         strike(partial(use_many, cache), -1)
         assert cache.used_bytes == 10 * len(cache) == 100
     assert line > 3
-
-
-@pytest.mark.parametrize(
-    "scan", [lambda c: c.find("missing"), lambda c: [c[i : i + 30] for i in range(20_000, len(c), 30)]]
-)
-def test_a_scan_of_a_text_leaves_the_frames_that_are_in_use(scan: object) -> None:
-    """40 frames are in use, 960 are passed over; the cache holds 100."""
-    text = "".join(f"{i:099d}\n" for i in range(5000))
-    context = counted(text, frame_bytes=500, options={"cache_bytes": 100 * 1100, "prefetch": "off"})
-    frames = range(0, 20_000, 500)
-    for _ in range(2):
-        for start in frames:
-            assert context.context[start + 7 : start + 90] == text[start + 7 : start + 90]
-    assert context.asked() == ["page"] + ["segment"] * 40
-    scan(context.context)  # type: ignore[operator]
-    assert context.gets > 500
-    for start in frames:
-        assert context.context[start + 7 : start + 90] == text[start + 7 : start + 90]
-    # Those that came last were not used apart from each other, and no more than probation's share is lost.
-    assert context.gets <= 40 * PROBATION_SHARE

@@ -20,7 +20,7 @@ import heapq
 import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import count
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 from weakref import WeakValueDictionary, ref
 
 from monocontext.engine.fetch.cache import Cache
@@ -44,15 +44,6 @@ GIVEN_BACK_BYTES = 16 << 20
 
 Places = Callable[[str], tuple[RangeReader, str]]
 """Maps a foreign object's URL to a store and key; raises `ForeignObject` for a place that the caller does not allow."""
-
-
-@runtime_checkable
-class InvalidatableStore(RangeReader, Protocol):
-    """A store that may answer from its own copies."""
-
-    def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
-        """Drop the copy of these bytes, under the requested ETag, because it is damaged."""
-        ...
 
 
 def _do_nothing() -> None:
@@ -317,8 +308,9 @@ class Fetcher:
         try:
             values = decode(decode_items)
         except DamagedData:
-            if isinstance(store, InvalidatableStore):
-                store.forget(key, request.start, request.stored_bytes, etag=etag)
+            forget = getattr(store, "forget", None)  # only of a store that may answer from its own copies
+            if forget is not None:
+                forget(key, request.start, request.stored_bytes, etag=etag)
             raise
         if not recorded and not blob.local:  # only verified bytes pin the version
             with LOCK:

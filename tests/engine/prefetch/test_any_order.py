@@ -79,9 +79,9 @@ class AnyOrder(RuleBasedStateMachine):
         if not hasattr(self, "model"):
             return
         ahead, cache, fetcher = self.model.reader.ahead, self.model.reader.cache, self.model.reader.fetcher
-        size_bytes = sum(kept.size_bytes for kept in cache._by_key.values())
+        size_bytes = sum(kept.size_bytes for kept in (cache._used | cache._expected).values())
         assert cache.used_bytes == size_bytes <= cache.capacity_bytes
-        assert set(cache._by_key) == {*cache._main, *cache._probation, *cache._expected}
+        assert not set(cache._used) & set(cache._expected)
         assert cache.expected_bytes <= max(ahead._guessed_bytes, ahead._announced_bytes)
         assert sum(request.priority > Priority.DEMAND for request in fetcher._running) <= MAX_RUNNING // 2
 
