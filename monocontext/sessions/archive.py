@@ -1,28 +1,39 @@
-"""Read an archive of sessions in a bucket: `Sessions`, and `Project`, the sessions of one project."""
+"""Read an archive of sessions: `Sessions`, `Project`, and `ProjectText`, a document for each session of a project."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
-from collections.abc import Callable
+import uuid
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from cachetools import LRUCache
 
 from monocontext.engine.open import TextOptions
-from monocontext.errors import InvalidUrl, NotFound
+from monocontext.errors import AccessDenied, AlreadyExists, DamagedData, InvalidText, InvalidUrl, NotFound, StoreFailure
+from monocontext.format.documents import encode_metadata, encode_name
+from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.sessions import session_info
-from monocontext.sessions.project_text import ProjectText, open_text, text_of, turns_with
 from monocontext.sessions.readers import AGENTS
 from monocontext.sessions.records import Record, parse_lines
 from monocontext.sessions.session_info import SessionInfo, read_info, read_session, session_key
-from monocontext.sessions.turn import ALWAYS, Turn, span_of, touches, turns_within
-from monocontext.stores.protocol import ObjectInfo, Store
+from monocontext.sessions.turn import ALWAYS, Turn, parse, render, shield, span_of, touches, turns_within
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreWrapper
 from monocontext.stores.store_user import StoreUser
+from monocontext.text.monocontext import Monocontext
+from monocontext.text.namespace import NamespacePatch
+from monocontext.writing.documents import documents
+from monocontext.writing.publish import publish
+from monocontext.writing.upkeep.edit import delete, update
+from monocontext.writing.upkeep.gc import gc
 
 if TYPE_CHECKING:
     from monocontext.text.search.passages import Passages
@@ -31,7 +42,35 @@ _THREADS = 32  # requests at once
 _REMEMBERED_TURNS = 200_000
 """Turns of a project that stay in memory: code that reads turns one by one reads a session once."""
 _HELPERS = ["list_sessions", "list_turns", "read_turn", "read_session", "search_transcripts", "search_sessions"]
+_FACTS = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
+_BATCH_SESSIONS = 50
+"""Sessions that are added to a text in one generation, and held in memory for it. A new text is one generation."""
+_GC_GENERATIONS = 16  # with each so many-th generation those that are older than an hour are removed
+_ATTEMPTS = 50  # the most tries to add sessions while others do
+_HEAD = "\n[Turn "
+_SESSION = "\n=== SESSION: "
+
+_Document = tuple[str, str, dict[str, Any]]
 _Session = tuple[SessionInfo, list[Turn]]
+_Load = Callable[[str], _Session]
+
+
+class ProjectText(Monocontext):
+    """A text over sessions, with functions for a REPL: `list_sessions`, `read_turn` and the rest."""
+
+    __slots__ = ("helpers",)
+
+    helpers: Mapping[str, Callable[..., object]]
+
+    def repl_tools(self) -> Mapping[str, Callable[..., object]]:
+        """The functions over its sessions, by name, for a REPL whose cells run elsewhere (no GET)."""
+        return self.helpers if self._opened is not None else {}
+
+    def repl_namespace(self) -> NamespacePatch:
+        """The namespace of any text, with the functions over its sessions (no GET)."""
+        namespace = super().repl_namespace()
+        namespace.names.update(self.repl_tools())
+        return namespace
 
 
 class Sessions(StoreUser):
@@ -128,13 +167,46 @@ class Project:
         if sessions is None and not versions:
             raise NotFound(f"no sessions of project {self.name!r} at {self.store.url}")
         if sessions is None and span == ALWAYS:
-            return open_text(
-                self.store, f"{session_info.TEXTS}/{self._part}", versions, self._load, self.helpers(), options
-            )
+            return self._stored_text(versions, options)
         wanted = [info.session_id for info in self.sessions(since, until)] if sessions is None else sessions
         with ThreadPoolExecutor(_THREADS) as threads:
             loaded = [(info, turns_within(turns, span)) for info, turns in threads.map(self._load, wanted)]
-        return text_of(((info, turns) for info, turns in loaded if turns), self.helpers(), options)
+        return self._text_of((pair for pair in loaded if pair[1]), options)
+
+    def _text_of(self, sessions: Iterable[_Session], options: TextOptions) -> ProjectText:
+        """A text of some turns in memory (no request)."""
+        name = f"sessions-{uuid.uuid4().hex}"
+        store = MemoryStore(name)
+        publish(documents(list(_documents(sessions, {}))), store)
+        text = cast(ProjectText, ProjectText.open(store, **options))
+        text.helpers = self.helpers()
+        forget(name)  # its objects go with the text
+        return text
+
+    def _stored_text(self, versions: Mapping[str, str], options: TextOptions) -> ProjectText:
+        """The stored text of all sessions, after it got what is new. Who may not write gets a text in memory. A damaged
+        session is left out with a warning. Raises `NotFound` if no session is left."""
+        below, is_done = _Below(self.store, f"{session_info.TEXTS}/{self._part}"), False
+        for _ in range(_ATTEMPTS):
+            known: dict[str, Any] | None = None
+            try:
+                text = cast(ProjectText, ProjectText.open(below, **options))
+                known = {name: text.documents.metadata(name).get("version") for name in text.documents}
+                if is_done or known == versions:
+                    text.helpers = self.helpers()
+                    return text
+                text.close()
+            except NotFound:
+                if is_done:
+                    raise
+            try:
+                _update(below, known, versions, self._load)
+                is_done = True
+            except (AlreadyExists, NotFound):
+                continue  # another reader has just changed something: look again
+            except AccessDenied:
+                return self._text_of(_loaded(versions, self._load), options)
+        raise StoreFailure(f"{below.url}: others kept adding sessions, {_ATTEMPTS} times in a row")
 
     def helpers(self) -> dict[str, Callable[..., object]]:
         """The functions over sessions that model code may call, by name."""
@@ -166,7 +238,7 @@ class Project:
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
         """The turns that contain a text, in any case, at most `limit` (cost as of `context` and of its `grep`)."""
         with suppress(NotFound), self.context() as text:
-            return [turn.to_dict() for turn in islice(turns_with(text, keyword), limit)]
+            return [turn.to_dict() for turn in islice(_turns_with(text, keyword), limit)]
         return []
 
     def search(self, words: str, k: int = 10, *, max_seconds: float | None = None) -> Passages:
@@ -256,3 +328,104 @@ def open_project(
             raise NotFound(f"{archive.url}: {len(result)} projects, name one of them: {known}")
         project = result[0]
     return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, text_options))
+
+
+def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
+    """The turns that contain a keyword, in any case, in the order of the text (GETs as of `grep`)."""
+    needle = max(keyword.splitlines() or [""], key=len)
+    end = 0
+    for hit in text.grep(needle, fixed=True, ignore_case=True):
+        if hit.offset < end:
+            continue  # a second hit in the same turn
+        start = text.rfind(_HEAD, 0, hit.offset + len(_HEAD)) + 1
+        end = text.find(_HEAD, hit.offset) + 1 or len(text)
+        body = str(text[start:end])
+        if not start or _SESSION in body[: hit.offset - start + 1]:
+            continue  # the hit is in the head of the session
+        body = body.partition(_SESSION)[0].removesuffix("\n")
+        for turn in parse(body + "\n", str(hit.document)):
+            if keyword.lower() in turn.text.lower():
+                yield turn
+
+
+def _update(below: _Below, stored: Mapping[str, Any] | None, versions: Mapping[str, str], load: _Load) -> None:
+    """Add new sessions, replace grown ones and remove those that are gone. What another reader does at the same time
+    is done once: documents have the names of their sessions."""
+    known, roots = stored or {}, list[Manifest]()
+    new = _documents(_loaded((name for name in versions if known.get(name) != versions[name]), load), versions)
+    if stored is not None:
+        roots += [update(below, batch) for batch in iter(lambda: list(islice(new, _BATCH_SESSIONS)), [])]
+    elif first := next(new, None):
+        roots.append(publish(documents(chain([first], new)), below))
+    if gone := [name for name in known if name not in versions]:
+        try:
+            roots.append(delete(below, gone, forget=True))
+        except StoreFailure as error:
+            with Monocontext.open(below) as text:
+                if not text.documents.keys().isdisjoint(gone):
+                    raise
+            warnings.warn(str(error), stacklevel=2)  # what others are adding right now may hold it too
+    if any(root.generation % _GC_GENERATIONS == 0 for root in roots):
+        gc(below, older_than_seconds=3600.0)
+
+
+def _loaded(wanted: Iterable[str], load: _Load) -> Iterator[_Session]:
+    for name in wanted:
+        try:
+            yield load(name)
+        except NotFound:
+            pass  # removed since the listing
+        except DamagedData as error:
+            warnings.warn(f"left out: {error}", stacklevel=2)
+
+
+def _documents(sessions: Iterable[_Session], versions: Mapping[str, str]) -> Iterator[_Document]:
+    """Sessions as documents: name, text, and facts. One with no valid name or too many facts is left out with a
+    warning."""
+    for info, turns in sessions:
+        title, by = shield(" ".join((info.title or info.first_prompt).split())), ", ".join(info.users) or "unknown"
+        when = f"{info.started or '?'} to {info.ended or '?'}"
+        head = f"=== SESSION: {info.session_id} ===\nagent {info.agent or '?'} | by {by} | {when} | {info.turns} turns"
+        facts = {name: getattr(info, name) for name in _FACTS} | {"users": list(info.users), "tools": list(info.tools)}
+        facts["version"] = versions.get(info.session_id, "")
+        try:
+            encode_name(info.session_id, 0)
+            encode_metadata(facts, 0)
+            text = f"{head}\n{title}\n\n{render(turns)}"
+            yield info.session_id, text.encode("utf-8", "replace").decode(), facts
+        except InvalidText as error:
+            warnings.warn(f"left out: {info.session_id!a}: {error}", stacklevel=2)
+
+
+class _Below(StoreWrapper):
+    """The objects of a store below a prefix."""
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        super().__init__(store)
+        self._prefix = prefix + "/"
+
+    @property
+    def url(self) -> str:
+        return f"{self.store.url.rstrip('/')}/{self._prefix}".removesuffix("/")
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
+        return super().put(self._prefix + key, data, if_absent=if_absent, if_match=if_match)
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        return super().get(self._prefix + key, most_bytes=most_bytes)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        return super().get_range(self._prefix + key, start, length, etag=etag)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        for info in super().list(self._prefix + prefix):
+            yield dataclasses.replace(info, key=info.key.removeprefix(self._prefix))
+
+    def head(self, key: str) -> ObjectInfo:
+        return dataclasses.replace(super().head(self._prefix + key), key=key)
+
+    def delete(self, key: str, *, if_match: str | None = None) -> None:
+        super().delete(self._prefix + key, if_match=if_match)
+
+    def close(self) -> None:
+        """Leave the store open: the archive owns it."""
