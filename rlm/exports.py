@@ -18,7 +18,7 @@ from rlm.errors import (
     ScriptExhausted,
     TrajectoryError,
     UnknownOption,
-)
+)  # fmt: skip
 from rlm.models.anthropic import AnthropicLM
 from rlm.models.claude_agent import ClaudeAgentLM
 from rlm.models.lm import LM, Reply

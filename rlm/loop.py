@@ -179,21 +179,10 @@ class Loop:
         if final is None and reason is not None:
             final = self._find_partial_answer(messages, parsed)
         return Step(
-            iteration=turn,
-            prompt=tuple(dict(message) for message in messages),
-            reply=reply,
-            cells=tuple(cells),
-            final_answer=final,
-            notice=notice,
-            thinking_seconds=thinking_seconds,
-            seconds=self._gate.elapsed() - started,
-            reason=reason,
-            start_seconds=started,
-            compacted=shortened,
-            ahead=reads.ahead,
-            claims=claims,
-            repeats=repeats,
-        )
+            turn, tuple(dict(message) for message in messages), reply, tuple(cells), final, notice,
+            thinking_seconds=thinking_seconds, seconds=self._gate.elapsed() - started, reason=reason,
+            start_seconds=started, compacted=shortened, ahead=reads.ahead, claims=claims, repeats=repeats,
+        )  # fmt: skip
 
     def _ask(self, turn: int, messages: list[Message]) -> tuple[list[Message], int, Reply, str | None]:
         """Ask the root model with these messages, shortened to fit into its window, and once more if it refuses them

@@ -161,33 +161,19 @@ class RLM:
         tools, tool_lines = describe_tools(custom_tools)
         self._model = str(getattr(root, "model", model))
         self._persistent = persistent
-        self._setup = Setup(
-            root=root,
-            root_model=None,
-            sub_lm=sub_lm,
-            sub_model=chosen.sub_model,
-            runner=runner,
-            runner_options=runner_options,
-            budget=replace(budget or Budget(), **value),
-            cell_timeout=cell_timeout,
+        self._setup = setup = Setup(
+            root=root, root_model=None, sub_lm=sub_lm, sub_model=chosen.sub_model, runner=runner,
+            runner_options=runner_options, budget=replace(budget or Budget(), **value), cell_timeout=cell_timeout,
             output_limit=min(_OUTPUT_CHARACTERS, window_tokens) if output_limit is None else output_limit,
-            max_depth=max_depth,
-            tools=tools,
-            tool_lines=tool_lines,
-            prices=dict(check_prices(prices or {})),
-            models=None if models is None else frozenset(models),
-            backoff=Backoff(retries=max_retries),
-            cache=sub_cache,
+            max_depth=max_depth, tools=tools, tool_lines=tool_lines, prices=dict(check_prices(prices or {})),
+            models=None if models is None else frozenset(models), backoff=Backoff(retries=max_retries), cache=sub_cache,
             window_tokens=window_tokens if compaction else UNBOUNDED,
             prompt_characters=prompt_characters or int(getattr(sub_lm, "prompt_characters", half)),
-            target=trajectory,
-            metadata={},
-            on_step=on_step,
-            on_delta=on_delta,
-        )
+            target=trajectory, metadata={}, on_step=on_step, on_delta=on_delta,
+        )  # fmt: skip
         self._persistent_session: Session | None = None
         self._lock = threading.Lock()
-        self._setup = setup = replace(self._setup, metadata=self._metadata())
+        self._setup = replace(setup, metadata=self._metadata())
         names = dict.fromkeys((self._model, setup.sub_model or str(getattr(sub_lm, "model", self._model))))
         limited = names if setup.budget.dollars is not None else ()
         if unpriced := [name for name in limited if dollars(Reply("", 1, 1, name), setup.prices) is None]:
@@ -345,19 +331,13 @@ class RLM:
         if (root_url := getattr(setup.root, "base_url", None)) is not None:
             backend_kwargs["base_url"] = strip_url(str(root_url))
         return {
-            "root_model": self._model,
-            "max_depth": setup.max_depth,
-            "max_iterations": setup.budget.iterations,
-            "backend": backend,
-            "backend_kwargs": backend_kwargs,
-            "environment_type": setup.runner,
+            "root_model": self._model, "max_depth": setup.max_depth, "max_iterations": setup.budget.iterations,
+            "backend": backend, "backend_kwargs": backend_kwargs, "environment_type": setup.runner,
             "environment_kwargs": {"cell_timeout": setup.cell_timeout, "output_limit": setup.output_limit},
-            "other_backends": None,
-            "context": None,
+            "other_backends": None, "context": None, "budget": asdict(setup.budget),
             "sub_model": setup.sub_model or (str(getattr(setup.sub_lm, "model", "")) or None),
-            "budget": asdict(setup.budget),
             **{name: value for name, value in ours.items() if value or (name == "models" and value is not None)},
-        }
+        }  # fmt: skip
 
 
 def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:

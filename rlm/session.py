@@ -208,19 +208,12 @@ class Session:
             models = ", ".join(usage.estimated)
             notes.append(f"not all calls of {models} said how many tokens they took: a token is counted for each byte")
         return Completion(
-            answer=last.final_answer or "",
-            finished=last.reason == "answer",
-            reason=last.reason or "answer",
-            iterations=turns,
-            usage=usage,
-            io=io,
-            seconds=seconds,
-            trajectory=self._trajectory.records,
-            trajectory_path=self._trajectory.path,
-            notes=tuple(notes),
+            answer=last.final_answer or "", finished=last.reason == "answer", reason=last.reason or "answer",
+            iterations=turns, usage=usage, io=io, seconds=seconds, notes=tuple(notes),
+            trajectory=self._trajectory.records, trajectory_path=self._trajectory.path,
             sources=tuple(map(Source.from_dict, line.get("sources", ()))),
             reads=tuple(map(Read.from_dict, line.get("reads", ()))),
-        )
+        )  # fmt: skip
 
     def _find_places(self, steps: Sequence[Step]) -> tuple[list[Source], list[Read]]:
         """The sources of the answer of the last step, and what the code of all these steps was handed.

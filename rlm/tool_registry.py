@@ -49,10 +49,7 @@ class ToolRegistry:
         return self._find(name)[0].protocol_name
 
     def execute_tool(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Call a tool. Returns a dict with `success`, `output`, `error` and `metadata`.
-
-        Raises `LookupError` for an unknown tool, and the errors of the tool.
-        """
+        """Call a tool: see `ToolProtocol.execute`. Raises `LookupError` for an unknown tool, and the tool's errors."""
         return self._find(name)[0].execute(parameters, tool=name)
 
     def _find(self, name: str) -> tuple[ToolProtocol, dict[str, Any]]:

@@ -52,11 +52,8 @@ def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> floa
     """
     if reply.dollars is not None:
         return reply.dollars
-    price = price_of(reply.model, prices)
-    return _by_table(reply, at) if price is None else _by_price(reply, price)
-
-
-def _by_price(reply: Reply, price: Price) -> float:
+    if (price := price_of(reply.model, prices)) is None:
+        return _by_table(reply, at)
     fresh, out, read, write = [*price, price[0], price[0]][:4]
     details = reply.details
     rest = reply.input_tokens - details.cache_read - details.cache_write
@@ -67,35 +64,27 @@ def _by_price(reply: Reply, price: Price) -> float:
 def _by_table(reply: Reply, at: datetime | None) -> float | None:
     import genai_prices  # 0.2 s, at the first price
 
-    details = reply.details
+    model, details = reply.model, reply.details
     usage = genai_prices.Usage(
-        input_tokens=reply.input_tokens,
-        output_tokens=reply.output_tokens,
-        cache_read_tokens=details.cache_read or None,
-        cache_write_tokens=details.cache_write or None,
-        cache_write_1h_tokens=details.cache_write_1h or None,
-        output_reasoning_tokens=details.reasoning or None,
-    )
+        input_tokens=reply.input_tokens, output_tokens=reply.output_tokens,
+        cache_read_tokens=details.cache_read or None, cache_write_tokens=details.cache_write or None,
+        cache_write_1h_tokens=details.cache_write_1h or None, output_reasoning_tokens=details.reasoning or None,
+    )  # fmt: skip
     kinds = ("service_tier", "speed", "processing")
     tier: dict[str, str] | None = dict.fromkeys(kinds, details.tier) if details.tier else None
-    for name, by in _names(reply.model, details.endpoint):
+    maker, _, rest = model.partition("/")
+    named: list[tuple[str, dict[str, str]]] = [(model, {})]
+    if rest:  # the maker in the name goes before any maker, and the endpoint before both
+        named.insert(0, (rest, {"provider_id": maker}))
+    if where := details.endpoint:
+        named.insert(0, (model, {"provider_api_url" if "://" in where else "provider_id": where}))
+    for name, by in named:
         try:
             result = genai_prices.calc_price(usage, name, **by, genai_request_timestamp=at, price_context=tier)
         except (LookupError, ValueError):  # no such model; a price that needs counts that are not reported
             continue
         return float(result.total_price)
     return None
-
-
-def _names(model: str, endpoint: str) -> list[tuple[str, dict[str, str]]]:
-    """Names to look up in turn, with arguments that say where: at the endpoint, at the maker in the name, anywhere."""
-    maker, _, rest = model.partition("/")
-    known = {"provider_api_url" if "://" in endpoint else "provider_id": endpoint}
-    return [
-        *([(model, known)] if endpoint else []),
-        *([(rest, {"provider_id": maker})] if rest else []),
-        (model, {}),
-    ]
 
 
 def list_prices() -> Prices:

@@ -44,14 +44,12 @@ class SubCall:
     dollars: float | None
     """None where no price is known."""
     start_seconds: float
-    """Seconds from the beginning of the run."""
     execution_seconds: float
     key: str
     """A hash of model and prompt: equal for equal calls."""
     order: int
     """The number of the call in its run, in the order in which calls are made."""
     error: str | None = None
-    """Why it failed."""
     child: Mapping[str, Any] | None = None
     """For a child run: `usage`, `reason`, and `iterations` as in a trajectory but without prompts."""
 

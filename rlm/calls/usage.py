@@ -42,16 +42,13 @@ class ModelUsage:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts by the field names of rlms. Leaves out an unknown cost, and zero counts
-        that rlms does not have."""
-        known: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
-        known |= {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}
-        return {
-            "total_calls": self.calls,
-            "total_input_tokens": self.input_tokens,
+        """The counts by the field names of rlms, without an unknown cost, and without zeros that rlms does not have."""
+        counts = {
+            "total_calls": self.calls, "total_input_tokens": self.input_tokens,
             "total_output_tokens": self.output_tokens,
-            **known,
-        }
+        }  # fmt: skip
+        cost: dict[str, Any] = {} if self.dollars is None else {"total_cost": self.dollars}
+        return counts | cost | {name: getattr(self, name) for name in OWN_COUNTS if getattr(self, name)}
 
 
 class Usage:
@@ -61,12 +58,8 @@ class Usage:
         """`prices` go before the table of `genai-prices`. Raises ValueError for an invalid one."""
         self.prices: Prices = check_prices(prices or {})
         """Dollars per million tokens, by model."""
-        self.calls = 0
-        """Calls that were answered, of all models."""
-        self.input_tokens = 0
-        """Tokens of all prompts."""
-        self.output_tokens = 0
-        """Tokens of all replies."""
+        self.calls = self.input_tokens = self.output_tokens = 0
+        """Calls that were answered, tokens of all prompts, tokens of all replies."""
         self.known_dollars = 0.0
         """The cost of the calls whose prices are known."""
         self._models: dict[str, ModelUsage] = {}

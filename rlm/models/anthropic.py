@@ -138,15 +138,11 @@ def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, T
     output_tokens = sum_tokens(get(usage, "output_tokens"))
     speed = get(usage, "speed")
     details = read_details(
-        input_tokens,
-        output_tokens,
-        cache_read=cache_read,
-        cache_write=cache_write,
+        input_tokens, output_tokens, cache_read=cache_read, cache_write=cache_write,
         cache_write_1h=get(usage, "cache_creation", "ephemeral_1h_input_tokens"),
         reasoning=get(usage, "output_tokens_details", "thinking_tokens"),
-        tier=speed if speed == "fast" else get(usage, "service_tier"),
-        endpoint=endpoint,
-    )
+        tier=speed if speed == "fast" else get(usage, "service_tier"), endpoint=endpoint,
+    )  # fmt: skip
     return input_tokens, output_tokens, details, None
 
 

@@ -50,20 +50,13 @@ def count_usage(
     Only OpenRouter reports dollars. DeepSeek has its own name for the tokens of its cache.
     """
     usage = usage if isinstance(usage, Mapping) else {}
-    input_tokens, output_tokens = (
-        sum_tokens(usage.get(f"{kinds[0]}_tokens")),
-        sum_tokens(usage.get(f"{kinds[1]}_tokens")),
-    )
+    input_tokens, output_tokens = (sum_tokens(usage.get(f"{kind}_tokens")) for kind in kinds)
     into, out = usage.get(f"{kinds[0]}_tokens_details"), usage.get(f"{kinds[1]}_tokens_details")
     details = read_details(
-        input_tokens,
-        output_tokens,
+        input_tokens, output_tokens, tier=tier, endpoint=endpoint,
         cache_read=get(into, "cached_tokens") or usage.get("prompt_cache_hit_tokens"),
-        cache_write=get(into, "cache_write_tokens"),
-        reasoning=get(out, "reasoning_tokens"),
-        tier=tier,
-        endpoint=endpoint,
-    )
+        cache_write=get(into, "cache_write_tokens"), reasoning=get(out, "reasoning_tokens"),
+    )  # fmt: skip
     return input_tokens, output_tokens, details, usage.get("cost")
 
 

@@ -44,13 +44,11 @@ class ReplyBuilder:
     tool_index: Any = None
     """The number of the content block with that call, in a stream of Anthropic."""
     arguments: list[str] = field(default_factory=list)
-    """The JSON of its arguments, in pieces."""
     end_reason: str = ""
-    """The endpoint's word for why the reply ended, such as `stop`."""
+    end_details: str = ""
+    """The endpoint's word for why the reply ended, such as `stop`, and its explanation in a sentence."""
     is_whole: bool = False
     """Whether the end has arrived: a reason, the mark of the end of a stream, or the whole body."""
-    end_details: str = ""
-    """The endpoint's explanation of the end, in a sentence."""
     commentary_ids: set[str] = field(default_factory=set)
     """Output items of the Responses API that are commentary: their text counts as thinking."""
     usage: Any = None

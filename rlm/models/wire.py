@@ -36,8 +36,7 @@ class Received:
     """JSON; None for a comment, which keeps the connection alive."""
     is_event: bool = True
     """Whether it is an event of a stream; else it is the whole body."""
-    is_done: bool = False
-    """Whether it is the mark of the end, `[DONE]`."""
+    is_done: bool = False  # the mark of the end, `[DONE]`
 
 
 def read_body(given: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:

@@ -139,21 +139,13 @@ def partial_of(path: Path) -> Path:
 def iteration(step: Step, usage: Usage) -> dict[str, Any]:
     """The line of one step."""
     return {
-        "type": "iteration",
-        "iteration": step.iteration,
-        "prompt": [dict(message) for message in step.prompt],
+        "type": "iteration", "iteration": step.iteration, "prompt": [dict(message) for message in step.prompt],
         "code_blocks": [{"code": cell.code, "result": _result(cell)} for cell in step.cells],
-        "final_answer": step.final_answer,
-        "iteration_time": round(step.seconds, 6),
-        "reason": step.reason,
-        "notice": step.notice,
-        "start_seconds": round(step.start_seconds, 6),
-        "thinking_seconds": round(step.thinking_seconds, 6),
-        "model": step.reply.model,
-        "dollars": dollars(step.reply, usage.prices),
-        "compacted": step.compacted,
-        **({"repeats": step.repeats} if step.repeats else {}),
-        "ahead": step.ahead and dict(step.ahead),
+        "final_answer": step.final_answer, "iteration_time": round(step.seconds, 6), "reason": step.reason,
+        "notice": step.notice, "start_seconds": round(step.start_seconds, 6),
+        "thinking_seconds": round(step.thinking_seconds, 6), "model": step.reply.model,
+        "dollars": dollars(step.reply, usage.prices), "compacted": step.compacted,
+        **({"repeats": step.repeats} if step.repeats else {}), "ahead": step.ahead and dict(step.ahead),
         **reply_fields(step.reply),
         "totals": {"calls": usage.calls, "prompt_tokens": usage.input_tokens,
                    "completion_tokens": usage.output_tokens, "dollars": usage.dollars},
@@ -170,33 +162,21 @@ def _result(cell: Cell) -> dict[str, Any]:
         reply, child = call.reply, call.child
         if call.error is None or reply.input_tokens:
             known, is_priced = known + (call.dollars or 0.0), is_priced and call.dollars is not None
-        used = child["usage"] if child else {
-            "model_usage_summaries": {reply.model: ModelUsage.of_call(reply, None).to_dict()}
-        }  # fmt: skip
+        used = {"model_usage_summaries": {reply.model: ModelUsage.of_call(reply, None).to_dict()}}
         calls.append({
-            "root_model": reply.model,
-            "prompt": call.prompt,
-            "execution_time": round(call.execution_seconds, 6),
-            "usage_summary": used,
-            "dollars": call.dollars,
-            "start_seconds": round(call.start_seconds, 6),
-            "cached": reply.cached,
-            "key": call.key,
-            "order": call.order,
-            **reply_fields(reply),
+            "root_model": reply.model, "prompt": call.prompt, "execution_time": round(call.execution_seconds, 6),
+            "usage_summary": child["usage"] if child else used, "dollars": call.dollars,
+            "start_seconds": round(call.start_seconds, 6), "cached": reply.cached, "key": call.key,
+            "order": call.order, **reply_fields(reply),
             **({"iterations": child["iterations"], "reason": child["reason"]} if child else {}),
             **({"error": call.error} if call.error else {}),
         })  # fmt: skip
     return {
-        "stdout": result.stdout,
-        "stderr": result.stderr,
-        "locals": dict(result.variables),
-        "execution_time": round(result.execution_seconds, 6),
-        "rlm_calls": calls,
-        "final_answer": result.final_answer,
-        "start_seconds": round(cell.start_seconds, 6),
-        "prompt_tokens": sum(call.reply.input_tokens for call in result.calls),
-        "completion_tokens": sum(call.reply.output_tokens for call in result.calls),
+        "stdout": result.stdout, "stderr": result.stderr, "locals": dict(result.variables),
+        "execution_time": round(result.execution_seconds, 6), "rlm_calls": calls,
+        "final_answer": result.final_answer, "start_seconds": round(cell.start_seconds, 6),
+        "prompt_tokens": sum([call.reply.input_tokens for call in result.calls]),
+        "completion_tokens": sum([call.reply.output_tokens for call in result.calls]),
         "dollars": known if is_priced else None,
         "seconds": {
             "executing": round(result.execution_seconds, 6),
@@ -207,7 +187,7 @@ def _result(cell: Cell) -> dict[str, Any]:
         "ranges": None if cell.ranges is None else [list(pair) for pair in cell.ranges],
         "handed": None if cell.handed is None else [list(pair) for pair in cell.handed],
         **({} if cell.io is None else {"io": dict(cell.io)}),
-    }
+    }  # fmt: skip
 
 
 def _file(target: Path) -> Path:
