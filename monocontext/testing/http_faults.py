@@ -109,13 +109,12 @@ def drip(bytes_per_second: float) -> HttpFault:
 # -- the reply is not what was requested -----------------------------------------------------------------------------
 
 
-def _change_range(reply: HttpReply, start_by: int, stop_by: int, total_by: int) -> HttpReply:
+def _change_range(reply: HttpReply, *by: int) -> HttpReply:
     """The reply with other numbers in its Content-Range, if it has one."""
-    match = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
-    if not match:
+    if not (match := _RANGE.fullmatch(reply.headers.get("Content-Range", ""))):
         return reply
-    start, stop, total = map(int, match.groups())
-    return reply.with_header("Content-Range", f"bytes {start + start_by}-{stop + stop_by}/{total + total_by}")
+    start, stop, total = (int(number) + change for number, change in zip(match.groups(), by, strict=True))
+    return reply.with_header("Content-Range", f"bytes {start}-{stop}/{total}")
 
 
 def short(missing_bytes: int = 1) -> HttpFault:
@@ -216,20 +215,14 @@ def error_reply(
 
 @dataclass(slots=True)
 class FaultRule:
-    """One rule of a script: a fault, and the requests that meet it."""
+    """A fault, and the requests that meet it: see `Script.add`."""
 
     fault: HttpFault
-    verb: str = "GET"
-    """`GET`, `HEAD`, `PUT`, `POST`, `DELETE`, `LIST` (a GET of the bucket), `CONNECT` (a connection), or `*` for all
-    but connections."""
-    key: str = "*"
-    """A pattern for the key of the object, with `*` and `?` as for file names."""
-    skip: int = 0
-    """The number of matching requests that pass first."""
-    times: int | None = 1
-    """The number of requests that meet the fault after those; `None` for all."""
-    share: float = 1.0
-    """The probability that a matching request meets the fault."""
+    verb: str
+    key: str
+    skip: int
+    times: int | None
+    share: float
     seen: int = 0
     """The number of matching requests so far."""
     struck: int = 0
@@ -237,9 +230,8 @@ class FaultRule:
 
     def strikes(self, verb: str, key: str, random: Random) -> bool:
         """Whether this request meets the fault; counts it."""
-        if self.verb != verb and not (self.verb == "*" and verb != "CONNECT"):
-            return False
-        if not fnmatchcase(key, self.key) or self.struck == self.times:
+        is_verb = self.verb == verb or (self.verb == "*" and verb != "CONNECT")
+        if not is_verb or not fnmatchcase(key, self.key) or self.struck == self.times:
             return False
         self.seen += 1
         if self.seen <= self.skip or (self.share < 1 and random.random() >= self.share):
@@ -267,7 +259,13 @@ class Script:
         times: int | None = 1,
         share: float = 1.0,
     ) -> FaultRule:
-        """Append a rule and return it; it counts the requests that meet it."""
+        """Append a rule and return it; it counts the requests that meet it.
+
+        - `verb`: `GET`, `HEAD`, `PUT`, `POST`, `DELETE`, `LIST` (a GET of the bucket), `CONNECT`, or `*` for the others
+        - `key`: a pattern for the key of the object, with `*` and `?` as for file names
+        - `skip`: matching requests that pass first; `times`: those that meet the fault then, `None` for all
+        - `share`: the probability that a matching request meets the fault
+        """
         rule = FaultRule(fault, verb, key, skip, times, share)
         with self._lock:
             self.rules.append(rule)

@@ -72,14 +72,11 @@ class S3StandIn:
         seed: int = 0,
     ) -> None:
         self._memory = f"stand-in-{uuid.uuid4().hex}"
-        self.store: Store
+        given = f"memory://{self._memory}" if objects is None or isinstance(objects, Mapping) else objects
+        self.store: Store = open_store(given) if isinstance(given, (str, os.PathLike)) else given
         """The store with the objects."""
-        if objects is None or isinstance(objects, Mapping):
-            self.store = open_store(f"memory://{self._memory}")
-            for key, data in (objects or {}).items():
-                self.store.put(key, data)
-        else:
-            self.store = open_store(objects) if isinstance(objects, (str, os.PathLike)) else objects
+        for key, data in objects.items() if isinstance(objects, Mapping) else ():
+            self.store.put(key, data)
         self.bucket = bucket
         self.faults = Script(seed)
         """The faults of requests."""

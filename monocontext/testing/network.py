@@ -41,8 +41,7 @@ class Profile:
             remaining -= part.weight
             if remaining < 0:
                 break
-        factor = math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else 1.0
-        return part.median_seconds * factor
+        return part.median_seconds * (math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else 1.0)
 
 
 def _make_profile(name: str, *parts: tuple[float, float, float]) -> Profile:
@@ -77,10 +76,7 @@ def profile(name: str) -> Profile:
 
 
 class SimulatedLink:
-    """A link that any number of connections share: it computes when bytes arrive, and waits for nothing itself.
-
-    A speed of `None` means no limit.
-    """
+    """A link that connections share: it computes when bytes arrive, and waits for nothing. `None` is no limit."""
 
     def __init__(
         self, connection_bytes_per_second: float | None = None, link_bytes_per_second: float | None = None
@@ -96,11 +92,8 @@ class SimulatedLink:
         return not self._connection_seconds and not self._link_seconds
 
     def arrival(self, size_bytes: int, begun: float) -> float:
-        """The time at which the next `size_bytes` of a connection arrive, if its earlier bytes arrived at `begun`.
-
-        Both are times on the clock of the caller. `begun` must not be in the future: the link cannot be reserved.
-        Connections share the link fairly if they move pieces of some 256 KiB.
-        """
+        """When the next `size_bytes` of a connection arrive, if its earlier ones arrived at `begun`, which is not in
+        the future. Connections share the link fairly if they move pieces of some 256 KiB."""
         alone = begun + size_bytes * self._connection_seconds
         if not self._link_seconds:
             return alone

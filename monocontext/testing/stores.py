@@ -84,10 +84,8 @@ class CountingStore(WrappedStore):
             """All requests, in the order in which they began."""
             self.counts: Counter[str] = Counter()
             """Requests by verb."""
-            self.bytes_read = 0
-            """Bytes that `get` and `get_range` returned."""
-            self.bytes_written = 0
-            """Bytes that `put` stored."""
+            self.bytes_read = self.bytes_written = 0
+            """Bytes that `get` and `get_range` returned, and those that `put` stored."""
 
     @property
     def gets(self) -> int:
@@ -195,4 +193,4 @@ class VirtualStore(StoreBase):
         raise AccessDenied(f"{self.url}/{key} is computed and cannot be deleted")
 
     def close(self) -> None:
-        """Do nothing: there are no connections."""
+        """There are no connections."""
