@@ -78,8 +78,8 @@ def compile_sessions(
     """Bring the brief of a project up to date with its sessions.
 
     - `place`: the archive, a URL or a store
-    - `rlm`: the models and the limits; its budget of calls, tokens, dollars and seconds is for all sessions and the
-      brief together, its iterations are for each session. Without it, rules pick the statements
+    - `rlm`: its budget is for all sessions and the brief together, its iterations are for each session. Without it,
+      rules pick the statements
     - `store_options`: those of `monocontext.stores.open_store`
     - `on_session`: called with a session, its number and the number of new sessions
 

@@ -125,17 +125,14 @@ class RemoteRunner(ABC):
         )
 
     def _run_cell(self, code: str, clock: CellClock) -> CellResult:
-        budget_left = self._subcalls.seconds_left()
-        seconds = None if math.isinf(budget_left) else budget_left
+        seconds = self._subcalls.seconds_left()
         self._cells += 1
-        self._send({"op": "cell", "id": self._cells, "code": code, "seconds": seconds})
+        self._send({"op": "cell", "id": self._cells, "code": code, "seconds": None if math.isinf(seconds) else seconds})
         message = self._await_reply(lambda: _GRACE_SECONDS + clock.seconds_left())
         if message is None:
             self._end()
-            return self._report_loss(
-                f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s, inside a call that nothing "
-                "interrupts, and was ended with its process."
-            )
+            why = "inside a call that nothing interrupts, and was ended with its process."
+            return self._report_loss(f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s, {why}")
         result = self._read_result(message)
         if message[0].get("broken"):
             self._end()

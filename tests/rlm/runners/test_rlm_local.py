@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from monocontext import Monocontext, publish
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.testing import SlowStore
 from rlm.runners.local import LocalRunner
 
 Make = Callable[..., LocalRunner]
@@ -231,3 +234,21 @@ def test_builtins_that_a_cell_changed_are_put_back(runner_of: Make) -> None:
     assert runner.run("print(len('abc'))").stdout == "3\n"
     assert runner.run("__builtins__['mine'] = 1").stdout == ""
     assert runner.run("mine").stdout == "1\n"
+
+
+@pytest.mark.slow
+def test_cells_after_one_whose_time_was_up_in_a_read(runner_of: Make) -> None:
+    text = "".join(f"line {number}\n" for number in range(20_000))
+    store = MemoryStore("local-reads", "ctx")
+    publish(text, store, codec="raw", frame_bytes=2_000, segment_bytes=8_000)
+    try:
+        with Monocontext.open(SlowStore(store, 0.001), cache_bytes=20_000) as context:
+            runner = runner_of(context, cell_timeout=0.2)
+            for _ in range(5):
+                stopped = runner.run(
+                    "while True:\n    for piece in context.chunks(5_000): pass\n    context.find('nothing')"
+                )
+                assert "CellTimeout" in stopped.stderr
+                assert runner.run("context[50_000:50_010]").stdout == repr(text[50_000:50_010]) + "\n"
+    finally:
+        forget("local-reads")

@@ -9,14 +9,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import container_image
 import pytest
 
+from rlm import ScriptedLM
+from rlm.calls.subcalls import SubCalls
+from rlm.calls.usage import Usage
 from rlm.runners.confine import bubblewrap
+from rlm.runners.process import ProcessRunner
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
@@ -32,17 +36,10 @@ class Probe:
         program = [sys.executable, str(HERE / "sandbox_probe.py"), way, *([image, ENGINE] if image else [])]
         if who == "user" and os.geteuid() == 0:
             program = [sys.executable, str(HERE / "sandbox_user.py"), str(USER), *program]
-        self.process = subprocess.Popen(
-            program,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={
-                "PYTHONPATH": str(ROOT),
-                "PATH": os.environ["PATH"],
-                **({} if not image else container_image.settings()),
-            },
-        )
+        environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
+        environment |= container_image.settings() if image else {}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(program, stdin=pipe, stdout=pipe, text=True, env=environment)
         self.facts = self._line()
 
     def run(self, code: str) -> dict[str, Any]:
@@ -67,6 +64,20 @@ class Probe:
 
     def close(self) -> None:
         self.process.communicate(timeout=60)
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Callable[..., ProcessRunner]]:
+    """Makes runners with a worker each, and closes them."""
+    made: list[ProcessRunner] = []
+
+    def make(context: object = "the context", script: Any = str.upper, **options: Any) -> ProcessRunner:
+        made.append(ProcessRunner(context, SubCalls(ScriptedLM(script), Usage()), **options))
+        return made[-1]
+
+    yield make
+    for runner in made:
+        runner.close()
 
 
 def _cases() -> list[tuple[str, str]]:

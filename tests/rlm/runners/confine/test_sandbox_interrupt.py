@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from rlm import ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
 from rlm.runners.process import ProcessRunner
 
 Make = Callable[[], ProcessRunner]
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Make]:
-    made: list[ProcessRunner] = []
-
-    def make() -> ProcessRunner:
-        made.append(ProcessRunner("the context", SubCalls(ScriptedLM(str.upper), Usage())))
-        return made[-1]
-
-    yield make
-    for runner in made:
-        runner.close()
 
 
 def interrupted_in(runner: Any, code: str) -> None:

@@ -30,19 +30,6 @@ from rlm.runners.pyodide import what_is_missing
 Make = Callable[..., ProcessRunner]
 
 
-@pytest.fixture
-def sandbox() -> Iterator[Make]:
-    made: list[ProcessRunner] = []
-
-    def make(context: object = "the context", script: Any = str.upper, **options: Any) -> ProcessRunner:
-        made.append(ProcessRunner(context, SubCalls(ScriptedLM(script), Usage()), **options))
-        return made[-1]
-
-    yield make
-    for runner in made:
-        runner.close()
-
-
 @pytest.mark.parametrize("context", ["tëxt 🎉", ["a", {"k": (1, 2.5, None)}], {"k": ["v"]}, 7, None, ("t", {1, 2})])
 def test_data_crosses_as_what_it_is(sandbox: Make, context: object) -> None:
     assert sandbox(context).run("print(repr(context))").stdout == f"{context!r}\n"
