@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from monocontext import Monocontext, publish
-from monocontext.engine.fetch.congestion import Pressure
+from monocontext.engine.fetch.link import Pressure
 from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import StoreFailure
 from monocontext.stores.memory import MemoryStore

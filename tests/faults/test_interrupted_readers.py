@@ -18,7 +18,7 @@ import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.engine.remote import ServedReader
-from monocontext.engine.remote.frame_cache import FrameCache
+from monocontext.engine.remote.reader import FrameCache
 from monocontext.stores import open_store
 from monocontext.stores.disk.cache import TEMPORARY
 from monocontext.stores.memory import forget

@@ -24,8 +24,7 @@ from typing import Any
 from weakref import WeakValueDictionary, ref
 
 from monocontext.engine.fetch.cache import Cache
-from monocontext.engine.fetch.congestion import Pressure
-from monocontext.engine.fetch.link import Link
+from monocontext.engine.fetch.link import Link, Pressure
 from monocontext.engine.fetch.requests import FAN_OUT, PART_BYTES, FetchItem, Priority, Request, coalesce
 from monocontext.engine.fetch.workers import CALL, LOCK, Workers, decode
 from monocontext.engine.frame import FrameText

@@ -1,15 +1,10 @@
 """Read ahead for one reader: expected reads become requests, within a budget.
 
-There are three sources: streams of reads (`streams`), windows around the hits of searches, and reads that code
-announces. Each makes plans: routes (`routes`) that are walked a little at a time, when a model begins to think, when a
-request has ended, when a prefetched frame is used. So few requests are queued at any time, and there are few to cancel.
-
-Invariants:
-
-- what is prefetched and not used takes at most a share of the cache
-- nothing here waits, and failures are dropped: a caller that needs the data asks for it and gets the error
-- all that counts is what the cache and the requests say, so an exception that interrupts a step at any line costs a
-  plan or a request at most
+Streams of reads (`streams`), windows around the hits of searches, and code that announces reads make plans: routes
+(`routes`) that are walked a little at a time, when a model begins to think, when a request has ended, when a prefetched
+frame is used. What is prefetched and not used takes at most a share of the cache. Nothing here waits, and failures are
+dropped: a caller that needs the data gets the error. An exception that interrupts a step at any line costs a plan or a
+request at most, since the cache and the requests alone say what is there.
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ from monocontext.engine.prefetch import Prefetch, Read, Streams
 from monocontext.engine.prefetch.streams import ExpectedRead
 from monocontext.errors import MonocontextError
 from monocontext.format.index import Frame
-from monocontext.records import KW_ONLY, dataclass
+from monocontext.records import dataclass
 
 if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
@@ -59,7 +54,6 @@ class Plan:
 
     route: Route
     priority: Priority
-    _: KW_ONLY
     is_guess: bool = False
     """Whether earlier reads or searches suggest it; else code or a caller announces it."""
     missing: tuple[FetchItem, ...] = ()
@@ -75,19 +69,16 @@ class ReadAhead:
         self, prefetch: Prefetch, routes: Routes, fetcher: Fetcher, *, frames: int, text_bytes: int, has_tail: bool
     ):
         """`prefetch`: "off" if nothing can be read ahead. `has_tail`: the end of the text is in memory."""
-        self.prefetch = prefetch
+        self.is_off = prefetch == "off"
         self.follows_code = prefetch in ("all", "code")
-        """Whether reads that code announces are prefetched."""
         self.follows_reads = prefetch in ("all", "history")
-        """Whether reads are predicted from earlier reads."""
         self.routes = routes
         self.fresh = 0
         """The number of frames that were used for the first time since they were fetched."""
         self.late = 0
         """The number of these that a caller waited for."""
-        self.is_thinking = False
-        """Whether a model is at work."""
         self._calls = 0
+        """The calls of a model that are under way."""
         self._fetcher = fetcher
         self._cache = fetcher.cache
         self._frames = frames
@@ -105,34 +96,36 @@ class ReadAhead:
         self._reads_without_room = 0
         self._is_warm = False
         """Whether the first and the last frame were planned."""
-        if prefetch != "off":
+        if not self.is_off:
             fetcher.refill = self.walk
 
     # -- events of a model -----------------------------------------------------------------------------------------
 
+    @property
+    def is_thinking(self) -> bool:
+        """Whether a model is at work."""
+        return self._calls > 0
+
     def begin_thinking(self) -> None:
         """Read ahead while a model is at work. Calls may overlap; each has its `end_thinking`."""
         self._calls += 1
-        self.is_thinking = True
         if self._calls > 1 or not self.follows_reads:
             return
         self._warm_up()
         for start, stop in self._hits:
-            self._guess(self.routes.between(start, stop))
+            self._plans.append(Plan(self.routes.between(start, stop), Priority.SEQUENTIAL, is_guess=True))
         self._hits.clear()
         for expected in self._streams.think(THINK_READS, self._room()):
             self._follow(expected)
         self.walk()
 
     def end_thinking(self) -> bool:
-        """Drop guesses that have not started, since the model is done and its code runs. Returns whether no other call
-        of a model is under way."""
+        """Drop guesses that have not started, since the model is done and its code runs. Returns whether this was the
+        last call of a model under way."""
         self._calls = max(self._calls - 1, 0)
-        if self._calls or not self.is_thinking:
-            return False
-        self.is_thinking = False
-        self._drop(guesses=True)
-        return True
+        if not self._calls:
+            self._drop(guesses=True)
+        return not self._calls
 
     def turn(self) -> None:
         """Drop the reads that earlier code announced and did not do, since a new reply of the model begins."""
@@ -144,7 +137,7 @@ class ReadAhead:
 
     def expect(self, plans: Iterable[Plan]) -> None:
         """Prefetch the reads that code announces."""
-        if self.prefetch != "off":
+        if not self.is_off:
             self._plans += plans
             self.walk()
 
@@ -160,9 +153,8 @@ class ReadAhead:
         if not self.follows_reads:
             return
         room = self._room()
-        self._reads_without_room = (
-            0 if room or any(not plan.is_guess for plan in self._plans) else self._reads_without_room + 1
-        )
+        is_announced = any(not plan.is_guess for plan in self._plans)
+        self._reads_without_room = 0 if room or is_announced else self._reads_without_room + 1
         if self._reads_without_room == STALE_READS:
             self._cache.expect_nothing()
         for expected in self._streams.read(read, self.late != late, room):
@@ -257,33 +249,29 @@ class ReadAhead:
         room_bytes = self._guessed_bytes - self._cache.expected_bytes - self._under_way_bytes()
         return int(max(room_bytes, 0) * self._characters_per_byte)
 
-    # -- single steps ----------------------------------------------------------------------------------------------
-
-    def _guess(self, route: Route, priority: Priority = Priority.SEQUENTIAL) -> None:
-        self._plans.append(Plan(route, priority, is_guess=True))
-
     def _warm_up(self) -> None:
         """Plan the first and the last frame: 68 % of first blocks look at the head, many at the tail. If the root has
         the tail, its frame may never be needed; after the head most go on."""
         if not self._is_warm and self._frames:
             self._is_warm = True
-            numbers = (0,) if self._has_tail else (0, self._frames - 1)
-            self._guess(self.routes.numbered(dict.fromkeys(numbers)), Priority.WARM_UP)
+            numbers = dict.fromkeys((0,) if self._has_tail else (0, self._frames - 1))
+            self._plans.append(Plan(self.routes.numbered(numbers), Priority.WARM_UP, is_guess=True))
 
     def _follow(self, expected: ExpectedRead) -> None:
         """Plan an expected read of a stream."""
         start, stop = expected.start, expected.stop
-        self._guess(
-            self.routes.numbered(range(start, stop)) if expected.in_frames else self.routes.between(start, stop)
-        )
+        frames = self.routes.numbered(range(start, stop)) if expected.in_frames else self.routes.between(start, stop)
+        self._plans.append(Plan(frames, Priority.SEQUENTIAL, is_guess=True))
 
     def _drop(self, guesses: bool) -> None:
         """Drop the plans that are guesses, or all others, and their requests that have not started."""
         self._plans = [plan for plan in self._plans if plan.is_guess != guesses]
-        kept = []
-        for request in self._requests:
-            is_guess = request.priority >= Priority.SEQUENTIAL
-            if request.is_started or request.priority == Priority.DEMAND or is_guess != guesses:
-                kept.append(request)
+        kept = [
+            request
+            for request in self._requests
+            if request.is_started
+            or request.priority == Priority.DEMAND
+            or (request.priority >= Priority.SEQUENTIAL) != guesses
+        ]
         self._fetcher.stats.prefetch.cancelled += len(self._requests) - len(kept)
         self._requests = kept

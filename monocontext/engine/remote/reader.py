@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -17,7 +18,6 @@ from monocontext.engine.documents import DocumentTable
 from monocontext.engine.frame import FrameText
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.remote import wire
-from monocontext.engine.remote.frame_cache import FrameCache
 from monocontext.engine.stats import PrefetchStats, RealStats, SearchStats, Stats
 from monocontext.format.documents import DocumentPage
 from monocontext.format.filters.query import Query
@@ -60,18 +60,20 @@ class ServedReader:
         self._search = SearchStats()
         self._reported_search = SearchStats()
         self._real: deque[int] = deque()
-        """Sizes of texts that became a real `str`, for the next report."""
+        """Bytes of texts that became a real `str`, for the next report."""
         self.is_closed = False
         self.log = ReadLog()
         """The log of reads by code here; the host, which sees only whole frames, receives it after each cell."""
         self.handed = PieceLog()
         """The log of the pieces that code received here; the host receives it after each cell."""
+        self.made_real = self._real.append
         self._marks = self.log.since(None)[0], self.handed.since(None)[0]
         self.described: dict[str, Any] = self._ask("open")[0]
         """The host's description of the text: its place in the source, its limit."""
         self.url: str = self.described["url"]
         self.generation: int = self.described["generation"]
         self.characters: int = self.described["characters"]
+        self.peek, self.cached_newline = self._cache.at, self._cache.with_newline
         self.final_newline: bool | None = self.described["final_newline"]
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -103,10 +105,6 @@ class ServedReader:
             (text,) = self._texts_of(*self._ask("read", what="frame", start=start, stop=start + 1))
             self._cache.put([text])
         return text if stop <= text.frame.stop else None
-
-    def peek(self, character: int) -> FrameText | None:
-        """The frame that holds a character if it is in memory, else None."""
-        return self._cache.at(character)
 
     def frames(
         self,
@@ -222,14 +220,10 @@ class ServedReader:
         r"""First character after `line` newlines; the text's length when there are fewer."""
         if line <= 0:
             return 0
-        text = self.cached_newline(line - 1)
+        text = self._cache.with_newline(line - 1)
         if text is not None:
             return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
         return int(self._locate("line", line))
-
-    def cached_newline(self, newline: int) -> FrameText | None:
-        r"""The frame that holds the `\n` with this number (from 0) if it is in memory, else None."""
-        return self._cache.with_newline(newline)
 
     def line_of(self, character: int) -> int:
         r"""Number of newlines before a character."""
@@ -290,15 +284,11 @@ class ServedReader:
         self._reported_search = SearchStats(looked_at=search.looked_at, hits=search.hits)
         fields, _ = self._ask(
             "report", read=ranges, handed=pieces,
-            real=[self._real.popleft() for _ in range(min(len(self._real), wire.MAX_NUMBERS))],
+            real=[self._real.popleft() for _ in range(min(len(self._real), 100))],
             looked_at=self._reported_search.looked_at - before.looked_at, hits=self._reported_search.hits - before.hits,
         )  # fmt: skip
         parts = {"search": SearchStats, "prefetch": PrefetchStats, "real": RealStats}
         return Stats(**fields | {name: kind(**fields[name]) for name, kind in parts.items()})
-
-    def made_real(self, size_bytes: int) -> None:
-        """Count a text that became a real `str`, because a function does not support lazy texts."""
-        self._real.append(size_bytes)
 
     # -- lifetime --------------------------------------------------------------------------------------------------
 
@@ -325,12 +315,76 @@ class ServedReader:
     @staticmethod
     def _texts_of(header: dict[str, Any], body: memoryview) -> list[FrameText]:
         """The frames in an answer."""
-        texts, offset = [], 0
-        for row in header["frames"]:
-            frame = wire.frame_of(row)
-            texts.append(FrameText(frame, bytes(body[offset : offset + frame.bytes])))
-            offset += frame.bytes
+        texts = []
+        for frame in map(wire.frame_of, header["frames"]):
+            texts.append(FrameText(frame, bytes(body[: frame.bytes])))
+            body = body[frame.bytes :]
         return texts
+
+
+class FrameCache:
+    """Frames by character, number and newline, bounded in bytes; the least recently used is evicted first.
+
+    Safe for use by many threads. Each step leaves a valid cache, so an interrupt between two of them, or another
+    thread, costs at most a frame.
+    """
+
+    def __init__(self, capacity_bytes: int):
+        self.capacity_bytes = capacity_bytes
+        self._texts: dict[int, FrameText] = {}
+        """Frames by their first character, the least recently used first."""
+        self._sorted: list[FrameText] = []
+        """The frames in the order of the text: a list that is replaced, never changed."""
+
+    def at(self, character: int) -> FrameText | None:
+        """The cached frame that holds the character at this index; None if it is not in the cache."""
+        texts = self._sorted
+        i = bisect_right(texts, character, key=lambda text: text.frame.start) - 1
+        if i < 0 or character >= texts[i].frame.stop:
+            return None
+        start = texts[i].frame.start
+        if (text := self._texts.pop(start, None)) is not None:
+            self._texts[start] = text  # it is the last used now
+        return text
+
+    def with_newline(self, newline: int) -> FrameText | None:
+        """The frame that holds newline number `newline` of the text, from 0, if it is here."""
+        texts = self._sorted
+        i = bisect_right(texts, newline, key=lambda text: text.frame.start_newline) - 1
+        if i < 0 or newline >= texts[i].frame.start_newline + texts[i].frame.newlines:
+            return None
+        return self.at(texts[i].frame.start)
+
+    def covering(self, start: int, stop: int) -> list[FrameText] | None:
+        """The frames that hold characters [start, stop), in order, if all of them are here."""
+        texts = []
+        while start < stop:
+            if (text := self.at(start)) is None:
+                return None
+            texts.append(text)
+            start = text.frame.stop
+        return texts
+
+    def by_number(self, numbers: list[int]) -> list[FrameText] | None:
+        """Frames by their numbers, if all of them are here."""
+        here = {text.frame.number: text for text in self._sorted}
+        return [here[number] for number in numbers] if here.keys() >= set(numbers) else None
+
+    def put(self, texts: list[FrameText]) -> None:
+        """Keep frames, and evict others to make room for them."""
+        self._texts.update({text.frame.start: text for text in texts})
+        kept = list(self._texts.values())
+        excess = sum(text.size_bytes for text in kept) - self.capacity_bytes
+        for text in kept:
+            if excess <= 0:
+                break
+            excess -= text.size_bytes
+            self._texts.pop(text.frame.start, None)
+        self._sorted = sorted(self._texts.copy().values(), key=lambda text: text.frame.start)
+
+    def clear(self) -> None:
+        """Drop all frames."""
+        self._texts, self._sorted = {}, []
 
 
 def _row(query: Query | None) -> Any:

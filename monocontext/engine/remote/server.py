@@ -195,7 +195,10 @@ class ReaderServer:
         looked_at, hits = (wire.number(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
         self._add_to(reader.log, fields.get("read"))
         self._add_to(reader.handed, fields.get("handed"))
-        for size_bytes in wire.numbers(fields, "real"):
+        real = fields.get("real", [])
+        if not isinstance(real, list) or len(real) > _MAX_RANGES:
+            raise BadRequest("real must be a list of sizes")
+        for size_bytes in [wire.number({"real": size}, "real", 0, _LARGEST) for size in real]:
             reader.made_real(size_bytes)
         with LOCK:
             reader.stats.search.looked_at += looked_at

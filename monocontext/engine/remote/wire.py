@@ -22,8 +22,6 @@ MAX_REQUEST_BYTES = 1 << 20
 """Enough for a search for many literals, or for some thirty thousand runs of candidates."""
 MAX_BATCH_BYTES = 4 << 20
 """The most text in one answer. Larger ones are no faster, and delay the answers to other threads."""
-MAX_NUMBERS = 100
-"""The most numbers in a list of a request."""
 MAX_LITERAL = 4096
 """The most characters of a literal. A longer one is cut, which is safe: a frame that lacks its beginning lacks all of
 it."""
@@ -59,14 +57,6 @@ def number(fields: dict[str, Any], name: str, low: int, high: int) -> int:
     if type(value) is not int or not low <= value <= high:
         raise BadRequest(f"{name} must be an integer from {low} to {high}, not {_shown(value)}")
     return value
-
-
-def numbers(fields: dict[str, Any], name: str) -> list[int]:
-    """A list of a few numbers, empty if it is missing. Raises `BadRequest`."""
-    values = fields.get(name, [])
-    if not isinstance(values, list) or len(values) > MAX_NUMBERS:
-        raise BadRequest(f"{name} must be a list of at most {MAX_NUMBERS} numbers, not {_shown(values)}")
-    return [number({name: value}, name, 0, 1 << 62) for value in values]
 
 
 def ranges(rows: Any, stop: int, most: int) -> list[tuple[int, int]]:
