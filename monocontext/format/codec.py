@@ -29,7 +29,7 @@ RAW_FRAME_BYTES = 256 << 10
 
 _local = threading.local()  # zstd contexts are cheap to keep and not safe to share between threads
 
-_BREAKS_ASCII = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")
+_BREAKS_ASCII: tuple[bytes, ...] = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")
 _BREAKS_OTHER = tuple(c.encode() for c in "\x85\u2028\u2029")
 
 
@@ -87,21 +87,14 @@ class Framer:
 
 def describe(data: bytes, stored: bytes) -> FrameRecord:
     """The record of a frame, given its text and its stored form. Raises `UnicodeDecodeError` if it is not UTF-8."""
-    flags = 0
-    characters = len(data)
-    if data.isascii():
-        flags |= ASCII | LOWER_KEEPS_LENGTH
-    else:
-        characters = len(data.decode())
-        flags |= 0 if _has(data, b"\xc4\xb0") else LOWER_KEEPS_LENGTH
+    characters, flags, breaks = len(data), ASCII | LOWER_KEEPS_LENGTH, _BREAKS_ASCII
+    if not data.isascii():
+        characters, breaks = len(data.decode()), _BREAKS_ASCII + _BREAKS_OTHER
+        flags = 0 if _has(data, b"\xc4\xb0") else LOWER_KEEPS_LENGTH
         flags |= HAS_SIGMA if _has(data, b"\xce\xa3") else 0
-    if b"\r" in data:
-        flags |= HAS_CR
-    if data.endswith(b"\n"):
-        flags |= ENDS_LINE
-    others = _BREAKS_ASCII if flags & ASCII else _BREAKS_ASCII + _BREAKS_OTHER
-    if any(_has(data, mark) for mark in others):
-        flags |= HAS_OTHER_BREAKS
+    flags |= HAS_CR if b"\r" in data else 0
+    flags |= ENDS_LINE if data.endswith(b"\n") else 0
+    flags |= HAS_OTHER_BREAKS if any(_has(data, mark) for mark in breaks) else 0
     return FrameRecord(len(stored), len(data), characters, data.count(b"\n"), google_crc32c.value(stored), flags)
 
 
@@ -122,10 +115,8 @@ def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:
 
 
 def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
-    """The text of a frame, in UTF-8. Raises `DamagedData` unless stored length, checksum, size and characters match.
-
-    Allocates at most the recorded length: a frame of another size is refused before it is decompressed.
-    """
+    """The text of a frame, in UTF-8. Raises `DamagedData` unless stored length, checksum, size and characters match. A
+    frame of another size is refused before it is decompressed."""
     body = _as_bytes(stored)
     if len(body) != frame.stored_bytes:
         raise _damaged(frame, f"length differs: expected {frame.stored_bytes} stored bytes, found {len(body)}")
@@ -152,14 +143,10 @@ def _damaged(frame: Frame, what: str) -> DamagedData:
 
 
 def _as_bytes(stored: bytes | memoryview) -> bytes:
-    """The bytes of a view. They are copied unless the view covers a whole `bytes` object, as a response of one frame.
-
-    google-crc32c takes only `bytes`, and a cached frame must not keep the response with its neighbours alive.
-    """
-    if isinstance(stored, memoryview):
-        whole = stored.obj
-        return whole if isinstance(whole, bytes) and len(whole) == stored.nbytes else bytes(stored)
-    return stored
+    """The bytes of a view. They are copied unless the view covers a whole `bytes` object: google-crc32c takes only
+    `bytes`, and a cached frame must not keep the response with its neighbours alive."""
+    whole = stored.obj if isinstance(stored, memoryview) else stored
+    return whole if isinstance(whole, bytes) and len(whole) == len(stored) else bytes(stored)
 
 
 def _inflate(stored: bytes, frame: Frame) -> bytes:

@@ -90,11 +90,7 @@ def encode_name(name: object, number: int) -> bytes:
         data = name.encode()
     except UnicodeEncodeError:
         raise InvalidText(f"document {number}: its name has a lone surrogate: {ascii(name)[:80]}") from None
-    if len(data) > MOST_NAME_BYTES:
-        raise InvalidText(
-            f"document {number}: its name has {len(data):,} bytes, at most {MOST_NAME_BYTES:,} are allowed"
-        )
-    return data
+    return _checked(data, MOST_NAME_BYTES, f"document {number}: its name")
 
 
 def encode_metadata(metadata: Any, number: int) -> bytes:
@@ -105,10 +101,12 @@ def encode_metadata(metadata: Any, number: int) -> bytes:
         data = json.dumps(dict(metadata), separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidText(f"document {number}: its metadata is not a JSON object: {error}") from None
-    if len(data) > MOST_METADATA_BYTES:
-        raise InvalidText(
-            f"document {number}: its metadata has {len(data):,} bytes, at most {MOST_METADATA_BYTES:,} are allowed"
-        )
+    return _checked(data, MOST_METADATA_BYTES, f"document {number}: its metadata")
+
+
+def _checked(data: bytes, most_bytes: int, what: str) -> bytes:
+    if len(data) > most_bytes:
+        raise InvalidText(f"{what} has {len(data):,} bytes, at most {most_bytes:,} are allowed")
     return data
 
 

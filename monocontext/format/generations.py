@@ -22,11 +22,9 @@ class Root(NamedTuple):
 
 
 def find_root(store: Store, generation: int | None = None) -> Root:
-    """Read the root of a generation, by default the one in `manifest.json` (1 GET; 1 more if it is damaged).
-
-    A crash between the first commit and its copy leaves generations without `manifest.json`: then the newest one is
-    read (2 more requests). Raises `NotFound`, `NotAContext`, `DamagedData`, `UnsupportedFormat`.
-    """
+    """Read the root of a generation, by default the one in `manifest.json` (1 GET; 1 more if it is damaged). If that is
+    missing after a crash, the newest one is read (2 more). Raises `NotFound`, `NotAContext`, `DamagedData`,
+    `UnsupportedFormat`."""
     if generation is not None:
         try:
             return _read_root(store, generation_key(check_int("generation", generation, 0)), generation)
@@ -56,18 +54,13 @@ def read_newest_after(store: Store, manifest: Manifest) -> Manifest:
 
 
 def read_newest(store: Store) -> Manifest | None:
-    """Read the newest root for a writer; `None` at an empty prefix.
-
-    Costs 2 requests, and 1 for each generation after the one in `manifest.json`. If that copy is damaged, generations
-    are listed. Raises `NotAContext` for a foreign manifest and `UnsupportedFormat` for a newer one, since a writer must
-    overwrite neither.
-    """
+    """Read the newest root for a writer; `None` at an empty prefix (2 requests, and 1 for each generation after the one
+    in `manifest.json`; if that copy is damaged, generations are listed). Raises `NotAContext` for a foreign manifest
+    and `UnsupportedFormat` for a newer one, since a writer must overwrite neither."""
     try:
         copy = _read_root(store, ROOT_KEY).manifest
-    except UnsupportedFormat:
-        raise
     except (NotFound, DamagedData) as error:
-        result = _read_newest_listed(store)
+        result = None if isinstance(error, UnsupportedFormat) else _read_newest_listed(store)
         if result is None and isinstance(error, DamagedData):
             raise
         return result.manifest if result else None
@@ -92,11 +85,8 @@ def generation_in(key: str) -> int | None:
 
 
 def _read_root(store: Store, key: str, generation: int | None = None) -> Root:
-    """Read one root; if it is damaged, read it again, since it may be intact in the store.
-
-    A flipped bit may also make it look like other JSON, or like a root of a newer format. Raises `DamagedData` for the
-    root of another generation than the one in the key: it would be followed for ever.
-    """
+    """Read one root; if it is damaged, or is other JSON by a flipped bit, read it again: it may be intact in the store.
+    Raises `DamagedData` for the root of another generation than that of the key: it would be followed for ever."""
     read_bytes = 0
     for gets in (1, 2):
         try:

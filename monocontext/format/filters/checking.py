@@ -11,7 +11,7 @@ from monocontext.format.filters.building import TextAfter
 from monocontext.format.refs import FilterRef
 
 if TYPE_CHECKING:
-    from monocontext.format.filters.columns import StoredColumns
+    from monocontext.format.filters.columns import StoredRows
 
 
 class Checker:
@@ -28,7 +28,7 @@ class Checker:
         self._first, self._stop = first, stop
         self._runs = sorted((*run, number) for number, ref in enumerate(refs) for run in ref.runs)
         self._frames = TextAfter(max((ref.reach_bytes for ref in refs), default=0))
-        self._open: dict[int, StoredColumns] = {}
+        self._open: dict[int, StoredRows] = {}
         self._done: set[int] = set()
         self.lacking: dict[str, list[int]] = {}
         """The frames whose columns lack a gram or a word, by the name of their filter."""
@@ -43,14 +43,12 @@ class Checker:
         yield from self._check(self._frames.add(number, frame))
 
     def finish(self) -> Iterator[str]:
-        """Check the last frames, and the objects of filters that begin before `stop`: no frame follows.
-
-        Frames whose columns lack a gram are in `lacking`, not among the problems.
-        """
+        """Check the last frames, and the objects of filters that begin before `stop`: no frame follows. Frames whose
+        columns lack a gram are in `lacking`, not among the problems."""
         yield from self._check(self._frames.end())
         for number, ref in enumerate(self._refs):
             if self._first <= ref.first_frame < self._stop and number not in self._done:
-                yield from self._filter(number).problems
+                yield from self._load(number)
 
     @property
     def waits(self) -> bool:
@@ -65,19 +63,23 @@ class Checker:
             first, column, count, which = self._runs[offset]
             if number >= first + count:
                 continue
-            stored = self._filter(which)
+            yield from self._load(which)
+            stored, ref = self._open[which], self._refs[which]
             if not stored.holds(column + number - first, frame, text_after):
-                self.lacking.setdefault(stored.name, []).append(number)
+                name = f"filter of frames {ref.first_frame} to {ref.stop_frame} ({ref.keys[0]})"
+                self.lacking.setdefault(name, []).append(number)
             for other in [n for n in self._open if self._refs[n].stop_frame <= number + 1]:
-                yield from self._open.pop(other).problems
+                del self._open[other]
                 self._done.add(other)
 
-    def _filter(self, number: int) -> StoredColumns:
-        from monocontext.format.filters.columns import StoredColumns  # imports numpy
-
+    def _load(self, number: int) -> Iterator[str]:
+        """Read a filter if it is not open. Yields its problems, if it begins among the frames to check."""
         if number not in self._open:
-            self._open[number] = StoredColumns(self._refs[number], self._get)
-        return self._open[number]
+            from monocontext.format.filters.columns import StoredRows  # imports numpy
+
+            self._open[number] = StoredRows(self._refs[number], self._get)
+            if self._first <= self._refs[number].first_frame < self._stop:
+                yield from map(str, self._open[number].errors)
 
 
 def describe_lacking(lacking: dict[str, list[int]]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from monocontext.errors import MonocontextError
+from monocontext.errors import DamagedData, MonocontextError
 from monocontext.format.filters.case_folding import TABLES, fold_bytes
 from monocontext.format.filters.grams import GRAM_BITS, HIGHEST, MAX_BITS, MIN_BITS, MULTIPLIER, height, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
@@ -216,18 +216,19 @@ def _bits_for(grams: Sequence[float]) -> int:
     return MAX_BITS
 
 
-class StoredColumns:
-    """The columns of a stored filter, in a temporary file that is mapped into memory."""
+class StoredRows:
+    """The rows of a stored filter, in a temporary file that is mapped into memory."""
 
     def __init__(self, ref: FilterRef, get: Callable[[str], bytes]):
-        """Read and check the objects of a filter."""
-        self.ref = ref
-        self.name = f"filter of frames {ref.first_frame} to {ref.stop_frame} ({ref.keys[0]})"
-        self.problems: list[str] = []
-        layout = FilterLayout(ref)
+        """Read and check the objects of a filter (1 GET each)."""
+        self._ref, self._layout = ref, FilterLayout(ref)
+        self.errors: list[MonocontextError] = []
+        """What is wrong with its objects; then the rows cannot be read."""
         self._tile: tuple[int, NDArray[np.uint8]] | None = None
-        if len(ref.parts) != layout.parts:
-            self.problems.append(f"{self.name}: expected {layout.parts} objects, found {len(ref.parts)}")
+        if len(ref.parts) != self._layout.parts:
+            self.errors.append(
+                DamagedData(f"{ref.keys[0]}: expected {self._layout.parts} objects, found {len(ref.parts)}")
+            )
             return
         # Written to the file, not to a map of it: that would kill the process on a full disk.
         with tempfile.TemporaryFile() as file:
@@ -235,23 +236,29 @@ class StoredColumns:
                 try:
                     data = get(key)
                     if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
-                        self.problems.append(f"{key}: content differs from the name: found what would be {name}")
-                    file.write(layout.decode(part, data).data)
+                        self.errors.append(DamagedData(f"{key}: content differs from the name: found {name}"))
+                    file.write(self._layout.decode(part, data).data)
                 except MonocontextError as error:
-                    self.problems.append(str(error))
-            if not self.problems:
+                    self.errors.append(error)
+            if not self.errors:
                 file.flush()
-                self._rows = np.memmap(file, np.uint8, "r", shape=(layout.rows, layout.row_bytes))
+                self._rows = np.memmap(file, np.uint8, "r", shape=(self._layout.rows, self._layout.row_bytes))
+
+    def read(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
+        """Rows [start, stop) of `height(bits)`, with a byte for each bit."""
+        merged_rows = self._layout.rows // height(bits)
+        packed = shrink_rows(self._rows[start * merged_rows : stop * merged_rows], stop - start, axis=0)
+        return np.unpackbits(packed, axis=1, count=self._layout.columns, bitorder="little")
 
     def holds(self, column: int, frame: bytes, following: bytes) -> bool:
         """Whether a stored column has all rows of a frame and the folded text after it, as far as they can be computed
         here: not with other folding tables, nor for filters that are higher than ours."""
-        if self.problems or self.ref.fold != TABLES or self.ref.bits > MAX_BITS:
+        if self.errors or self._ref.fold != TABLES or self._ref.bits > MAX_BITS:
             return True
         number, position = divmod(column, 8 * _TILE_BYTES)
         if self._tile is None or self._tile[0] != number:
             tile = self._rows[:, number * _TILE_BYTES : (number + 1) * _TILE_BYTES]
             self._tile = number, np.ascontiguousarray(tile)
         stored = self._tile[1][:, position // 8] >> position % 8
-        computed = compute_column(frame, following[: self.ref.reach_bytes])
+        computed = compute_column(frame, following[: self._ref.reach_bytes])
         return not (shrink_rows(computed, len(stored), 0) & ~stored & 1).any()

@@ -14,7 +14,6 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from monocontext.errors import DamagedData, NotFound
-from monocontext.format.filters.grams import height, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FilterRef, filter_key
 from monocontext.records import NamedTuple, replace
@@ -116,6 +115,8 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
     (1 GET and 1 PUT for each object)."""
     import numpy as np
 
+    from monocontext.format.filters.columns import StoredRows
+
     pieces = sorted(
         (first, number, column, count) for number, ref in enumerate(refs) for first, column, count in ref.runs
     )
@@ -123,38 +124,16 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
     runs = runs_of((first, count) for first, _, _, count in pieces)
     width = sum(count for _, _, _, count in pieces)
     joined = replace(refs[0], bits=bits, width=width, runs=runs, parts=(), seed=fresh_seed())
-    rows_of = [_StoredRows(ref, bits, get) for ref in refs]
+    stored = [StoredRows(ref, get) for ref in refs]
+    for error in (error for each in stored for error in each.errors):
+        raise error
 
     def rows(start: int, stop: int) -> NDArray[np.uint8]:
-        old = [rows.read(start, stop) for rows in rows_of]
+        old = [each.read(start, stop, bits) for each in stored]
         columns = np.concatenate([old[number][:, column : column + count] for _, number, column, count in pieces], 1)
         return np.packbits(columns, axis=1, bitorder="little")
 
     return put_filter(joined, rows, put)
-
-
-class _StoredRows:
-    """The rows of a stored filter, read in order at the height of 2 ** bits rows of grams."""
-
-    def __init__(self, ref: FilterRef, bits: int, get: Get):
-        self._ref, self._get = ref, get
-        self._layout = FilterLayout(ref)
-        self._merged = self._layout.rows // height(bits)
-        self._part: tuple[int, NDArray[np.uint8]] | None = None
-
-    def read(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Rows [start, stop), with a byte for each bit (1 GET for each object)."""
-        import numpy as np
-
-        first, last = start * self._merged, stop * self._merged
-        pieces = []
-        for part, (low, high) in enumerate(self._layout.row_ranges()):
-            if low < last and first < high:
-                if self._part is None or self._part[0] != part:
-                    self._part = part, self._layout.decode(part, self._get(self._ref.key(part)))
-                pieces.append(self._part[1][max(first - low, 0) : last - low])
-        packed = shrink_rows(np.concatenate(pieces), stop - start, axis=0)
-        return np.unpackbits(packed, axis=1, count=self._layout.columns, bitorder="little")
 
 
 def put_filter(ref: FilterRef, rows: Callable[[int, int], NDArray[np.uint8]], put: Put) -> FilterRef:
