@@ -5,8 +5,7 @@ zstd frame. The entries may be directories too. `use_directories` moves entries;
 appends. `expand` is the reverse: it makes a root that names everything itself, in memory only, for work that reads all
 of it anyway.
 
-Invariant: each directory is full, except the last one of its level. So an entry is stored again only until its
-directory is full.
+Each directory is full, except the last one of its level: an entry is stored again only until its directory is full.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ from monocontext.format.refs import (
 from monocontext.records import replace
 
 MOST_NAMED_BYTES = 44 << 10
-"""The most that pages and filters may take in a root without directories: some 160 pages with their filters, 160 GB of
-text."""
+"""The most that entries may take in a root without directories: some 160 pages with their filters, 160 GB of text."""
 _MOST_BYTES = 64 << 10
 """The most that a root with directories may take: the two ends of the text, up to 16 KB, and small parts."""
 PAGES = 2048
@@ -125,10 +123,8 @@ def _pages_below(entries: Entries) -> int:
 
 
 def expand(root: Manifest, get: Get) -> Manifest:
-    """The root with all pages and filters instead of directories (1 GET for each directory). It must not be committed.
-
-    Takes some 0.5 KB of memory for each GB of text, and 1.4 KB for each 16 GB. Raises `DamagedData`, `NotFound`.
-    """
+    """The root with all pages and filters instead of directories (1 GET for each directory; 0.6 KB of memory for each
+    GB of text). It must not be committed. Raises `DamagedData`, `NotFound`."""
     if not root.has_directories:
         return root
     return replace(
@@ -157,11 +153,9 @@ def _expanded(entries: Entries, get: Get, before: Any = None) -> Entries:
 
 
 def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
-    """A large root with its first pages and filters in directories; a small root as it is.
-
-    Costs 1 PUT for each directory, and 1 GET for each that more entries are added to. A root with directories has at
-    most `_MOST_BYTES`: copies of text are shortened, and copies of last pages left out.
-    """
+    """A large root with its first pages and filters in directories; a small root as it is (1 PUT for each directory,
+    and 1 GET for each that more entries are added to). A root with directories has at most `_MOST_BYTES`: copies of
+    text are shortened, and copies of last pages left out."""
     for level in range(MOST_LEVELS):
         if _named_bytes(root) <= MOST_NAMED_BYTES:
             break

@@ -1,11 +1,7 @@
 """Encode and decode pages of documents: the place, the counts, the name and the metadata of each document of a text.
 
 A page is a table with fixed-width columns, one row for each document, and a heap of names and metadata. All of it but
-the first 12 bytes is one zstd frame. `docs/format.md` describes it byte by byte. Invariants, checked on every load:
-
-- a page has the length and checksum in the root, and its sums are the root's counts
-- documents do not overlap; bytes >= characters >= newlines
-- names are UTF-8, and metadata is a JSON object
+the first 12 bytes is one zstd frame. `docs/format.md` describes it byte by byte, and what is checked on every load.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """Encode and decode index pages, which record the place, the length and the contents of each frame.
 
 A page is a small JSON table of *runs* (adjacent frames in one object), followed by fixed-width columns, little endian,
-with one entry per frame. `docs/format.md` describes the layout byte by byte. Invariants, checked on every load:
-
-- the page has the length and checksum in the root, and its sums are the root's counts
-- the runs' frame counts add up to the number of frames
-- a frame has at least one character, and bytes >= characters >= newlines; an ASCII frame has as many bytes as
-  characters; a raw frame is stored as it is
+with one entry per frame. `docs/format.md` describes the layout byte by byte, and what is checked on every load.
 """
 
 from __future__ import annotations
@@ -285,10 +280,6 @@ class Page:
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether frames [start, stop) all have `flag`, one bit; frames are numbered in the page."""
         return all(item & flag for item in self._columns["flags"][start:stop])
-
-    def records(self) -> list[FrameRecord]:
-        """All records, which a writer merges with new ones if the page is short."""
-        return [FrameRecord(*row) for row in zip(*(self._columns[name] for name, _ in _COLUMNS), strict=True)]
 
     def at_character(self, character: int) -> int:
         """The number, in the page, of the frame with this character of the text."""

@@ -1,16 +1,7 @@
 """The root of a context: the JSON object that names its index pages and filters, as parsed, checked and written.
 
-Invariants, which `Manifest.check` asserts:
-
-- counts never fall from one page to the next, and the last page's counts are those of the whole text
-- each page has at least one frame, and each frame at least one character
-- bytes >= characters >= newlines; an empty text has no page
-- each frame has a column in at most one of the filters that the root names
-- directories come before the entries that they do not name; the last entry of pages is a page
-- documents are in order and within the text; their tables of names cover the first of them, each once
-- ids are hexadecimal, so no id leads out of the context's place
-
-`docs/format.md` is the specification.
+`docs/format.md` is the specification. `Manifest.check` asserts its invariants: counts rise from entry to entry and are
+possible, directories come first, each frame has a column in at most one filter, no id leads out of the context's place.
 """
 
 from __future__ import annotations
@@ -177,7 +168,7 @@ class Manifest:
         return bool(self.filter_directories) or any(hasattr(page, "level") for page in first_pages)
 
     def check(self) -> None:
-        """Assert the invariants listed at the top of this file. Raises `DamagedData`."""
+        """Assert the invariants. Raises `DamagedData`."""
         try:
             self._check()
         except ValueError as error:
@@ -244,9 +235,8 @@ class Manifest:
             root = json.loads(data)
             result = checksum(root) if isinstance(root, dict) else ""
         except (ValueError, RecursionError) as error:
-            raise DamagedData(
-                f"{name}: not a manifest: expected a JSON object, found {data[:40]!r} ({error})"
-            ) from None
+            found = f"found {data[:40]!r} ({error})"
+            raise DamagedData(f"{name}: not a manifest: expected a JSON object, {found}") from None
         if isinstance(root, list):
             raise NotAContext(
                 f'{name}: a DeepRecurse manifest, which counts lines: open it with unit="lines", or make a context in '

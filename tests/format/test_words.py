@@ -11,8 +11,7 @@ import pytest
 
 from monocontext.format.filters.case_folding import fold
 from monocontext.format.filters.columns import compute_column
-from monocontext.format.filters.grams import HIGHEST, MAX_BITS, height, shrink_rows
-from monocontext.format.filters.words import LEVELS, stem_of, word_rows
+from monocontext.format.filters.grams import HIGHEST, LEVELS, MAX_BITS, height, shrink_rows, stem_of, word_rows
 from tests.budget import examples
 
 from .test_grams import rows_of_grams

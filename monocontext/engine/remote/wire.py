@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from typing import Any
 
+from monocontext.format.filters.grams import LEVELS
 from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
 from monocontext.format.filters.query import Any as AnyOf
-from monocontext.format.filters.words import LEVELS
 from monocontext.format.index import Frame
 from monocontext.format.refs import DocumentPageRef
 

@@ -1,7 +1,7 @@
 """Search filters record which grams occur in each frame of a text, so that a search reads a few rows.
 
     case_folding          one form for all cases of a text
-    grams, words          the rows of a text, and those that a search reads
+    grams                 the rows of grams and of words that a text sets, and that a search reads
     columns               the columns of frames and of new and stored filters; it needs numpy
     layout                the place of rows in stored objects
     building, joining     new filters, and the filters of a changed text

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monocontext.errors import DamagedData, MonocontextError
+from monocontext.format.filters import grams as hashing
 from monocontext.format.filters.case_folding import TABLES, fold_bytes
-from monocontext.format.filters.grams import GRAM_BITS, HIGHEST, MAX_BITS, MIN_BITS, MULTIPLIER, height, shrink_rows
+from monocontext.format.filters.grams import HIGHEST, MAX_BITS, MIN_BITS, height, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.words import EDGE, ENDINGS, FIRST, HASH_BITS, LAST, LEAST_BYTES, LEVELS, MIX
 from monocontext.format.refs import GRAM_BYTES, FilterRef
 
 _AT_ONCE = 1 << 15
@@ -35,9 +35,8 @@ _PAIR_BYTES = 6
 _PAIRED = range(0xE3, 0xEA)
 """The first bytes of CJK characters."""
 FULL = 0.5
-"""The share of a column's rows that may be set on average. In kernel source, the share of frames that pass without
-containing a rare identifier is 9 % if columns are 49 % full, 2.1 % at 31 %, and 0.7 % at 18 %; each step doubles the
-space. At this value code takes 2 ** 15 rows: half as many as at 0.43, for 2.6 % instead of 1.9 % of the bytes read."""
+"""The share of a column's rows that may be set on average. At this value code takes 2 ** 15 rows: half as many as at
+0.43, for 2.6 % instead of 1.9 % of the bytes read (docs/decisions/005-search-filters.md)."""
 _TILE_FRAMES = 256
 """The frames whose columns are written together."""
 _IN_MEMORY_BYTES = 4 << 20
@@ -68,25 +67,26 @@ def _set_rows(column: NDArray[np.uint8], folded: bytes) -> None:
         some = eights[start : start + _AT_ONCE]
         grams = buffer[: len(some)]
         # The multiplication shifts out the bytes after the gram.
-        np.multiply(some, np.uint64(MULTIPLIER << (64 - GRAM_BITS)), out=grams)
+        np.multiply(some, np.uint64(hashing.MULTIPLIER << (64 - hashing.GRAM_BITS)), out=grams)
         grams >>= np.uint64(64 - MAX_BITS)
         column[grams.view(np.int64)] = 1
 
 
 def _set_word_rows(rows: NDArray[np.uint8], folded: bytes) -> None:
     """Set the rows of words of one folded frame in the highest filter: `rows` is zeros (1 ms for 256 KiB)."""
-    slots = len(rows) // len(LEVELS)
+    slots = len(rows) // len(hashing.LEVELS)
     counts = np.bincount(_hashes(folded), minlength=_GROUPS * slots)
     most = counts.reshape(_GROUPS, slots).max(axis=0)
-    for number, level in enumerate(LEVELS):
+    for number, level in enumerate(hashing.LEVELS):
         rows[number * slots : (number + 1) * slots] = most >= level
 
 
 def _hashes(folded: bytes) -> NDArray[np.int64]:
     """The hash of each word of a folded text, and of each pair of CJK characters."""
-    data = bytes(EDGE) + folded + bytes(EDGE)
+    data = bytes(hashing.EDGE) + folded + bytes(hashing.EDGE)
     raw = np.frombuffer(data, np.uint8)
-    eights: NDArray[np.uint64] = np.ndarray(len(data) - EDGE + 1, "<u8", data, 0, 1)  # the 8 bytes from each offset on
+    # the 8 bytes from each offset on
+    eights: NDArray[np.uint64] = np.ndarray(len(data) - hashing.EDGE + 1, "<u8", data, 0, 1)
     # Comparisons of all bytes at once take half the time of a table.
     inside = (raw | np.uint8(32)) - np.uint8(ord("a")) < 26
     inside |= raw == ord("_")
@@ -95,9 +95,9 @@ def _hashes(folded: bytes) -> NDArray[np.int64]:
     threes = inside[:-2] & inside[1:-1]
     threes &= inside[2:]
     edges = np.flatnonzero(threes[1:] != threes[:-1])
-    starts, stops = edges[::2] + 1, edges[1::2] + LEAST_BYTES
+    starts, stops = edges[::2] + 1, edges[1::2] + hashing.LEAST_BYTES
     # 1. a final s
-    stops = stops - ((raw.take(stops - 1) == ord("s")) & (stops - starts > LEAST_BYTES))
+    stops = stops - ((raw.take(stops - 1) == ord("s")) & (stops - starts > hashing.LEAST_BYTES))
     # 2. an ending, by the last two bytes (and the one before, for `ing` and `ion`)
     cuts = _cuts().take(raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | raw.take(stops - 2))
     three = np.flatnonzero(cuts == 3)
@@ -108,15 +108,15 @@ def _hashes(folded: bytes) -> NDArray[np.int64]:
     # 3. hash the first and the last eight bytes
     mixed = eights[starts]
     mixed &= _masks().take(sizes)
-    mixed *= np.uint64(FIRST)
-    longer = np.flatnonzero(sizes > EDGE)
-    mixed[longer] ^= eights[stops.take(longer) - cuts.take(longer) - EDGE] * np.uint64(LAST)
+    mixed *= np.uint64(hashing.FIRST)
+    longer = np.flatnonzero(sizes > hashing.EDGE)
+    mixed[longer] ^= eights[stops.take(longer) - cuts.take(longer) - hashing.EDGE] * np.uint64(hashing.LAST)
     if not folded.isascii():
         leads = raw - np.uint8(_PAIRED.start) < len(_PAIRED)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
-        mixed = np.concatenate([mixed, (eights[pairs] & _masks()[_PAIR_BYTES]) * np.uint64(FIRST)])
-    mixed *= np.uint64(MIX)
-    mixed >>= np.uint64(64 - HASH_BITS)
+        mixed = np.concatenate([mixed, (eights[pairs] & _masks()[_PAIR_BYTES]) * np.uint64(hashing.FIRST)])
+    mixed *= np.uint64(hashing.MIX)
+    mixed >>= np.uint64(64 - hashing.HASH_BITS)
     hashes: NDArray[np.int64] = mixed.view(np.int64)
     return hashes
 
@@ -126,7 +126,7 @@ def _cuts() -> NDArray[np.int8]:
     """The length of a word's ending by the last two bytes of the word. For 3, the byte before must be an `i`."""
     result = np.zeros(1 << 16, np.int8)
     result[ord("e") << 8 : (ord("e") + 1) << 8] = 1
-    for item in ENDINGS[:-1]:
+    for item in hashing.ENDINGS[:-1]:
         result[int.from_bytes(item[-2:], "little")] = len(item)
     return result
 
@@ -134,7 +134,7 @@ def _cuts() -> NDArray[np.int8]:
 @lru_cache(1)
 def _masks() -> NDArray[np.uint64]:
     """The mask of the first 8 bytes of a word, by its length."""
-    return np.array([(1 << 8 * min(index, EDGE)) - 1 for index in range(_LONGEST + 1)], np.uint64)
+    return np.array([(1 << 8 * min(index, hashing.EDGE)) - 1 for index in range(_LONGEST + 1)], np.uint64)
 
 
 class ColumnFile:

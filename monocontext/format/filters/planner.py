@@ -1,7 +1,7 @@
 """Turn a query into candidates: the frames in which a match may begin. The caller supplies rows and frame records.
 
-There are no false negatives: no match begins in another frame. A frame is also a candidate if filters cannot tell: it
-has no filter, a literal has no grams, or a pattern has no literal.
+No match begins in another frame. A frame is also a candidate if filters cannot tell: it has no filter, or a literal has
+no grams.
 
 A required literal begins at most `latest` characters after its match. The candidates depend on that distance:
 
@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monocontext.format.filters.case_folding import TABLES
-from monocontext.format.filters.grams import rows_to_read
+from monocontext.format.filters.grams import rows_to_read, word_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.filters.query import INFINITE, All, Any, FrequencyQuery, Literal, Query, leaves
-from monocontext.format.filters.words import word_rows
 from monocontext.format.index import ENDS_LINE, Frame
 from monocontext.format.refs import FilterRef
 

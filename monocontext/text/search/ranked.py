@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from monocontext.engine.candidates import Candidates
 from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.format.documents import Document
+from monocontext.format.filters.grams import LEVELS
 from monocontext.format.filters.query import All, FrequencyQuery
-from monocontext.format.filters.words import LEVELS
 from monocontext.globs import Globs
 from monocontext.text.search.passages import Passage, Passages
 from monocontext.text.search.scoring import Scorer, most_score, weigh

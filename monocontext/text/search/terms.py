@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from monocontext.format.filters import case_folding as filters_fold
+from monocontext.format.filters.grams import LEAST_BYTES, stem_of
 from monocontext.format.filters.query import All, Any, Literal, Query
-from monocontext.format.filters.words import LEAST_BYTES, stem_of
 
 _STOP_WORDS = """
 a an and are as at be been but by can did do does for from had has have how i if in into is it its me my

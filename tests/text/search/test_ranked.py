@@ -12,7 +12,7 @@ import pytest
 
 from monocontext import Monocontext, documents
 from monocontext.engine.remote import ServedReader
-from monocontext.format.filters.words import stem_of
+from monocontext.format.filters.grams import stem_of
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.text import served_text
