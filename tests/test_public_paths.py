@@ -69,6 +69,7 @@ def test_a_public_path_holds_its_names(path: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("path", ["monocontext.adapters.rlms", "monocontext.sessions"])
 def test_a_fresh_process_imports_it(path: str) -> None:
     subprocess.run([sys.executable, "-c", f"import {path}"], check=True, timeout=60)
 
