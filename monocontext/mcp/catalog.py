@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -57,7 +58,7 @@ class Served:
         self.sessions = sessions
         self.memory = memory
         self.kept = kept
-        self._has_shell = shell
+        self.has_shell = shell
         self._shell: ShellTool | None = None
         self._allow = tuple(allow)
         self._store_options: StoreOptions = store_options or {}
@@ -120,10 +121,6 @@ class Served:
             self._open[name] = opened
         return opened
 
-    @property
-    def has_shell(self) -> bool:
-        return self._has_shell
-
     def shell(self) -> ShellTool:
         """The shell over the texts that there are at the first call (cost as of `names`)."""
         with self._shell_lock:
@@ -146,39 +143,27 @@ class Served:
             of_project = self.sessions.project(project)
             text: Monocontext = of_project.context(sessions=[session] if session else None, cache_bytes=_CACHE_BYTES)
             return text
-        top = max(
-            (context for context in self.contexts if name == context or name.startswith(context + "/")),
-            key=len,
-            default="",
-        )
+        above = (context for context in self.contexts if name == context or name.startswith(context + "/"))
+        top = max(above, key=len, default="")
         below = name.removeprefix(top).strip("/")
         if not top or ".." in below.split("/"):
             raise NotFound(f"no context {name!r} is served here: context_list lists them")
         url = self.contexts[top].rstrip("/")
-        location = f"{url}/{below}" if below else url
-        opened: Monocontext = Monocontext.open(
-            location, cache_bytes=_CACHE_BYTES, allow=self._allow, **self._options_of(url)
-        )
+        location, options = f"{url}/{below}" if below else url, options_for(url, self._store_options)
+        opened: Monocontext = Monocontext.open(location, cache_bytes=_CACHE_BYTES, allow=self._allow, **options)
         return opened
 
     def _names_below(self, name: str) -> Iterator[str]:
-        store = open_store(self.contexts[name], **self._options_of(self.contexts[name]))
-        try:
-            for info in store.list():
-                if info.key.endswith(_MANIFEST):
-                    yield f"{name}/{info.key.removesuffix(_MANIFEST)}"
-        finally:
-            store.close()
-
-    def _options_of(self, url: str) -> StoreOptions:
-        return options_for(url, self._store_options)
+        url = self.contexts[name]
+        with closing(open_store(url, **options_for(url, self._store_options))) as store:
+            keys = (info.key for info in store.list() if info.key.endswith(_MANIFEST))
+            yield from (f"{name}/{key.removesuffix(_MANIFEST)}" for key in keys)
 
     def close(self) -> None:
         """Close all open contexts and the shell. Idempotent."""
         if self._shell is not None:
             self._shell.close()
         with self._lock:
-            contexts = list(self._open.values())
-            self._open.clear()
+            contexts = [self._open.popitem()[1] for _ in range(len(self._open))]
         for context in contexts:
             context.close()

@@ -19,9 +19,8 @@ from pydantic import TypeAdapter
 from monocontext import __version__
 from monocontext.errors import InvalidParameters, MonocontextError, NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, Served
-from monocontext.mcp.outputs import Text
-from monocontext.mcp.progress import Progress, begin_call
-from monocontext.mcp.tools import Tools
+from monocontext.mcp.progress import begin_call
+from monocontext.mcp.tools import Text, Tools
 from monocontext.options import nearest
 from monocontext.text_tools.arguments import check_arguments
 from monocontext.text_tools.outputs import Reply
@@ -33,22 +32,6 @@ PROGRESS_SECONDS = 2.0
 _MOST_TYPO = 100
 """Characters. For a longer unknown name no similar one is suggested."""
 _WRITES = frozenset({"memory", "keep", "upload_context", "chat_rlm_query"})
-_TITLES = {
-    "context_list": "List texts",
-    "context_info": "Describe a text",
-    "context_slice": "Read a part of a text",
-    "context_search": "Search a text",
-    "context_documents": "List the documents of a text",
-    "context_outline": "Outline a text",
-    "session_list": "List sessions",
-    "session_read": "Read a session",
-    "memory": "Shared memory",
-    "upload_context": "Upload a session",
-    "bash": "Run a command line over texts",
-    "keep": "Keep a large text",
-    "ask": "Ask a model about a text",
-    "chat_rlm_query": "Ask a model about a text",
-}
 
 INSTRUCTIONS = (
     "Texts far larger than a prompt, read in place. Begin with context_list and context_info, find places with "
@@ -100,8 +83,8 @@ def make_server(
         try:
             reply = await _call(functions, asked.name, asked.arguments or {})
         except _REFUSALS as error:
-            content = [types.TextContent(type="text", text=fit_error(str(error)))]
-            return types.CallToolResult(content=list(content), is_error=True)
+            told = types.TextContent(type="text", text=fit_error(str(error)))
+            return types.CallToolResult(content=[told], is_error=True)
         finally:
             reports.cancel()
         fields = asdict(reply.data if isinstance(reply, Reply) else Text(reply))
@@ -139,7 +122,7 @@ def _describe(name: str, function: Callable[..., Any]) -> types.Tool:
     """The description of a tool, with the schemas of its arguments and of the fields of its replies."""
     reply = next(iter(get_args(inspect.signature(function).return_annotation)), Text)  # `D` of `Reply[D]`
     adapter: Any = TypeAdapter  # typed for classes, and takes functions too
-    title = _TITLES.get(name, name)
+    title = name.replace("_", " ").capitalize()
     return types.Tool(
         name=name,
         title=title,
@@ -160,11 +143,11 @@ async def _call(functions: Mapping[str, Callable[..., Any]], name: str, given: d
     return reply
 
 
-async def _report_progress(context: Any, progress: Progress) -> None:
+async def _report_progress(context: Any, message: list[str]) -> None:
     """Report every `PROGRESS_SECONDS` that a call goes on, for how many seconds it does, and what it does."""
     for count in range(1, 1 << 30):
         await asyncio.sleep(PROGRESS_SECONDS)
-        await context.session.report_progress(count * PROGRESS_SECONDS, message=progress.message)
+        await context.session.report_progress(count * PROGRESS_SECONDS, message=message[0])
 
 
 def _read_resource(served: Served, uri: str) -> str:

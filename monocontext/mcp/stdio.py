@@ -37,7 +37,7 @@ def serve(server: Server[Any]) -> None:
 
 
 async def _relay(server: Server[Any]) -> None:
-    lines = _Lines()
+    lines: Any = _Lines()  # an `AsyncFile` as far as the SDK looks
     async with stdio_server(stdin=lines) as (reading, writing):
         lines.replies = _Replies(writing)
         await server.run(reading, lines.replies, server.create_initialization_options())

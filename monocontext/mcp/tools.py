@@ -6,11 +6,12 @@ Annotations are real objects here, not strings: the SDK reads them from function
 import inspect
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, SESSIONS, Served
-from monocontext.mcp.outputs import MemoryReply, Session, SessionList, Text
 from monocontext.shell.shell import Output
 from monocontext.text_tools.functions import TextTools, check_query, search_words
 from monocontext.text_tools.keep import DAY_SECONDS, KeepTool
@@ -25,21 +26,68 @@ if TYPE_CHECKING:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _describe_as(tool: Callable[..., Any], more: str = "") -> Callable[[Method], Method]:
-    """Decorate a tool of the server with the description of a tool over one text.
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A reply without further fields."""
 
-    `more`: a further sentence, or a further parameter as `name: description`.
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session of an agent."""
+
+    id: str
+    agent: str | None
+    started: str | None
+    turns: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionList:
+    """The sessions of a project, or without a project the names of all projects.
+
+    `after` is the argument that continues a list that was cut.
     """
+
+    project: str | None
+    projects: list[str]
+    sessions: list[Session]
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReply:
+    """The envelope of the memory's protocol."""
+
+    success: bool
+    output: Any
+    error: str | None
+    metadata: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of a model, its sources with their first words, the reason if it ended early, and its cost.
+
+    Some clients show these fields to their model, and not the text of the reply.
+    """
+
+    answer: str
+    sources: list[str]
+    unfinished: str | None
+    dollars: float | None
+
+
+def _describe_as(tool: Callable[..., Any], *more: str, sentence: str = "") -> Callable[[Method], Method]:
+    """Decorate a tool of the server with the description of a tool over one text, and `more` parameters."""
     summary, _, parameters = (inspect.getdoc(tool) or "").partition("\n\nArgs:\n")
-    rows = ["    context: The name of the text; may be left out where there is one only.", parameters]
-    name, colon, _ = more.partition(": ")
-    if colon and name.isidentifier():
-        rows.append(f"    {more}")
-    elif more:
-        summary = f"{summary} {more}"
+    first = "context: The name of the text; may be left out where there is one only."
+    rows = [f"    {first}", parameters, *(f"    {row}" for row in more)]
 
     def decorate(method: Method) -> Method:
-        method.__doc__ = f"{summary}\n\nArgs:\n" + "\n".join(filter(None, rows))
+        method.__doc__ = f"{summary}{sentence}\n\nArgs:\n" + "\n".join(filter(None, rows))
         return method
 
     return decorate
@@ -59,7 +107,7 @@ class Tools:
         names = list(self._served.names())
         return list_reply(names[_index_after(names, after) :], nothing="[no context is served here]")
 
-    @_describe_as(TextTools.describe, "Looks for its newest version.")
+    @_describe_as(TextTools.describe, sentence=" Looks for its newest version.")
     def context_info(self, context: str = "") -> Reply[Info]:
         name = context or self._served.only_name()
         return TextTools(self._served.context(name, fresh=True), name).describe()
@@ -93,7 +141,10 @@ class Tools:
             raise ToolRefusal(
                 "words=true searches the whole text in any case: leave ignore_case, fixed, start, stop out"
             )
-        return self._search_words(pattern, context, max_hits)
+        name = context or self._served.only_name()
+        check_query(pattern, max_hits)
+        by_session = self._served.sessions is not None and name.startswith(SESSIONS) and name.count("/") == 1
+        return search_words(self._text(name, 0), pattern, max_hits, per_document=by_session)
 
     @_describe_as(TextTools.list_documents)
     def context_documents(self, context: str = "", glob: str = "", after: str = "") -> Reply[DocumentList]:
@@ -131,16 +182,13 @@ class Tools:
                 listed = list_reply(names[_index_after(names, after) :], nothing="[no project has sessions here]")
                 return Reply(listed, SessionList(None, listed.data.names, [], listed.data.after))
             project = names[0]
-        result = sessions.project(project).sessions(
-            since or None, until or None, branch=branch or None, tool=tool or None
-        )
+        filters = {"branch": branch or None, "tool": tool or None}
+        found = sessions.project(project).sessions(since or None, until or None, **filters)
         rows = [
-            Session(
-                info.session_id, info.agent, info.started, info.turns,
-                " ".join((info.title or info.first_prompt).split()),
-            )
-            for info in result[_index_after([info.session_id for info in result], after) :]
-        ]  # fmt: skip
+            Session(info.session_id, info.agent, info.started, info.turns, info.title or info.first_prompt)
+            for info in found[_index_after([info.session_id for info in found], after) :]
+        ]
+        rows = [replace(row, title=" ".join(row.title.split())) for row in rows]
         listed = list_reply(
             (f"{row.id}  {row.agent or '?'}  {row.started or '?'}  {row.turns} turns  {row.title}" for row in rows),
             nothing=f"[no such session of project {project}]",
@@ -217,35 +265,17 @@ class Tools:
         )
         return Reply(report, Text(report))
 
-    def _search_words(self, query: str, context: str, most: int) -> Reply[Matches]:
-        """The best passages, one of each session of a project."""
-        name = context or self._served.only_name()
-        check_query(query, most)
-        by_session = self._served.sessions is not None and name.startswith(SESSIONS) and name.count("/") == 1
-        return search_words(self._text(name, 0), query, most, per_document=by_session)
-
-    # -- the served texts ----------------------------------------------------------------------------------------------
-
     def by_name(self, *, uploads: bool) -> dict[str, Callable[..., Reply[Any]]]:
         """The tools by name for which this server has texts."""
-        results: dict[str, Callable[..., Reply[Any]]] = {
-            item.__name__: item
-            for item in (
-                self.context_list, self.context_info, self.context_slice, self.context_search,
-                self.context_documents, self.context_outline,
-            )
-        }  # fmt: skip
-        if self._served.sessions is not None:
-            results |= {"session_list": self.session_list, "session_read": self.session_read}
-            if uploads:
-                results["upload_context"] = self.upload_context
-        if self._served.memory is not None:
-            results["memory"] = self.memory
-        if self._served.has_shell:
-            results["bash"] = self.bash
-        if self._served.kept is not None:
-            results["keep"] = self.keep
-        return results
+        served, sessions = self._served, self._served.sessions is not None
+        tools: list[tuple[Callable[..., Reply[Any]], bool]] = [
+            (self.context_list, True), (self.context_info, True), (self.context_slice, True),
+            (self.context_search, True), (self.context_documents, True), (self.context_outline, True),
+            (self.session_list, sessions), (self.session_read, sessions), (self.upload_context, sessions and uploads),
+            (self.memory, served.memory is not None), (self.bash, served.has_shell),
+            (self.keep, served.kept is not None),
+        ]  # fmt: skip
+        return {tool.__name__: tool for tool, is_offered in tools if is_offered}
 
     def _text(self, context: str, start: int) -> "Monocontext":
         """A text in the version that is open; a memory in its newest version if the call begins at character 0."""
@@ -273,17 +303,12 @@ def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:
     output = reply["output"]
     if len(json.dumps(reply, ensure_ascii=False).encode()) <= MAX_REPLY_BYTES or not isinstance(output, dict):
         return reply
-    if isinstance(output.get("value"), str):
-        whole = output["value"]
+    if isinstance(whole := output.get("value"), str):
         part = whole[: MAX_REPLY_BYTES // 8]  # a character takes at most 6 bytes of JSON here
-        goes_on = {"context": f"{MEMORY}/{key}", "start": len(part), "stop": len(whole)}
-        more = {"cut": True, "characters": len(whole), "next": {"tool": "context_slice", **goes_on}}
+        goes_on = {"tool": "context_slice", "context": f"{MEMORY}/{key}", "start": len(part), "stop": len(whole)}
+        more = {"cut": True, "characters": len(whole), "next": goes_on}
         return {**reply, "output": {**output, "value": part}, "metadata": more}
-    keys, room = [], MAX_REPLY_BYTES - 500
-    for item in output["keys"]:
-        room -= len(json.dumps(item, ensure_ascii=False).encode()) + 2
-        if room < 0:
-            break
-        keys.append(item)
+    sizes = accumulate(len(json.dumps(item, ensure_ascii=False).encode()) + 2 for item in output["keys"])
+    keys = output["keys"][: sum(size <= MAX_REPLY_BYTES - 500 for size in sizes)]
     more = {"cut": True, "keys": len(output["keys"]), "next": "L <start of the key>* lists those that begin so"}
     return {**reply, "output": {**output, "keys": keys}, "metadata": more}

@@ -52,7 +52,9 @@ class KeepTool:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
         if ttl_seconds < 1:
             raise ToolRefusal(f"the lifetime must be at least 1 second, not {ttl_seconds}")
-        self._purge()
+        if time.monotonic() - self._purged > _PURGE_SECONDS:  # what is expired is removed now and then
+            self._purged = time.monotonic()
+            self._memory.purge()
         value = text if text.endswith("\n") else text + "\n"
         stem, dot, ending = name.rpartition(".")
         for number in range(1, _MOST_NUMBER):
@@ -65,9 +67,8 @@ class KeepTool:
         else:
             raise ToolRefusal(f"{_MOST_NUMBER:,} texts are kept under the name {name}: give another")
         kept = Kept(key, len(value.encode()), value.count("\n"), value[:_HEAD_CHARACTERS])
-        return Reply(
-            f"{kept.name}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl_seconds:,} s\n{kept.head}", kept
-        )
+        told = f"{key}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl_seconds:,} s\n{kept.head}"
+        return Reply(told, kept)
 
     def text(self) -> Monocontext:
         """The kept texts of now as documents; the same object as before if they are the same (1 LIST)."""
@@ -76,9 +77,3 @@ class KeepTool:
             if self._text is None or versions != self._versions:
                 self._text, self._versions = self._memory.context(documents=True), versions
             return self._text
-
-    def _purge(self) -> None:
-        """Remove what is expired, if that is not just done."""
-        if time.monotonic() - self._purged > _PURGE_SECONDS:
-            self._purged = time.monotonic()
-            self._memory.purge()

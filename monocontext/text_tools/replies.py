@@ -107,25 +107,20 @@ def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> Reply[Mat
 
 def passages_reply(found: Passages) -> Reply[Matches]:
     """The reply with passages, each below a line with its place. Passages that do not fit are left out, and counted."""
-    rows = [
-        f"[{'line ' if item.document is None else ''}{item.place}, characters {item.start} to {item.stop}]\n"
-        f"{item.text.rstrip()}"
-        for item in found
-    ]
     hits = [Match(item.document, item.document_line or item.line, item.start, item.text) for item in found]
-    return _fit_passages(rows, hits, found.note or f"passages: {len(found)}; none scores more")
-
-
-def _fit_passages(rows: list[str], hits: list[Match], note: str) -> Reply[Matches]:
-    """The reply with as many rows as fit, at least one, and the note."""
+    note = found.note or f"passages: {len(found)}; none scores more"
+    lines: list[str] = []
     remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
-    for number, row in enumerate(rows):
+    for number, item in enumerate(found):
+        place = f"{'line ' if item.document is None else ''}{item.place}, characters {item.start} to {item.stop}"
+        row = f"[{place}]\n{item.text.rstrip()}"
         remaining -= len(row.encode()) + 1
         if number and remaining < 0:
-            cut = f"cut after {number} of {len(rows)} passages: ask for fewer"
-            text = "\n".join([*rows[:number], f"[{cut}]", f"[{note}]"])
+            cut = f"cut after {number} of {len(hits)} passages: ask for fewer"
+            text = "\n".join([*lines, f"[{cut}]", f"[{note}]"])
             return Reply(text, Matches(hits[:number], None, f"{cut}; {note}"))
-    return Reply("\n".join([*rows, f"[{note}]"]), Matches(hits, None, note))
+        lines.append(row)
+    return Reply("\n".join([*lines, f"[{note}]"]), Matches(hits, None, note))
 
 
 def search_replies(
