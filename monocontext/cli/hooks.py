@@ -11,7 +11,7 @@ import click
 
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, one_of, options_of
-from monocontext.cli.parameters import SECONDS, Option, make_command
+from monocontext.cli.parameters import SECONDS, Option
 from monocontext.cli.sessions import OwnProject, Patterns, Place, To, place_of
 from monocontext.errors import MonocontextError
 from monocontext.sessions import settings
@@ -48,13 +48,10 @@ def install(
     options = ["--url", where]
     for name, value in [*s3.items(), ("project", project)]:
         options += [f"--{name}", str(value)] if value and name != "anonymous" else []
-    uploading = [*options, *(["--no-redact"] if no_redact else [])]
-    for item in pattern or ():
-        uploading += ["--pattern", item]
-    if compile_after:
-        uploading += ["--compile", "--max-dollars", f"{max_dollars:g}"]
-    uploading += ["--anonymous"] if "anonymous" in s3 else []
-    uploading += ["--user"] if user else []
+    flags = {"--no-redact": no_redact, "--anonymous": "anonymous" in s3, "--user": user, "--compile": compile_after}
+    uploading = [*options, *(word for item in pattern or () for word in ("--pattern", item))]
+    uploading += [flag for flag, wanted in flags.items() if wanted]
+    uploading += ["--max-dollars", f"{max_dollars:g}"] if compile_after else []
     path = target.settings_path(Path.cwd(), user)
     merged = settings.add_hooks(settings.read_settings(path), target, [*uploading, "--agent", target.name])
     if show:
@@ -66,51 +63,38 @@ def install(
     skill.parent.mkdir(parents=True, exist_ok=True)
     skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
     click.echo(f"skill in {skill}")
-    secrets = "with its secrets" if no_redact else "without its secrets"
-    _say_what_follows(target, f"{secrets}, to {where}", where, user)
+    ends = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
+    click.echo(
+        f"from now on: a session {'of yours' if user else 'in this directory'} begins with the team's brief, where "
+        f"`rlm compile` has made one, and is uploaded {ends}before it is compacted and after its answers, at most once "
+        f"a minute, {'with' if no_redact else 'without'} its secrets, to {where}; so are "
+        f"{'all others of yours' if user else 'others of this project'} that the archive lacks"
+    )
+    for line in (
+        settings.describe_clean_up(target, Path.cwd()),
+        settings.CODEX_TRUST if target.name == "codex" else "",
+    ):
+        if line:
+            click.echo(line)
+    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(where)}")
+    which = "" if target.name == "claude-code" else f" --agent {target.name}"
+    click.echo(f"to undo it: monocontext hooks uninstall{which}{' --user' if user else ''}")
 
 
-def uninstall(agent: AgentName = "claude-code", user: User = False, show: Print = False) -> None:
+def uninstall(agent: AgentName = "claude-code", user: User = False) -> None:
     """Remove our hooks and the skill from the settings of a coding agent; everything else stays."""
     target = _agent(agent)
     path = target.settings_path(Path.cwd(), user)
     before = settings.read_settings(path)
     remaining = settings.remove_hooks(before)
-    if show:
-        sys.stdout.write(settings.as_text(remaining))
-        return
     backup = settings.write_settings(path, remaining)
-    had = remaining != before
-    click.echo(f"no hooks of ours in {path}" + (f" any more (as it was: {backup.name})" if had and backup else ""))
+    was = f" any more (as it was: {backup.name})" if remaining != before and backup else ""
+    click.echo(f"no hooks of ours in {path}{was}")
     skill = target.skill_path(Path.cwd(), user)
     if skill.exists():
         skill.unlink()
         skill.parent.rmdir()
         click.echo(f"removed {skill}")
-
-
-def run() -> None:
-    """Run one hook, with its JSON on stdin: `hooks run session-end --url URL`, for settings that you write by hand."""
-    from monocontext.sessions.hook import main
-
-    raise click.exceptions.Exit(main(click.get_current_context().args))
-
-
-def _say_what_follows(target: settings.AgentSettings, how: str, where: str, user: bool) -> None:
-    """Print what happens from now on, and the commands to try and to undo the hooks."""
-    ends = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
-    click.echo(
-        f"from now on: a session {'of yours' if user else 'in this directory'} begins with the team's brief, where "
-        f"`rlm compile` has made one, and is uploaded {ends}before it is compacted and after its answers, at most once "
-        f"a minute, {how}; so are {'all others of yours' if user else 'others of this project'} that the archive lacks"
-    )
-    if clean_up := settings.describe_clean_up(target, Path.cwd()):
-        click.echo(clean_up)
-    if target.name == "codex":
-        click.echo(settings.CODEX_TRUST)
-    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(where)}")
-    agent = "" if target.name == "claude-code" else f" --agent {target.name}"
-    click.echo(f"to undo it: monocontext hooks uninstall{agent}{' --user' if user else ''}")
 
 
 def _agent(name: str) -> settings.AgentSettings:
@@ -124,4 +108,3 @@ app = CommandGroup(
     "Let a coding agent upload its sessions and begin with the team's brief.",
     {"install": install, "uninstall": uninstall},
 )
-app.add_command(make_command(run, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}))

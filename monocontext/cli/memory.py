@@ -160,8 +160,7 @@ def purge(
 
 def exec_(
     command: Annotated[
-        str,
-        Argument(help='A command such as "P key value 60", or a call as {"command": "G", "key": "k"}; - is stdin.'),
+        str, Argument(help='A command such as "P key value 60", or a call as {"command": "G", "key": "k"}; - is stdin.')
     ],
     url: Url,
     s3: S3,

@@ -51,41 +51,20 @@ def grep(
     words: Annotated[bool, Option("--word-regexp", "-w", help="Match whole words only.")] = False,
     whole_lines: Annotated[bool, Option("--line-regexp", "-x", help="Match whole lines only.")] = False,
     invert: Annotated[bool, Option("--invert-match", "-v", help="Print lines that do not match.")] = False,
-    numbers: Annotated[
-        bool | None, Option("--line-number/--no-line-number", "-n/-N", help="Print line numbers, as on a terminal.")
-    ] = None,
+    numbers: Annotated[bool | None, Option("--line-number/--no-line-number", "-n/-N", help="Number lines.")] = None,
     columns: Annotated[bool, Option("--column", help="Print the byte of the first match in its line, from 1.")] = False,
-    names: Annotated[
-        bool | None, Option("--with-filename/--no-filename", "-H/-I", help="Print names, as for several documents.")
-    ] = None,
-    heading: Annotated[
-        bool | None, Option("--heading/--no-heading", help="Print a name once, above its lines, as on a terminal.")
-    ] = None,
-    most: Annotated[
-        int | None, Option("--max-count", "-m", type=AT_LEAST_0, help="Stop in each document after so many lines.")
-    ] = None,
-    after: Annotated[
-        int | None,
-        Option("--after-context", "-A", type=AT_LEAST_0, metavar="N", help="Print N lines after a match."),
-    ] = None,
-    before: Annotated[
-        int | None, Option("--before-context", "-B", type=AT_LEAST_0, metavar="N", help="Print N lines before it.")
-    ] = None,
-    around: Annotated[
-        int, Option("--context", "-C", type=AT_LEAST_0, metavar="N", help="Print N lines before and after it.")
-    ] = 0,
+    names: Annotated[bool | None, Option("--with-filename/--no-filename", "-H/-I", help="Print names.")] = None,
+    heading: Annotated[bool | None, Option("--heading/--no-heading", help="Print a name above its lines.")] = None,
+    most: Annotated[int | None, Option("--max-count", "-m", type=AT_LEAST_0, help="Lines of a document.")] = None,
+    after: Annotated[int | None, Option("--after-context", "-A", type=AT_LEAST_0, help="Lines after a hit.")] = None,
+    before: Annotated[int | None, Option("--before-context", "-B", type=AT_LEAST_0, help="Lines before it.")] = None,
+    around: Annotated[int, Option("--context", "-C", type=AT_LEAST_0, help="Lines before and after it.")] = 0,
     count: Annotated[bool, Option("--count", "-c", help="Print how many lines match; with -o, matches.")] = False,
     files: Annotated[bool, Option("--files-with-matches", "-l", help="Print names of documents that match.")] = False,
     only_matching: Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")] = False,
     silent: Annotated[bool, Option("-q", help="Print nothing, and stop at the first match.")] = False,
-    globs: Annotated[
-        list[str] | None,
-        Option("--glob", "-g", "--documents", metavar="GLOB", help="Search these documents, or not !GLOB; repeatable."),
-    ] = None,
-    max_seconds: Annotated[
-        float | None,
-        Option(type=SECONDS, help="Limit of a pattern on a piece of text; 30, on a terminal 0, which is none."),
-    ] = None,
+    globs: Annotated[list[str] | None, Option("--glob", "-g", "--documents", help="Names to search, or !not.")] = None,
+    max_seconds: Annotated[float | None, Option(type=SECONDS, help="Limit of a pattern on a piece; 0: none.")] = None,
     stats: Annotated[bool, Option(help="Print on stderr what the search read.")] = False,
     dask: Dask = None,
     generation: Generation = None,

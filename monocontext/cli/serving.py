@@ -58,7 +58,7 @@ def view(
     allow: Allow = None,
 ) -> None:
     """Show the context at URL in a browser: documents, text, searches and versions."""
-    from monocontext.view.server import ContextServer
+    from monocontext.view.feed import ContextServer
 
     with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
         serve_page(partial(ContextServer, context), host, port, context.url, open_browser=open_browser)

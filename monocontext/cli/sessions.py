@@ -227,13 +227,11 @@ def place_of(given: str | None) -> str:
 
 def _split_words(words: list[str], to: str | None) -> tuple[list[str], str]:
     """Split the arguments into sessions and the archive, which is a last word that looks like a URL or a directory."""
-    if to is None and words and (len(words) > 1 or "://" in words[-1] or _is_place(words[-1])):
+    last = words[-1] if words else ""
+    is_place = "://" in last or (not os.path.isfile(last) and (os.path.isdir(last) or os.sep in last))
+    if to is None and words and (len(words) > 1 or is_place):
         to = words.pop()
     return words, place_of(to)
-
-
-def _is_place(word: str) -> bool:
-    return not os.path.isfile(word) and (os.path.isdir(word) or os.sep in word)
 
 
 def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:
@@ -306,12 +304,5 @@ def _around(text: str, keyword: str) -> str:
 
 app = CommandGroup(
     "Upload sessions of coding agents without their secrets; list, show, search and go on with them.",
-    {
-        "upload": upload,
-        "pull": pull,
-        "status": status,
-        "list": list_sessions,
-        "show": show,
-        "search": search,
-    },
+    {"upload": upload, "pull": pull, "status": status, "list": list_sessions, "show": show, "search": search},
 )

@@ -29,8 +29,6 @@ _PREFIX = "store:"
 _UPDATED = "updated"
 """The time of the last change, in the metadata of an item that a read has stored again."""
 
-Namespace = tuple[str, ...]
-
 
 class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
     """Items by namespace and key. Safe for use by many threads and by many processes at one place."""
@@ -71,9 +69,9 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
             return self._search(op)
         if isinstance(op, base.ListNamespacesOp):
             return self._list_namespaces(op)
-        if isinstance(op, base.PutOp):
-            return None
-        raise ValueError(f"Unknown operation type: {type(op)}")
+        if not isinstance(op, base.PutOp):
+            raise ValueError(f"Unknown operation type: {type(op)}")
+        return None
 
     def _put(self, op: Any) -> None:
         key = _key(op.namespace, op.key)
@@ -106,11 +104,10 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
             self._refresh(entry, op.refresh_ttl)
         return [item for _, item in chosen]
 
-    def _list_namespaces(self, op: Any) -> list[Namespace]:
+    def _list_namespaces(self, op: Any) -> list[tuple[str, ...]]:
         mirror = InMemoryStore()
         mirror.batch([base.PutOp(*_split_key(key), {}) for key in self.memory.list(_PREFIX)])
-        [namespaces] = mirror.batch([op])
-        return list(namespaces)
+        return list(mirror.batch([op])[0])
 
 
 def _item_fields(entry: Entry) -> dict[str, Any] | None:
@@ -129,27 +126,26 @@ def _passes(item: Any, op: Any) -> bool:
     """Whether an item passes the filter of a search, by LangGraph's own store."""
     mirror = InMemoryStore()
     mirror.batch([base.PutOp(item.namespace, item.key, item.value)])
-    [kept] = mirror.batch([op._replace(query=None, limit=1, offset=0)])
-    return bool(kept)
+    return bool(mirror.batch([op._replace(query=None, limit=1, offset=0)])[0])
 
 
-def _key(namespace: Namespace, key: str) -> str:
+def _key(namespace: tuple[str, ...], key: str) -> str:
     """The key in the memory. Labels are not empty and have no dot, so the first `..` ends the namespace."""
     return f"{_PREFIX}{'.'.join(_check_namespace(namespace))}..{key}"
 
 
-def _prefix(namespace: Namespace) -> str:
+def _prefix(namespace: tuple[str, ...]) -> str:
     """The prefix of the keys of a namespace and of all below it."""
     return _PREFIX + "".join(f"{label}." for label in _check_namespace(namespace))
 
 
-def _check_namespace(namespace: Namespace) -> Namespace:
+def _check_namespace(namespace: tuple[str, ...]) -> tuple[str, ...]:
     if not all(isinstance(label, str) and label and "." not in label for label in namespace):
         raise base.InvalidNamespaceError(f"the labels of a namespace must not be empty or hold a dot: {namespace!r}")
     return namespace
 
 
-def _split_key(key: str) -> tuple[Namespace, str]:
+def _split_key(key: str) -> tuple[tuple[str, ...], str]:
     """The namespace and key of a `_key`."""
     labels, _, rest = key.removeprefix(_PREFIX).partition("..")
     return tuple(labels.split(".")) if labels else (), rest

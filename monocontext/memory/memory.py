@@ -12,16 +12,15 @@ Invariants, with any number of writers on any machines:
 from __future__ import annotations
 
 import builtins
-import json
 import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from monocontext.engine.open import TextOptions
-from monocontext.errors import AlreadyExists, DamagedData, InvalidEntry, NotFound
+from monocontext.errors import AlreadyExists, DamagedData, NotFound
 from monocontext.memory.encoding import check_ttl, encode_entry
 from monocontext.memory.entry import Entry, Found, Sizes
 from monocontext.memory.names import name_of, prefix_of
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 _NAME_BYTES = 1024
 """Longest name of an object in S3, in bytes, with the prefix of the memory."""
-_CHECKPOINTS = "checkpoint:"
 
 
 class Memory(StoreUser):
@@ -157,7 +155,7 @@ class Memory(StoreUser):
             if found is None:
                 return False
             if if_match not in (None, found.etag):
-                raise self._exists(found)
+                raise AlreadyExists(f"{key!r} has another ETag than {if_match!r:.80}: {found.etag}")
         self.store.delete(name, if_match=if_match)
         return True
 
@@ -248,22 +246,6 @@ class Memory(StoreUser):
         return sum(at_once(remove, expired, THREADS))
 
     # -- more than text --------------------------------------------------------------------------------------------
-
-    def checkpoint(self, name: str, state: Any, ttl: float | None = None) -> str:
-        """Store the state of a run under the key `checkpoint:NAME`; returns its ETag (1 PUT).
-
-        Raises `InvalidEntry` for a state that JSON has no form for.
-        """
-        try:
-            text = json.dumps(state, ensure_ascii=False, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InvalidEntry(f"the state of checkpoint {name!r} is not JSON: {error}") from None
-        return self.put(_CHECKPOINTS + name, text, ttl)
-
-    def resume(self, name: str, default: Any = None) -> Any:
-        """The state of the last checkpoint of that name, or `default` (1 GET)."""
-        text = self.get(_CHECKPOINTS + name)
-        return default if text is None else json.loads(text)
 
     @validate_options(TextOptions)
     def context(self, prefix: str = "", *, documents: bool = False, **options: Unpack[TextOptions]) -> Monocontext:

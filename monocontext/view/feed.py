@@ -1,4 +1,4 @@
-"""Answer the requests of the page of `monocontext view`. No answer reads the whole text or exceeds 110 KB."""
+"""Serve the page of `monocontext view` for one text, read-only. No answer reads the whole text or exceeds 110 KB."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from monocontext.engine.reader import Reader
-from monocontext.errors import ToolRefusal
+from monocontext.errors import MonocontextError, ToolRefusal
 from monocontext.format.documents import Document
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.globs import Globs
-from monocontext.page.serving import InvalidRequest, Parameters
+from monocontext.page.assembly import Page, load_page
+from monocontext.page.serving import InvalidRequest, PageServer, Parameters
 from monocontext.text.documents.by_name import UnknownDocument
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.search import ranked
@@ -24,6 +26,7 @@ from monocontext.text_tools.replies import NOT_A_PATTERN, fit_error
 from monocontext.view.changes import document_changes
 from monocontext.writing.upkeep.versions import list_versions
 
+SCRIPTS = ("reader", "rows", "page")
 PIECE_CHARACTERS = 8_000
 """The most characters of text in one answer. JSON takes up to 12 bytes for each."""
 PIECE_LINES = 300
@@ -289,3 +292,22 @@ class ContextFeed:
     def _store(self) -> Any:
         assert self._text._opened is not None
         return self._text._opened.store
+
+
+@cache
+def context_page() -> Page:
+    """The page without data."""
+    return load_page("monocontext.view", SCRIPTS)
+
+
+class ContextServer(PageServer):
+    """Serves the page at `/`, and a path of data for each method of `ContextFeed`, such as `/documents`."""
+
+    def __init__(self, text: Monocontext, host: str = "127.0.0.1", port: int = 0) -> None:
+        """`text` must be a whole text, and stay open. Raises OSError if the address is not available."""
+        feed = ContextFeed(text)
+        answers = (feed.state, feed.documents, feed.text, feed.grep, feed.search, feed.history, feed.change)
+        super().__init__(
+            context_page(), {f"/{answer.__name__}": answer for answer in answers}, host, port,
+            failures=(MonocontextError, OSError),
+        )  # fmt: skip

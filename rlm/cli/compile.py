@@ -39,7 +39,9 @@ def compile_command(
     rlm = RLM(**choose_models(model_options), **limits) if _has_model(model_options, extractive) else None
     try:
         for name in names:
-            result = compile_sessions(url, name, rlm, store_options=s3, on_session=_progress)
+            result = compile_sessions(
+                url, name, rlm, store_options=s3, on_session=lambda name, number, of: remark(f"{number}/{of} {name}")
+            )
             _print_result(url, result, as_json)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the digests made so far are kept, and the same command resumes") from None
@@ -63,10 +65,6 @@ def _has_model(flags: dict[str, Any], extractive: bool) -> bool:
         click.echo("rlm: no key and no endpoint, so no model is used: rules pick the lines", err=True)
         return False
     return True
-
-
-def _progress(session_id: str, number: int, of: int) -> None:
-    remark(f"{number}/{of} {session_id}")
 
 
 def _print_result(url: str, result: Any, as_json: bool) -> None:

@@ -23,19 +23,17 @@ from rich.console import Console
 from rich.text import Text
 
 from monocontext import Monocontext, publish
-from monocontext.cli.options import one_of
 from monocontext.cli.parameters import SECONDS, Option
 from monocontext.cli.printing import is_quiet, remark
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore, SeaweedServer, SlowStore, VirtualStore, find_weed, virtual_context
-from rlm.cli.options import describe_rights, one_line_errors
+from rlm.cli.options import Runner, describe_rights, one_line_errors
 from rlm.context.excerpt import make_printable
 from rlm.errors import RunnerUnavailable
 from rlm.models.lm import Reply
 from rlm.models.scripted import ScriptedLM
 from rlm.rlm import RLM
-from rlm.runners import RUNNERS
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import print_step
@@ -106,9 +104,7 @@ class SlowScriptedLM(ScriptedLM):
 @one_line_errors()
 def demo(
     latency_ms: Annotated[float, Option(type=SECONDS, help="Milliseconds to add to each GET.")] = 30,
-    runner: Annotated[
-        str, Option(help="Where the model's code runs, as in `rlm run`.", shell_complete=one_of(*RUNNERS))
-    ] = DEFAULT_RUNNER,
+    runner: Runner = DEFAULT_RUNNER,
 ) -> None:
     """Answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""
     try:  # before anything is stored

@@ -27,6 +27,15 @@ Shape = Annotated[
     str, Option(help="What `context` is: text, list, dict.", shell_complete=one_of("text", "list", "dict"))
 ]
 Trajectory = Annotated[str | None, Option(help="Record the run in this .jsonl file, or in a new file in this folder.")]
+Runner = Annotated[
+    str,
+    Option(
+        shell_complete=one_of(*RUNNERS),
+        help="Where the model's code runs: confined (subprocess, or else wasm), subprocess, wasm, docker, "
+        "or local (with your rights, no sandbox).",
+    ),
+]
+_MAKERS = f"The maker of the models: {', '.join(backends.BACKENDS)}, and with any-llm many more."
 _RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
 _CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 _DEFAULT_DOLLARS = 1.0
@@ -35,32 +44,14 @@ _DEFAULT_DOLLARS = 1.0
 
 def model_flags(
     model: Annotated[str | None, Option(help="The root model, as MAKER:NAME or NAME; by default gpt-5.6.")] = None,
-    sub_model: Annotated[
-        str | None, Option(help="The model of sub-calls, of any maker; by default --model, or gpt-5.4-mini.")
-    ] = None,
-    preset: Annotated[
-        str | None,
-        Option(help=f"Both models at once: {', '.join(backends.PRESETS)}.", shell_complete=one_of(*backends.PRESETS)),
-    ] = None,
-    backend: Annotated[
-        str | None,
-        Option(
-            help=f"The maker of the models: {', '.join(backends.BACKENDS)}, and with any-llm many more.",
-            shell_complete=one_of(*backends.BACKENDS),
-        ),
-    ] = None,
+    sub_model: Annotated[str | None, Option(help="That of sub-calls; by default --model, or gpt-5.4-mini.")] = None,
+    preset: Annotated[str | None, Option(help="Both models at once.", shell_complete=one_of(*backends.PRESETS))] = None,
+    backend: Annotated[str | None, Option(help=_MAKERS, shell_complete=one_of(*backends.BACKENDS))] = None,
     base_url: Annotated[str | None, Option(help="Endpoint of the root model's maker, as OPENAI_BASE_URL.")] = None,
     temperature: Annotated[float | None, Option(help="Sampling temperature of all calls.")] = None,
-    option: Annotated[
-        list[str] | None,
-        Option(metavar="NAME=VALUE", help="A field of each request; repeatable."),
-    ] = None,
-    sub_option: Annotated[
-        list[str] | None, Option(metavar="NAME=VALUE", help="A field of the requests of sub-calls; repeatable.")
-    ] = None,
-    header: Annotated[
-        list[str] | None, Option(metavar="NAME:VALUE", help="An HTTP header for the root model's maker; repeatable.")
-    ] = None,
+    option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="A field of each request.")] = None,
+    sub_option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="One of sub-calls alone.")] = None,
+    header: Annotated[list[str] | None, Option(metavar="NAME:VALUE", help="A header for that endpoint.")] = None,
 ) -> dict[str, Any]:
     """The options for models on the command line."""
     return dict(locals())
@@ -83,11 +74,8 @@ def choose_models(
     maker = maker_of(flags)
     root_sampling = {**(sampling or {}), **temperature, **_parse_fields(flags["option"])}
     sub_fields = {**(sub_sampling or {}), **_parse_fields(flags["sub_option"])}
-    if backends.split_maker(flags["sub_model"] or "")[0] not in (
-        None,
-        maker,
-    ):  # a model of the same maker inherits the temperature
-        sub_fields = temperature | sub_fields
+    if backends.split_maker(flags["sub_model"] or "")[0] not in (None, maker):
+        sub_fields = temperature | sub_fields  # a model of the same maker inherits it
     base_url = flags["base_url"]
     if base_url is None and maker == "openai":
         base_url = os.environ.get("OPENAI_BASE_URL") or None
@@ -100,29 +88,16 @@ def choose_models(
 
 
 def limits(
-    runner: Annotated[
-        str,
-        Option(
-            shell_complete=one_of(*RUNNERS),
-            help="Where the model's code runs: confined (subprocess, or else wasm), subprocess, wasm, docker, "
-            "or local (with your rights, no sandbox).",
-        ),
-    ] = DEFAULT_RUNNER,
+    runner: Runner = DEFAULT_RUNNER,
     max_iterations: Annotated[int, Option(type=AT_LEAST_1, help="Turns after which the model must answer.")] = 30,
     max_calls: Annotated[int | None, Option(type=AT_LEAST_1, help="Limit of model calls, sub-calls included.")] = None,
     max_tokens: Annotated[int | None, Option(type=AT_LEAST_1, help="Limit of tokens, in and out.")] = None,
-    max_dollars: Annotated[
-        float | None, Option(type=SECONDS, help="Limit of cost of all calls; run, chat and mcp stop at 1 by default.")
-    ] = None,
+    max_dollars: Annotated[float | None, Option(type=SECONDS, help="Limit of cost; often 1 by default.")] = None,
     max_seconds: Annotated[float | None, Option(type=SECONDS, help="Limit of time for each question.")] = None,
     max_depth: Annotated[int, Option(type=AT_LEAST_1, help="Depth of nested runs; 2 lets it start child runs.")] = 1,
-    window_tokens: Annotated[
-        int | None, Option(type=AT_LEAST_1, help="Context window of the root model, if its maker does not say.")
-    ] = None,
+    window_tokens: Annotated[int | None, Option(type=AT_LEAST_1, help="Context window of the root model.")] = None,
     prompt_characters: Annotated[int | None, Option(type=AT_LEAST_1, help="The longest prompt of a sub-call.")] = None,
-    models: Annotated[
-        list[str] | None, Option(metavar="NAME", help="Another model that the code may call by name; repeatable.")
-    ] = None,
+    models: Annotated[list[str] | None, Option(metavar="NAME", help="Another model for the code; repeatable.")] = None,
     cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of sub-calls for later runs.")] = None,
 ) -> dict[str, Any]:
     """The limits of a run."""

@@ -47,9 +47,7 @@ def run(
     more: Annotated[list[str] | None, Argument(metavar="", help="After several texts, the question.")] = None,
     trajectory: Trajectory = None,
     shape: Shape = "text",
-    sessions: Annotated[
-        bool, Option(help="Use the sessions of coding agents on this machine as CONTEXT.")
-    ] = False,
+    sessions: Annotated[bool, Option(help="Use the sessions of this machine's agents as CONTEXT.")] = False,
     resume: Annotated[str | None, Option(help="Resume the run that this trajectory records.")] = None,
     cite: Annotated[bool, Option(help="Also print the sources of the answer.")] = False,
     as_json: AsJson = False
@@ -111,9 +109,7 @@ def view(
     run: Annotated[str, Argument(help="A trajectory (.jsonl), or a directory, for its newest trajectory.")],
     host: Host = "127.0.0.1",
     port: Port = 0,
-    export: Annotated[
-        str | None, Option(help="Write the page to this HTML file, which needs no server, and exit.")
-    ] = None,
+    export: Annotated[str | None, Option(help="Write the page to this HTML file instead, and exit.")] = None,
     open_browser: OpenBrowser = None,
 ) -> None:
     """Show a recorded run in a browser, even while it is running. Timeline, cells, sub-calls, costs."""

@@ -91,7 +91,7 @@ def namespaces_are_listed(store: BaseStore) -> None:
     for namespace in (("ns", "b", "y"), ("ns", "a"), ("ns", "b", "x"), ("ns", "b", "x", "deep"), ("nsx",)):
         store.put(namespace, "k", {})
     assert store.list_namespaces(prefix=("ns",)) == [
-        *(("ns", "a"), ("ns", "b", "x"), ("ns", "b", "x", "deep"), ("ns", "b", "y")),
+        *(("ns", "a"), ("ns", "b", "x"), ("ns", "b", "x", "deep"), ("ns", "b", "y"))
     ]
     assert store.list_namespaces(prefix=("ns",), max_depth=2) == [("ns", "a"), ("ns", "b")]
     assert store.list_namespaces(prefix=("ns", "*", "x")) == [("ns", "b", "x"), ("ns", "b", "x", "deep")]

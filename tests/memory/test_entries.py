@@ -365,19 +365,6 @@ def test_a_damaged_entry_is_named_and_hides_no_other(any_store: Store) -> None:
     assert fresh.clear() == 3
 
 
-def test_checkpoint_and_resume(any_store: Store) -> None:
-    first = Memory(any_store)
-    assert first.resume("batch", {"done": 0}) == {"done": 0}
-    first.checkpoint("batch", {"done": 100, "items": ["é", None, 1.5]})
-    assert Memory(any_store).resume("batch") == {"done": 100, "items": ["é", None, 1.5]}
-    first.checkpoint("batch", {"done": 200})
-    assert Memory(any_store).resume("batch") == {"done": 200}
-    assert first.list() == ["checkpoint:batch"]
-    for state in ({1, 2}, math.nan, object()):
-        with pytest.raises(InvalidEntry, match="is not JSON"):
-            first.checkpoint("batch", state)
-
-
 def test_names_of_calls() -> None:
     memory = Memory.open("memory://calls")
     memory.put("k", "v", create=True)

@@ -1,4 +1,4 @@
-"""`sessions upload --watch` and `hooks run`, as processes."""
+"""`sessions upload --watch` and the hook, as processes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ def test_watch_uploads_what_is_added(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_hooks_run_is_the_hook(tmp_path: Path) -> None:
+def test_the_hook_uploads_a_session_that_ends(tmp_path: Path) -> None:
     path = small().write(tmp_path)
     told = json.dumps({"session_id": path.stem, "transcript_path": str(path), "cwd": "/x/proj"}).encode()
-    words = ["hooks", "run", "session-end", "--url", str(tmp_path / "a"), "--project", "other"]
-    done = subprocess.run([*COMMAND, *words], input=told, capture_output=True, check=False)
+    words = ["session-end", "--url", str(tmp_path / "a"), "--project", "other"]
+    command = [sys.executable, "-m", "monocontext.sessions.hook", *words]
+    done = subprocess.run(command, input=told, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     end = time.monotonic() + 60
     while not Sessions.open(tmp_path / "a").projects():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from monocontext import Monocontext, documents, publish, update
-from monocontext.view.server import ContextServer
+from monocontext.view.feed import ContextServer
 from tests.browser import chromium as chromium
 from tests.browser import served_by
 from tests.browser import window as window

@@ -14,7 +14,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from monocontext import Monocontext, delete, publish, update
-from monocontext.view.server import ContextServer
+from monocontext.view.feed import ContextServer
 
 DOCS = Path(__file__).parents[2] / "docs"
 

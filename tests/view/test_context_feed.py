@@ -16,8 +16,7 @@ from monocontext import Monocontext, delete, publish
 from monocontext.page.serving import InvalidRequest, Parameters
 from monocontext.view import changes
 from monocontext.view.changes import document_changes
-from monocontext.view.feed import MOST_HITS, PIECE_CHARACTERS, PIECE_LINES, ContextFeed
-from monocontext.view.server import ContextServer, context_page
+from monocontext.view.feed import MOST_HITS, PIECE_CHARACTERS, PIECE_LINES, ContextFeed, ContextServer, context_page
 
 
 def ask(feed: ContextFeed, name: str, **given: object) -> Any:

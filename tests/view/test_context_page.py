@@ -11,7 +11,7 @@ import pytest
 from monocontext import Monocontext, documents, publish
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore
-from monocontext.view.server import ContextServer
+from monocontext.view.feed import ContextServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # needs Playwright, which `make test` does not install
 
