@@ -14,7 +14,6 @@ from nbclient import NotebookClient
 from monocontext import Monocontext, publish
 from monocontext.engine.stats import Stats
 from monocontext.notebook import context_card, progress_bar
-from monocontext.writing.segments import Progress
 
 pytestmark = pytest.mark.slow  # needs packages that `make test` does not install
 
@@ -79,7 +78,7 @@ def test_counts() -> None:
 def test_progress_elsewhere_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     with progress_bar("upload", 10) as shown:
         shown(5)
-        shown(Progress(10, 10, 1))
+        shown(10)
     assert capfd.readouterr() == ("", "")
 
 

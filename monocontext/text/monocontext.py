@@ -157,8 +157,8 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
     ) -> Monocontext | LineView | DocumentList | DocumentDict:
         """Open the context at `s3://bucket/prefix`, `file:///dir`, a path, or `memory://name` (1 GET).
 
-        A plain file or folder on this machine is read as it is: up to 8 MiB into memory; a larger one is copied once
-        into a cache folder of the user. A plain object is read once for its index (`writing.plain`).
+        A plain file or folder on this machine is read as it is: a folder, and a file up to 8 MiB, into memory; a larger
+        file and a plain object are read once for their index (`writing.plain`).
 
         - `unit="lines"`: the same text addressed by line, `context.lines`; also opens a DeepRecurse manifest
         - `shape="list"`, `"dict"`: the documents of the context as a lazy `list` of texts, or a lazy `dict` of names to

@@ -1,15 +1,14 @@
 """Put a text after that of a context. A short one is stored together with short ones before it, with bounded work.
 
-Each append stores a piece: an object with some frames. The last pieces of a text, up to a full one, may be stored again
-with the next append, merged so that a text of many appends stays in few pieces: sizes fall into tiers, each `FAN_OUT`
-times the one below, and when the last `FAN_OUT` pieces are in the newest one's tier or below, they become one. Once
-they have as much text as `FULL_FRAMES` full frames they become one full piece, which gets a search filter and stays.
+Each append stores a piece: an object with some frames. Sizes of pieces fall into tiers, each `FAN_OUT` times the one
+below; when the last `FAN_OUT` pieces are in the newest one's tier or below, they become one. Pieces with the text of
+`FULL_FRAMES` full frames become one that gets a search filter and stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import count, groupby
 
 from monocontext.format import inline
 from monocontext.format.codec import encode
@@ -18,9 +17,8 @@ from monocontext.format.index import Frame
 from monocontext.format.inline import Gathered, copies
 from monocontext.format.manifest import Manifest
 from monocontext.records import replace
-from monocontext.writing.cover import covered, gaps, wants_filters
 from monocontext.writing.segments import SegmentLayout, Segments, Written, cut_frames
-from monocontext.writing.splice import Stretch, splice
+from monocontext.writing.splice import Stretch, covered, gaps, splice, wants_filters
 from monocontext.writing.stored_text import StoredText
 
 FULL_FRAMES = 16
@@ -39,11 +37,7 @@ def short_bytes(layout: SegmentLayout) -> int:
 
 
 def appended(text: StoredText, new: Written) -> Manifest:
-    """The root of a text with a new one after it, which is stored already unless it is short.
-
-    Costs 1 PUT for the last index page, and for a short text 1 PUT, 1 GET for each piece that is merged, and about once
-    in 4 MiB those for a filter.
-    """
+    """The root of a text with a new one after it, which is stored already unless it is short."""
     return _with_stored(text, new) if new.text is None else _with_short(text, new.text, new.layout)
 
 
@@ -120,10 +114,7 @@ def _cover_end(text: StoredText, root: Manifest, first: int) -> Manifest:
 
 
 def merged(sizes: Sequence[int], new: int, least: int) -> int:
-    """How many of the last pieces, with these sizes, are merged with a new piece of size `new`.
-
-    All sizes up to `least` are in the lowest tier.
-    """
+    """How many of the last pieces, with these sizes, are merged with a new one. Sizes up to `least` are equal."""
     taken = 0
     while True:
         tier = _tier(new, least)
@@ -138,19 +129,11 @@ def merged(sizes: Sequence[int], new: int, least: int) -> int:
 
 def _tier(size: int, least: int) -> int:
     """The tier of a size: 0 up to `least`, then one more for each factor of `FAN_OUT`."""
-    tier = 0
-    while size > least:
-        size = -(-size // FAN_OUT)
-        tier += 1
-    return tier
+    return next(tier for tier in count() if size <= least * FAN_OUT**tier)
 
 
 def _fitted(root: Manifest) -> Manifest:
-    """Drop copies from a root until it takes at most `ROOT_BYTES`, documents not counted.
-
-    First the copies of the ends of its text become short, then they go, then the copy of the last page goes. A root
-    with a copy of its whole text stays as it is.
-    """
+    """Shorten, then drop copies in a root until it takes `ROOT_BYTES`, unless it has a copy of its whole text."""
     if root.text:
         return root
     for less in ({}, inline.shorter(root), {"head": "", "tail": ""}, {"last_page": None}):

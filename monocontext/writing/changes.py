@@ -147,11 +147,8 @@ def _grouped(text: StoredText, places: Iterable[_Place]) -> list[_Group]:
 
 
 def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
-    """The new frames of a group, each as its stored bytes and record, and the changes by number of the document.
-
-    Reads the whole text of the group, or of one above 8 MiB only the parts that stay.
-    """
-    begin, end = text.first_character(group.first), text.first_character(group.stop)
+    """The new frames of a group, and its patches. Of a group above 8 MiB only the parts that stay are read."""
+    begin, end = text.begin(group.first)[0], text.begin(group.stop)[0]
     whole = text.read(begin, end) if _bytes_of(text, group) < 2 * _FULL_GROUP_BYTES else None
 
     def read(start: int, stop: int) -> str:
@@ -170,7 +167,7 @@ def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, Frame
 
 def _bytes_of(text: StoredText, group: _Group) -> int:
     """The length of the old text of a group, in bytes."""
-    return text.first_byte(group.stop) - text.first_byte(group.first)
+    return text.begin(group.stop)[1] - text.begin(group.first)[1]
 
 
 def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ from monocontext.errors import (
     StoreFailure,
     UnsupportedFormat,
 )
-from monocontext.format.generations import find_root, read_generation, read_newest, read_newest_after
+from monocontext.format.generations import read_generation, read_newest, read_newest_after
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import FilterRef
 from monocontext.records import replace
@@ -97,13 +97,14 @@ class Staged(StoreWrapper):
         self.keys.add(key)
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
 
-    def has_spare_filters(self, root: Manifest) -> bool:
-        """Whether filters were put that were joined into others since."""
-        spare = {key for key in self.keys if key.startswith("filters/")}
-        return bool(spare.difference(key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys))
-
     def close(self) -> None:
         """Does nothing: whoever opened the store below closes it."""
+
+    def discard_unnamed(self, root: Manifest) -> None:
+        """Remove what a committed root does not name, after a change in steps or one whose filters were joined."""
+        filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
+        if self.has_steps or any(key.startswith("filters/") and key not in filters for key in self.keys):
+            self.discard(root)
 
     def discard(self, root: Manifest | None) -> None:
         """Remove what was put, except what a root names (1 DELETE each, and 1 GET for each index page of the root). An
@@ -122,12 +123,10 @@ what that root names through the store that it is given. `commit` sets its numbe
 
 
 def commit(store: Store, change: _Change) -> Manifest | None:
-    """Make `change(newest, store)` the next generation, and return the committed root.
+    """Make `change(newest, store)` the next generation, and return the committed root; the newest one if it is None.
 
     If another writer commits first, or `gc` removes objects of the root meanwhile, `change` is called again with the
-    newest root (`Staged.once` keeps what need not be stored again); what it had stored for the lost attempt is removed
-    in the end. If it returns None, nothing is
-    committed, and the result is the newest root. If it raises, what it stored is removed.
+    newest root (`Staged.once` keeps what need not be stored again). What no root names in the end is removed.
 
     A reply may be lost although the write succeeded: a root's `write_id` is random, so `put_own` recognises it. While
     old roots are removed, the number of a generation that others have passed may be free again: a root under such a
@@ -140,6 +139,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
     base = read_newest(store)
     for attempt in range(ATTEMPTS):
         if attempt:
+            staged.has_steps = True
             time.sleep(random.uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
         staged.pass_fence(base)
         try:
@@ -159,12 +159,10 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         if root is None:
             staged.discard(None)
             return base
-        root = _as_next(root, base)
-        root, data = _encode_root(staged, root)
+        root, data = _encode_root(staged, _as_next(root, base))
         lost = _put_root(store, root, data)
         if lost is None:
-            if attempt or staged.has_steps or staged.has_spare_filters(root):
-                staged.discard(root)
+            staged.discard_unnamed(root)
             return root
         event = "%s: someone else wrote generation %d; starting again from %d"
         log.note(log.INFO, event, store.url, root.generation, lost.generation)
@@ -273,10 +271,7 @@ _proven: set[str] = set()
 
 
 def _refuse_without_conditions(store: Store, key: str, data: bytes) -> None:
-    """With the first commit to a server of unknown make, write the root once more on the condition that there is none.
-
-    The server must refuse that. One that ignores conditions would let two writers overwrite each other's commits.
-    """
+    """Refuse an unknown server, at the first commit, that does not refuse to write the root a second time."""
     server = innermost(store).unproven_server
     if not server or server in _proven:
         return
@@ -317,8 +312,3 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
         except (AlreadyExists, NotFound):
             continue  # another writer replaced the copy
     raise StoreFailure(f"other writers were faster {_COPY_ATTEMPTS} times")
-
-
-def is_lagging(store: Store, root: Manifest) -> bool:
-    """Whether `manifest.json` has an older root than this one (1 GET)."""
-    return find_root(store).manifest.generation < root.generation

@@ -60,40 +60,24 @@ class NotText(InvalidText):
         return InvalidText, (str(self),)
 
 
-def encode_utf8(text: str) -> Utf8:
-    try:
-        return text.encode(), len(text)
-    except UnicodeEncodeError as error:  # encodings such as `unicode_escape` can give half a character
-        result = ord(text[error.start])
-        raise InvalidText(
-            f"text: the encoding gave a lone surrogate U+{result:04X}, which UTF-8 cannot represent"
-        ) from None
-
-
 class Decoder:
     """Decodes one stream piece by piece, and drops its byte order mark with a note."""
 
-    def __init__(self, name: str, reading: InputOptions, start: int = 0, has_begun: bool = False):
-        """`name` is that of the stream in messages; `start` the offset in it, in bytes, of the first piece. With
-        `has_begun`, or a start inside the stream, it has no byte order mark."""
+    def __init__(self, name: str, reading: InputOptions, start: int = 0):
+        """`name` is that of the stream in messages; `start` the offset in it, in bytes, of the first piece."""
         self._name = name
         self._reading = reading
         errors = "replace" if reading.errors == "replace" else "strict"
         self._decoder = codecs.getincrementaldecoder(reading.encoding)(errors)
-        self._is_utf8 = codecs.lookup(reading.encoding).name == "utf-8" and errors == "strict"
-        """Whether the text equals the bytes, but for a byte order mark."""
         self._read_bytes = start
-        self._begun = has_begun or start > 0
+        self._begun = start > 0
 
     def feed(self, data: bytes, final: bool = False) -> Utf8:
         """Decode the next piece, up to its last whole character. Raises `InvalidText`, with the offset in bytes."""
         pending = self._decoder.getstate()[0]  # the beginning of a character
-        keeps = self._is_utf8 and self._begun
-        if keeps and not pending and data.isascii():
-            self._read_bytes += len(data)
-            return data, len(data)
-        if not self._begun and not self._read_bytes and (wide := unexpected_utf_16(data, self._reading.encoding)):
-            raise NotText(self._name, f"looks like UTF-16, not {self._reading.encoding}", f"give encoding={wide!r}")
+        encoding = self._reading.encoding
+        if not self._begun and not self._read_bytes and (wide := unexpected_utf_16(data, encoding)):
+            raise NotText(self._name, f"looks like UTF-16, not {encoding}", f"give encoding={wide!r}")
         try:
             text = self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
@@ -101,23 +85,26 @@ class Decoder:
             result = error.object[error.start : error.start + 1].hex()
             raise NotText(
                 self._name,
-                f"not {self._reading.encoding} at byte {offset}",
+                f"not {encoding} at byte {offset}",
                 "give its encoding, or replace what is not text (errors='replace')",
                 f" (0x{result}): {error.reason}",
             ) from None
         except UnicodeError as error:  # an error of the whole stream, such as UTF-16 without its byte order mark
             reason = " ".join(str(error).split())
-            raise NotText(self._name, f"not {self._reading.encoding}: {reason}", "give its encoding") from None
+            raise NotText(self._name, f"not {encoding}: {reason}", "give its encoding") from None
         self._read_bytes += len(data)
-        if keeps:
-            data = pending + data
-            return data[: len(data) - len(self._decoder.getstate()[0])], len(text)
         if text and not self._begun:
             self._begun = True
             if text[0] == "\ufeff":
                 self._reading.note(f"{self._name}: dropped a byte order mark")
                 text = text[1:]
-        return encode_utf8(text)
+        try:
+            return text.encode(), len(text)
+        except UnicodeEncodeError as error:  # encodings such as `unicode_escape` can give half a character
+            code = ord(text[error.start])
+            raise InvalidText(
+                f"text: the encoding gave a lone surrogate U+{code:04X}, which UTF-8 cannot represent"
+            ) from None
 
     def finish(self) -> Utf8:
         """The text after the last piece. Raises `InvalidText` if that ended inside a character."""
@@ -137,25 +124,20 @@ def is_binary(head: bytes, encoding: str) -> bool:
     return False
 
 
-def utf_16_without_mark(head: bytes) -> str:
-    """The encoding of a file that begins with `head`, if it is UTF-16 without a byte order mark, mostly Latin letters.
-
-    Such a file is also valid UTF-8, with a NUL next to each letter, but no search would find a word in it.
-    """
-    if len(head) < 8:
-        return ""
-    for encoding, zeros, letters in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
-        if 10 * zeros.count(0) > 9 * len(zeros) and b"\0" not in letters:
-            return encoding
-    return ""
-
-
 def unexpected_utf_16(head: bytes, encoding: str) -> str:
-    """The encoding of a file that begins with `head`, if that is UTF-16 and `encoding` extends ASCII; else empty."""
+    """The encoding of a file that begins with `head`, if that is UTF-16 and `encoding` extends ASCII; else empty.
+
+    Without a mark it is also valid UTF-8, with a NUL next to each letter, but no search would find a word in it.
+    """
     if "a".encode(encoding) != b"a":
         return ""
-    has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and encoding.lower().startswith("utf")
-    return "utf-16" if has_mark else utf_16_without_mark(head[:HEAD_BYTES])
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and encoding.lower().startswith("utf"):
+        return "utf-16"
+    head = head[:HEAD_BYTES]
+    for name, zeros, letters in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
+        if len(head) >= 8 and 10 * zeros.count(0) > 9 * len(zeros) and b"\0" not in letters:
+            return name
+    return ""
 
 
 def kind_of_file(head: bytes) -> str:

@@ -55,11 +55,7 @@ def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]
 
 
 def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
-    """Store the documents of a new text, and return all documents: those of `base` and, after them, the new ones.
-
-    Costs 1 PUT for each page and each table of names, none for a last page of up to 32 KiB. Where few documents precede
-    the new ones, also 1 GET for each of their pages and tables.
-    """
+    """All documents: those of `base`, and the new ones after them, whose pages and names are stored (1 PUT each)."""
     before = base.documents if base else None
     if new is None or not new.count:
         return before
@@ -84,11 +80,7 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
 
 
 def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) -> tuple[NameTableRef, ...]:
-    """The tables of names. Once documents without a table fill a page, they get a table.
-
-    It takes in the tables before it that cover no more documents than it does. So the number of tables grows with the
-    logarithm of the number of documents.
-    """
+    """The tables of names. Documents that fill a page get one, joined with tables before it of no more documents."""
     tables = list(before.names) if before else []
     first = before.named if before else 0
     total = (before.documents if before else 0) + new.count
@@ -134,10 +126,9 @@ def change_documents(
     *,
     anew: bool = False,
 ) -> DocumentsRef | None:
-    """Store the pages of documents with a change (1 PUT each), and a table of names if documents were deleted.
+    """Store the pages of documents with a change, and a table of names if some were deleted; with `anew`, all of them.
 
-    `patches`: the changes of the text. `anew`: store all pages and tables, under new names. Returns the documents of
-    the changed text, or None if it has none.
+    `patches`: the changes of the text. Returns the documents of the changed text, or None if it has none.
     """
     numbers = sorted(wanted)
     writer, shift = DocumentWriter(store), (0, 0)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import add, sub
 from typing import Any
 
-from monocontext.errors import InvalidText
 from monocontext.format.document_names import HASH_BYTES, entries_of, first_doubled, name_hash
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
@@ -24,18 +23,17 @@ from monocontext.format.documents import (
     page_ref,
 )
 from monocontext.format.refs import DocumentPageRef, DocumentsRef, documents_key, fresh_id
-from monocontext.records import replace
+from monocontext.records import NamedTuple, replace
 from monocontext.stores.protocol import Store
 
 _NO_PAGE = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
 
 
-class DocumentInputs:
+class DocumentInputs(NamedTuple):
     """Documents to publish, in order: the result of `documents`."""
 
-    def __init__(self, items: Iterable[Any], *, unique: bool):
-        self.items = items
-        self.unique = unique
+    items: Iterable[Any]
+    unique: bool
 
 
 def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False) -> DocumentInputs:
@@ -43,15 +41,13 @@ def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False)
 
     An item is a text, or a tuple (name, text) or (name, text, metadata). A text is a `str` or the path of a file,
     metadata a mapping that JSON can hold, encoded in at most 64 KiB. A document without a name (None) gets its number
-    as its name. If documents share a name, a lookup by name finds the last one; with `unique`, and always for a
-    mapping, they are an `InvalidText`.
+    as its name. If documents share a name, a lookup by name finds the last one; with `unique` they are an
+    `InvalidText`.
 
     A document that does not end in a newline gets one after it, which belongs to no document. Raises `InvalidText` for
     anything that is not a document, before anything is committed.
     """
-    return DocumentInputs(
-        items.items() if isinstance(items, Mapping) else items, unique=unique or isinstance(items, Mapping)
-    )
+    return DocumentInputs(items.items() if isinstance(items, Mapping) else items, unique)
 
 
 class DocumentWriter:
@@ -135,16 +131,13 @@ class DocumentWriter:
 
 
 class DocumentRows(DocumentWriter):
-    """Collects the documents of a new text while it is read. Its user calls `add_text` for each piece and `begin` and
-    `end` at the borders of documents, in order.
+    """Collects the documents of a new text while it is read: `begin`, `add_text` for each piece, `end_document`.
 
-    Characters, bytes and newlines count from the first reported text, also if that is appended to another text.
+    All counts begin with the first reported text, also if that is appended to another text.
     """
 
     def __init__(self, store: Store):
         super().__init__(store)
-        self.unique = False
-        """Whether two documents with one name are refused."""
         self.count = 0
         """The number of documents so far."""
         self.hashes = bytearray()
@@ -182,40 +175,21 @@ class DocumentRows(DocumentWriter):
         self.hashes += name_hash(name)
 
     def close(self) -> None:
-        """End the text: store its full pages. Raises `InvalidText` for names that must differ."""
+        """End the text: store its full pages, and find the first two documents with one name."""
         self.store_page()
-        self.doubled = self._first_doubled()
-        if self.unique and self.doubled:
-            earlier, later = self.doubled
-            raise InvalidText(f"documents {earlier} and {later} are both named {self._name(later)!r}")
-
-    def _first_doubled(self) -> tuple[int, int] | None:
-        """The numbers of the first two documents with one name, the earlier first; None if all names differ."""
         if self.count > DOCUMENTS_PER_PAGE:
-            return first_doubled(entries_of(self.hashes))
+            self.doubled = first_doubled(entries_of(self.hashes))
+            return
         seen: dict[bytes, int] = {}  # for few documents numpy need not be imported
         for number in range(self.count):
             hashed = bytes(self.hashes[number * HASH_BYTES : (number + 1) * HASH_BYTES])
             if (earlier := seen.setdefault(hashed, number)) != number:
-                return earlier, number
-        return None
-
-    def _name(self, number: int) -> str:
-        """The name of a document (1 GET if its page is stored)."""
-        before: DocumentPageRef | None = None
-        for ref in self.pages:
-            if number < ref.documents:
-                page = DocumentPage(self._store.get(documents_key(ref.id)).data, ref, before)
-                return page.name(number - page.first)
-            before = ref
-        return self.rows[number - (before.documents if before else 0)].name.decode()
+                self.doubled = earlier, number
+                return
 
 
 def load_document_page(ref: DocumentsRef, number: int, get: Callable[[str], bytes]) -> DocumentPage:
-    """Load and check a page of documents by its number (1 GET; none for a last page that the root holds).
-
-    `get`: from a key to bytes.
-    """
+    """Load and check a page of documents by its number (1 GET; none for a last page in the root)."""
     copy = ref.last_page if number == len(ref.pages) - 1 else None
     page = ref.pages[number]
     return DocumentPage(copy or get(documents_key(page.id)), page, ref.pages[number - 1] if number else None)

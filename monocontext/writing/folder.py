@@ -75,10 +75,9 @@ class Folder:
             waiting += reversed(folders)
 
     def _is_context(self, base: str, found: list[os.DirEntry[str]]) -> bool:
-        if not {"manifest.json", "generations"} <= {entry.name for entry in found}:
-            return False
         generations = os.path.join(self.path, base, "generations")
-        return os.path.isdir(generations) and any(_GENERATION.fullmatch(name) for name in os.listdir(generations))
+        is_like_one = {"manifest.json", "generations"} <= {entry.name for entry in found} and os.path.isdir(generations)
+        return is_like_one and any(_GENERATION.fullmatch(name) for name in os.listdir(generations))
 
     def _why_left_out(self, name: str, above: tuple[str, ...]) -> str | None:
         """The reason to leave out a link, or None if it is included."""
@@ -131,9 +130,9 @@ class Folder:
 def describe_left_out(left_out: dict[str, str]) -> str:
     """Describe in one line what was left out: folders with a context, links with their targets, then pipes, sockets and
     devices."""
-    others = {name: reason for name, reason in left_out.items() if reason in KINDS.values()}
     contexts = [name for name, reason in left_out.items() if reason == _CONTEXT]
-    links = [f"{name} ({reason})" for name, reason in left_out.items() if name not in others and reason != _CONTEXT]
+    others = [f"{name} ({reason})" for name, reason in left_out.items() if reason in KINDS.values()]
+    links = [f"{name} ({reason})" for name, reason in left_out.items() if reason not in (_CONTEXT, *KINDS.values())]
     parts = []
     if contexts:
         parts.append("left out folders that contain a context: " + ", ".join(contexts))
@@ -141,7 +140,5 @@ def describe_left_out(left_out: dict[str, str]) -> str:
         count = f"{len(links):,} links" if len(links) > 1 else "1 link"
         parts.append(f"left out {count}: {', '.join(links)}; follow_links=True takes them")
     if others:
-        parts.append(
-            "left out entries that are not files: " + ", ".join(f"{name} ({kind})" for name, kind in others.items())
-        )
+        parts.append("left out entries that are not files: " + ", ".join(others))
     return "; ".join(parts)

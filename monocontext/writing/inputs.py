@@ -25,10 +25,8 @@ def read_pieces(
 ) -> Iterator[bytes]:
     """Yield the text of the sources, in order, as UTF-8 in pieces that end between characters.
 
-    A `str` is text; an `os.PathLike` is a file or a directory; `bytes` are encoded text. Neighbouring `bytes` are one
-    stream: a character may begin in one and end in the next. Each file, and each item of `DocumentInputs`, becomes a
-    document of `rows`. Raises `InvalidText` with the input and the offset of bytes that are not text, and `NotFound`
-    for a missing file.
+    Neighbouring `bytes` are one stream: a character may begin in one and end in the next. Each file, and each item of
+    `DocumentInputs`, becomes a document of `rows`. Raises `InvalidText` and `NotFound`.
     """
     if isinstance(sources, Mapping):
         sources = documents(sources)
@@ -58,6 +56,8 @@ class _Stream:
         self.reading, self.rows = reading, rows
         self.ends_line = True
         """Whether the text so far ends in a newline."""
+        self._numbers: dict[str, int] = {}
+        """The numbers of documents whose names must differ."""
 
     def read(self, sources: Source | Iterable[Source]) -> Iterator[Utf8]:
         if isinstance(sources, str | bytes | bytearray | memoryview | os.PathLike | DocumentInputs):
@@ -104,11 +104,12 @@ class _Stream:
         note_left_out(left_out, self.reading)
 
     def _documents(self, source: DocumentInputs, rows: DocumentRows) -> Iterator[Utf8]:
-        rows.unique = rows.unique or source.unique
         if not self.ends_line:
             yield _NEWLINE
         for item in source.items:
             name, text, metadata = parts_of(item, rows.count)
+            if source.unique and (earlier := self._numbers.setdefault(name, rows.count)) != rows.count:
+                raise InvalidText(f"documents {earlier} and {rows.count} are both named {name!r}")
             rows.begin(name, metadata)
             if isinstance(text, str):
                 yield from self._encode(text, f"document {name!r}")

@@ -9,7 +9,6 @@ from monocontext.format.directories import Directory, expand, rows_text
 from monocontext.format.index import Page
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import MOST_PAGE_BYTES, PageRef
-from monocontext.records import NamedTuple
 from monocontext.stores.protocol import Store, get_bounded
 
 FOLDERS = ("segments/", "index/", "filters/", "documents/")
@@ -25,29 +24,12 @@ def id_in(key: str) -> str:
     return key.partition("/")[2][:32]
 
 
-class PageToRead(NamedTuple):
-    """An index page that a root names, the entry before it, and its copy in the root if there is one."""
-
-    ref: PageRef
-    before: PageRef | None
-    copy: bytes | None
-
-    def objects(self, store: Store) -> set[str]:
-        """The ids of the segments that the page names (1 GET without a copy)."""
-        data = self.copy or get_bounded(store, self.ref.key, MOST_PAGE_BYTES).data
-        return {name for run in Page(data, self.ref, self.before).runs for name in _ID.findall(run.object)}
+NamedPage = tuple[PageRef, PageRef | None, bytes | None]
+"""An index page that a root names, the entry before it, and its copy in the root if there is one."""
 
 
-class NamedByRoot(NamedTuple):
-    """A root, the ids in it and in its directories, and its index pages."""
-
-    manifest: Manifest
-    ids: set[str]
-    pages: list[PageToRead]
-
-
-def ids_in_root(store: Store, root: Manifest, data: bytes) -> NamedByRoot:
-    """What the JSON `data` of a root names, and its directories (1 GET each).
+def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], list[NamedPage]]:
+    """The ids that the JSON of a root and its directories name (1 GET each), and its index pages.
 
     Ids are found by their form, since a root of a later version may name objects in other fields.
     """
@@ -60,15 +42,19 @@ def ids_in_root(store: Store, root: Manifest, data: bytes) -> NamedByRoot:
         named.update(_ID.findall(rows_text(stored, directory.key).decode()))
         return stored
 
-    root = expand(root, get)
-    pages = [
-        PageToRead(ref, before, root.last_page if ref is root.pages[-1] else None)
-        for ref, before in zip(root.pages, (None, *root.pages), strict=False)
-    ]
-    return NamedByRoot(root, named, pages)
+    pages = expand(root, get).pages
+    copies: list[bytes | None] = [*[None] * (len(pages) - 1), root.last_page]
+    return named, list(zip(pages, (None, *pages), copies, strict=False))
+
+
+def ids_in_page(store: Store, page: NamedPage) -> set[str]:
+    """The ids of the segments that an index page names (1 GET without a copy)."""
+    ref, before, copy = page
+    data = copy or get_bounded(store, ref.key, MOST_PAGE_BYTES).data
+    return {name for run in Page(data, ref, before).runs for name in _ID.findall(run.object)}
 
 
 def named_objects(store: Store, root: Manifest) -> set[str]:
     """The ids of all objects that one root names (1 GET for each directory and index page)."""
-    _, named, pages = ids_in_root(store, root, root.to_bytes())
-    return named.union(*(page.objects(store) for page in pages))
+    named, pages = ids_in_root(store, root, root.to_bytes())
+    return named.union(*(ids_in_page(store, page) for page in pages))

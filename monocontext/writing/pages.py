@@ -103,10 +103,7 @@ def load_page(store: Store, pages: Sequence[PageRef], number: int, last_page: by
 
 
 def moved_page(page: PageRef, before: PageRef | None, new_before: PageRef | None) -> PageRef:
-    """The entry of an unchanged index page that followed `before`, and now follows `new_before`.
-
-    None means that the page was, or is, the first.
-    """
+    """The entry of an unchanged index page that followed `before`, or none, and now follows `new_before`."""
     old, new = before or _NO_PAGE, new_before or _NO_PAGE
     return replace(
         page,

@@ -24,7 +24,7 @@ from monocontext.writing.documents import DocumentRows
 from monocontext.writing.input_options import InputOptions, ReadingOptions
 from monocontext.writing.inputs import Source, read_pieces
 from monocontext.writing.place import Place, check_order, open_store_at, portable_place
-from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, Progress, SegmentLayout, Written, write_segments
+from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, SegmentLayout, Written, write_segments
 from monocontext.writing.shares import Target, share_text
 from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
@@ -40,7 +40,7 @@ def publish(
     codec: str = "zstd",
     filters: bool = True,
     replace: bool = False,
-    progress: Callable[[Progress], None] = lambda progress: None,
+    progress: Callable[[int], None] = lambda text_bytes: None,
     store_options: StoreOptions | None = None,
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
@@ -50,7 +50,8 @@ def publish(
     `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
     (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
     Each file is a document too. Sources are read once, in memory bounded by about 8 segments and 50 bytes a document.
-    `reading` takes `encoding`, `errors`, `header`, `include`, `exclude` and `note` (see `input_options.InputOptions`).
+    `progress` takes the bytes of text that are stored. `reading` takes `encoding`, `errors`, `header`, `include`,
+    `exclude` and `note` (see `input_options.InputOptions`).
     `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
     512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
     32 MiB of text, which this process reads and sends.
@@ -72,11 +73,7 @@ def publish(
 def publish_written(
     store: Store, write: Callable[[Staged], Written], replace: bool, allow: Iterable[str] = ()
 ) -> Manifest:
-    """Call `write` once to store frames, and commit them as the whole text of a context. Returns the committed root.
-
-    `allow`: places of text outside the context that may be read. Raises `AlreadyExists` if there is a context, unless
-    `replace`.
-    """
+    """Commit what `write` stores, called once, as the whole text of a context. `allow`: places it may read."""
 
     def change(base: Manifest | None, store: Staged) -> Manifest:
         if base is not None and not replace:
@@ -108,18 +105,17 @@ def append(
     segment_bytes: int = SEGMENT_BYTES,
     codec: str | None = None,
     filters: bool = True,
-    progress: Callable[[Progress], None] = lambda progress: None,
+    progress: Callable[[int], None] = lambda text_bytes: None,
     store_options: StoreOptions | None = None,
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Manifest:
-    """Add text at the end of the context at `url`, as a new generation.
+    """Add text at the end of the context at `url`, as a new generation. Parameters as for `publish`.
 
-    A text of fewer than 16 frames (4 MiB) is merged with short ones before it once these have become many
-    (`appended`): the work of each append is bounded, a root takes at most 8 KB, and each byte is stored again six times
-    in all. Parameters as for `publish`; frame size and codec are those of the context unless given. Two appenders at
-    once both succeed, and their texts follow each other in the order of their commits. Raises `NotFound` if there is no
-    context.
+    A text of fewer than 16 frames (4 MiB) is merged with short ones before it once these have become many (`appended`):
+    the work of each append is bounded, a root takes at most 8 KB, and each byte is stored again six times in all. Frame
+    size and codec are those of the context unless given. Two appenders at once both succeed, in the order of their
+    commits. Raises `NotFound` if there is no context.
 
     Cost: 4 PUTs, 4 other requests, and a few GETs if short texts are merged; a longer text costs as much as with
     `publish`.
@@ -135,7 +131,7 @@ def append(
         with StoredText(store, base) as text:
             root = with_new(text, new)
         if new.text:
-            progress(Progress(len(new.text), root.stored_bytes - base.stored_bytes, 1))
+            progress(len(new.text))
         return root
 
     with open_store_at(url, store_options) as store:
@@ -148,7 +144,7 @@ def store_text(
     base: Manifest | None,
     layout: SegmentLayout | None = None,
     reads: InputOptions | None = None,
-    progress: Callable[[Progress], None] = lambda progress: None,
+    progress: Callable[[int], None] = lambda text_bytes: None,
     executor: Executor | None = None,
     url: Place = "",
     store_options: StoreOptions | None = None,

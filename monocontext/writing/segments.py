@@ -17,6 +17,7 @@ from monocontext.format.inline import Gathered
 from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, FilterRef
 from monocontext.options import check_int
 from monocontext.records import dataclass, field
+from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import Store
 from monocontext.writing.documents import DocumentRows
 
@@ -62,25 +63,12 @@ class SegmentLayout:
             raise ValueError(f"codec must be one of {', '.join(CODECS)}, not {self.codec!r}")
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of an upload."""
-
-    text_bytes: int = 0
-    """UTF-8 text that was read and encoded."""
-    stored_bytes: int = 0
-    """Size of its frames."""
-    segments: int = 0
-    """Segments that are complete."""
-
-
 @dataclass(slots=True)
 class Written:
     """A text that is stored but not committed."""
 
     runs: list[FrameRun] = field(default_factory=list)
     records: list[FrameRecord] = field(default_factory=list)
-    final_newline: bool = False
     sources: tuple[str, ...] = ()
     filters: tuple[FilterRef, ...] = ()
     """The filters of these frames, numbered from 0."""
@@ -102,10 +90,10 @@ def write_segments(
     store: Store,
     pieces: Iterable[bytes],
     layout: SegmentLayout,
-    progress: Callable[[Progress], None] = lambda progress: None,
+    progress: Callable[[int], None] = lambda text_bytes: None,
     frames_before: int = 0,
 ) -> Written:
-    """Store a text, given as UTF-8 in pieces that end between characters (1 PUT a segment)."""
+    """Store a text, given as UTF-8 in pieces that end between characters, and its filters (1 PUT a segment)."""
     with ThreadPoolExecutor(ENCODERS) as encoders, ThreadPoolExecutor(_UPLOADS) as uploads:
         pending: deque[Future[str]] = deque()
 
@@ -116,21 +104,22 @@ def write_segments(
             if len(written.runs) % _SEGMENTS_PER_TRIM == 0:
                 give_back_memory()
 
+        def encoded(frame: bytes) -> tuple[bytes, bytes, FrameRecord]:
+            return frame, *encode(frame, layout.codec)
+
         segments = Segments(put, layout)
         written = segments.written
         columns = layout.columns(frames_before)
-        text_bytes = stored_bytes = 0
-        for frame, stored, record in _encode_ahead(cut_frames(pieces, layout.frame_bytes), layout.codec, encoders):
+        text_bytes = 0
+        frames = cut_frames(pieces, layout.frame_bytes)
+        for frame, stored, record in in_order(encoders, encoded, frames, 4 * ENCODERS):
             if columns:
                 columns.feed(frame)
             segments.add(stored, record)
             written.gathered.add(frame, stored)
-            written.final_newline = frame.endswith(b"\n")
-            text_bytes, stored_bytes = text_bytes + record.bytes, stored_bytes + len(stored)
-            progress(Progress(text_bytes, stored_bytes, len(written.runs)))
+            text_bytes += record.bytes
+            progress(text_bytes)
         segments.finish()
-        if written.runs:
-            progress(Progress(text_bytes, stored_bytes, len(written.runs)))
         for upload in pending:
             upload.result()
     give_back_memory()  # segments were large, and filters follow
@@ -148,20 +137,6 @@ def cut_frames(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:
     yield from framer.finish()
 
 
-def _encode_ahead(
-    frames: Iterable[bytes], codec: str, encoders: ThreadPoolExecutor
-) -> Iterator[tuple[bytes, bytes, FrameRecord]]:
-    """Yield each frame with its stored form and record, in order; encodes a few frames ahead."""
-    ahead: deque[tuple[bytes, Future[tuple[bytes, FrameRecord]]]] = deque()
-    for frame in frames:
-        ahead.append((frame, encoders.submit(encode, frame, codec)))
-        if len(ahead) > 4 * ENCODERS:
-            first, encoded = ahead.popleft()
-            yield (first, *encoded.result())
-    for first, encoded in ahead:
-        yield (first, *encoded.result())
-
-
 def segment_key(sha256: str) -> str:
     """The key of a segment, from the SHA-256 of its bytes in hex."""
     return f"segments/{sha256[:32]}.seg"
@@ -174,12 +149,8 @@ class Segments:
         self.written = Written()
         """The frames so far; those of a segment that is not full yet have records, but no run."""
         self._put, self._layout, self._codec = put, layout, layout.codec
-        self._begin()
-
-    def _begin(self) -> None:
-        self._first = len(self.written.records)
+        self._first = 0
         self._body = BytesIO()  # one block, so that frames are freed one by one in the heaps of the threads that encode
-        self._digest = hashlib.sha256()
 
     def add(self, stored: bytes, record: FrameRecord, codec: str | None = None) -> None:
         """Add a frame. `codec` is that of the layout unless given."""
@@ -187,19 +158,16 @@ class Segments:
         if self._body.tell() + len(stored) > self._layout.segment_bytes or codec != self._codec:
             self.finish()
         self._codec = codec
-        self._write(stored)
+        self._body.write(stored)
         self.written.records.append(record)
-
-    def _write(self, data: bytes) -> None:
-        self._body.write(data)
-        self._digest.update(data)
 
     def finish(self) -> Written:
         """Store the frames that were added since the last segment, and return all."""
         if frames := len(self.written.records) - self._first:
-            self._write(f"{secrets.token_urlsafe(11)}\n".encode())
-            key = segment_key(self._digest.hexdigest())
+            self._body.write(f"{secrets.token_urlsafe(11)}\n".encode())
+            body = self._body.getvalue()
+            key = segment_key(hashlib.sha256(body).hexdigest())
             self.written.runs.append(FrameRun(key, 0, frames, self._codec))
-            self._put(key, self._body.getvalue())
-            self._begin()
+            self._put(key, body)
+            self._first, self._body = len(self.written.records), BytesIO()
         return self.written

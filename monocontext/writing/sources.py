@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from monocontext.errors import InvalidText, NotFound
 from monocontext.records import dataclass, replace
-from monocontext.stores.protocol import Store
+from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.stores.regular_file import KINDS, open_file
 from monocontext.writing.decoding import (
     HEAD_BYTES,
@@ -69,10 +69,9 @@ class Source:
 def find_files(
     paths: Sequence[Path], reading: InputOptions, prefixes: dict[Path, str] | None = None
 ) -> Iterator[Source]:
-    """Yield the files that are named, and those of the folders that are named, also those that are not selected.
+    """Yield the files that are named, and those of folders, also those that are not selected.
 
-    `prefixes`: those of `prefixes_of` for these paths and others. Raises `NotFound` for a missing path, or if
-    `reading.include` selects no file of a folder. Notes what a folder has besides files.
+    `prefixes`: those of `prefixes_of` for these paths and others. Raises `NotFound`, also if `include` selects no file.
     """
     prefixes = prefixes_of(paths, reading) if prefixes is None else prefixes
     for path in paths:
@@ -87,18 +86,11 @@ def find_files(
             is_selected = (kept is None or name in kept) and ".git" not in name.split("/") and reading.selects(name)
             is_empty = is_empty and not is_selected
             file = os.path.join(folder.path, name)
-            yield Source(
-                displayable(prefix + name),
-                str(path / name),
-                partial(folder.open, name),
-                _facts(file, file),
-                str(path),
-                is_selected,
-            )
+            opened, label = partial(folder.open, name), str(path / name)
+            yield Source(displayable(prefix + name), label, opened, _facts(file, file), str(path), is_selected)
         if is_empty:
             raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}")
-        left_out = {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}
-        if left_out:
+        if left_out := {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}:
             reading.note(f"{path}: {describe_left_out(left_out)}")
         for name, reason in folder.left_out.items():
             if reason not in KINDS.values():
@@ -117,24 +109,21 @@ def find_objects(store: Store, reading: InputOptions, own: str) -> Iterator[Sour
     is_empty = True
     for info in store.list():
         url = f"{store.url.rstrip('/')}/{info.key}"
-        if url.startswith(own.rstrip("/") + "/"):
-            continue
-        is_empty = False
-        facts = {"bytes": info.size_bytes, "etag": info.etag}
-        yield Source(info.key, url, partial(_open_object, store, info.key), facts, store.url, reading.selects(info.key))
+        if not url.startswith(own.rstrip("/") + "/"):
+            is_empty = False
+            yield _object(store, info, info.key, url, store.url, reading.selects(info.key))
     if is_empty:
         raise NotFound(f"{store.url}: no object there to sync")
 
 
 def named_object(store: Store, key: str, url: str) -> Source:
     """An object that is named by itself (1 HEAD). Raises `NotFound`."""
-    info = store.head(key)
+    return _object(store, store.head(key), key.rpartition("/")[2], url)
+
+
+def _object(store: Store, info: ObjectInfo, name: str, url: str, where: str = "", is_selected: bool = True) -> Source:
     facts = {"bytes": info.size_bytes, "etag": info.etag}
-    return Source(key.rpartition("/")[2], url, partial(_open_object, store, key), facts)
-
-
-def _open_object(store: Store, key: str) -> IO[bytes]:
-    return BytesIO(store.get(key).data)
+    return Source(name, url, lambda: BytesIO(store.get(info.key).data), facts, where, is_selected)
 
 
 def _facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
@@ -166,26 +155,20 @@ def _not_ignored(path: Path) -> set[str] | None:
 def prefixes_of(paths: Sequence[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
     """The prefixes of document names that keep those of several paths apart, by path.
 
-    A file in a folder is named by its path below the folder, a file that is named itself by its last part. A path whose
-    names differ from those of all others has no prefix. The prefix of another folder is its name, that of another file
-    the folders of its path as given. Raises `InvalidText` if names are equal even then.
+    A file in a folder is named by its path below it, another by its last part. Where names clash, that of the folder,
+    or the folders of the path as given, come before. Raises `InvalidText` if names are equal even then.
     """
-    value = list(dict.fromkeys(map(Path, paths)))
-    if len(value) < 2:
-        return {}
-    named = {path: _names(path, reading) for path in value}
-    counts = Counter(name for names in named.values() for name in names)
-    clashing = [path for path in value if any(counts[name] > 1 for name in named[path])]
-    prefixes = {path: _prefix(path) for path in clashing}
+    named = {path: _names(path, reading) for path in map(Path, paths)} if len(paths) > 1 else {}
+    counts = Counter(chain.from_iterable(named.values()))
+    prefixes = {path: _prefix(path) for path, names in named.items() if any(counts[name] > 1 for name in names)}
     owners: dict[str, Path] = {}
-    for path in value:
-        for name in (prefixes.get(path, "") + name for name in named[path]):
-            if name in owners:
+    for path, names in named.items():
+        for name in (prefixes.get(path, "") + name for name in names):
+            if owners.setdefault(name, path) != path:
                 raise InvalidText(
                     f"{owners[name]} and {path} both give a document named {name!r}: rename one, or upload them to "
                     f"different URLs"
                 )
-            owners[name] = path
     return prefixes
 
 
@@ -211,40 +194,40 @@ def displayable(name: str) -> str:
 
 
 def read_source(source: Source, reading: InputOptions) -> Iterator[Utf8]:
-    """Yield the text of a source in pieces.
+    """Yield the text of a source. A file that is cut while it is read is read again, or named.
 
-    Raises `NotText`; for a source that was found in a folder or a place, before the first piece. A file that is cut
-    while it is read is read again, or named.
+    Raises `NotText`; for a source that was found in a folder or a place, before the first piece.
     """
-    for _ in range(_READS):
+    for attempt in range(_READS):
         notes: list[str] = []
+        quiet = replace(reading, note=notes.append)
         with source.open() as file:
             before = _state(file)
-            pieces = _decode(file, source, replace(reading, note=notes.append))
+            pieces = _decode(file, source, quiet)
             kept = list(islice(pieces, _KEPT_PIECES))
-            rest = next(pieces, None)
-            was_cut = rest is None and _was_cut(file, before)
-            if rest is not None and not source.where:
-                for note in notes:
-                    reading.note(note)
-                yield from chain(kept, [rest], pieces)
-                _note_cut(file, before, source, reading)
-                return
-            for _ in pieces:  # raises `NotText` while the source can still be left out
-                pass
-        if rest is not None:
-            with source.open() as file:
-                before = _state(file)
-                yield from _decode(file, source, reading)
-                _note_cut(file, before, source, reading)
+            is_long = len(kept) == _KEPT_PIECES
+            if is_long and source.where:
+                for _ in pieces:  # raises `NotText` while the source can still be left out
+                    pass
+                file.seek(0)
+                kept, pieces = [], _decode(file, source, replace(reading, note=_no_note))
+            was_cut = not is_long and _was_cut(file, before)
+            if was_cut and attempt < _READS - 1:
+                continue
+            for note in notes:
+                reading.note(note)
+            yield from kept
+            yield from pieces
+            if was_cut or _was_cut(file, before):
+                reading.note(
+                    f"{source.label}: cut or written over while it was read: not all of its text is stored; the "
+                    f"next sync reads it again"
+                )
             return
-        if not was_cut:
-            break
-    else:
-        notes.append(f"{source.label}: cut or written over while it was read; the next sync reads it again")
-    for note in notes:
-        reading.note(note)
-    yield from kept
+
+
+def _no_note(text: str) -> None:
+    """Ignore a note that was made before."""
 
 
 def read_found(
@@ -312,11 +295,3 @@ def _was_cut(file: IO[bytes], before: tuple[int, int] | None) -> bool:
     now = _state(file)
     assert now is not None
     return now[0] < before[0] or file.tell() < before[0] or (now[0] == before[0] and now[1] != before[1])
-
-
-def _note_cut(file: IO[bytes], before: tuple[int, int] | None, source: Source, reading: InputOptions) -> None:
-    if _was_cut(file, before):
-        reading.note(
-            f"{source.label}: cut or written over while it was read: not all of its text is stored; the next "
-            f"sync reads it again"
-        )

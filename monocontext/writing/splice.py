@@ -1,21 +1,30 @@
 """Replace neighbouring frames of a text by others: write the index pages that change, and make the next root.
 
-All writers change a text so: an upload puts frames into an empty text, an append after its last frames, an edit in the
-place of those with changed documents, and `compact` puts fuller ones in the place of small ones.
+All writers change a text so: uploads, appends, edits, and those who store frames again.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby, islice
 from typing import Any
 
+from monocontext.errors import ForeignObject
 from monocontext.format import inline
+from monocontext.format.filters.building import (
+    LEAST_FRAME_BYTES,
+    LEAST_FRAMES,
+    Columns,
+    add_columns,
+    fold_head,
+    overlap_for,
+)
 from monocontext.format.filters.joining import Moved, moved
 from monocontext.format.index import ENDS_LINE, FRAMES_PER_PAGE, OF_TEXT, Frame, FrameRecord, flags_of_text
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import PageRef
+from monocontext.format.refs import FilterRef, PageRef
 from monocontext.records import dataclass, replace
 from monocontext.writing.pages import IndexWriter, record_of, row_of, rows_of
 from monocontext.writing.segments import SegmentLayout, Segments, Written
@@ -45,14 +54,15 @@ class Stretch:
         return self.frames - (self.stop - self.first)
 
 
-def splice(text: StoredText, stretches: Sequence[Stretch], new: Written, **changes: Any) -> Manifest:
-    """Write the index pages of a text in which `stretches`, in order, have the new frames (1 PUT each), and return its
-    root with these other changes of fields.
+def splice(
+    text: StoredText, stretches: Sequence[Stretch], new: Written, *, anew: bool = False, **changes: Any
+) -> Manifest:
+    """Write the index pages of a text in which `stretches`, in order, have the new frames, and return its root.
 
-    The root has no copies of its text, and filters without columns of the new frames (`uncovered` tells which).
+    It has no copies of its text, and filters without columns of the new frames (`uncovered`). `anew`: write all pages.
     """
     base = text.root
-    pages, last_page, dropped_bytes = _write_index(text, stretches, new)
+    pages, last_page, dropped_bytes = _write_index(text, stretches, new, anew)
     fields = {
         "pages": pages,
         "last_page": last_page,
@@ -113,7 +123,7 @@ def _ends_line(text: StoredText, stretches: Sequence[Stretch], records: Sequence
 
 
 def _write_index(
-    text: StoredText, stretches: Sequence[Stretch], new: Written
+    text: StoredText, stretches: Sequence[Stretch], new: Written, anew: bool
 ) -> tuple[tuple[PageRef, ...], bytes | None, int]:
     """The pages of the changed text, a copy of the last one, and the stored bytes of the frames that are gone."""
     base = text.root
@@ -125,7 +135,7 @@ def _write_index(
         first = before.frames if before else 0
         is_last = page.frames == base.frames
         takes_more = is_last and page.frames - first < FRAMES_PER_PAGE  # frames added at the end go into a short page
-        if next_frame == first and not (remaining and remaining[0].first < page.frames + takes_more):
+        if not anew and next_frame == first and not (remaining and remaining[0].first < page.frames + takes_more):
             index.keep(page, before, base.last_page if is_last else None)
             next_frame = page.frames
         while remaining and remaining[0].first < page.frames + takes_more:
@@ -160,10 +170,13 @@ def moved_frames(text: StoredText, wanted: Callable[[Frame], bool]) -> tuple[lis
 
 
 def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
-    """The root of a text with copies of its own text: of all of a small text (1 GET a run), else of its two ends.
+    """The root of a text with copies of all of a small text, else of its two ends: those of the root `ends`, if any."""
 
-    `ends` is a root that begins and ends in the same text: its copies are used. Else the ends are read (2 GETs).
-    """
+    def own_text(start: int, stop: int) -> bytes:
+        """Some text in UTF-8; empty if any of it is in a foreign object, which may be replaced."""
+        frames = text.frames(text.locate(start).number, text.locate(stop - 1).number + 1) if start < stop else ()
+        return b"" if any("://" in frame.object for frame in frames) else text.read(start, stop).encode()
+
     root = replace(text.root, text="", head="", tail="")
     if root.last_page is not None and len(root.pages) == 1 and root.stored_bytes <= inline.MOST_TEXT_BYTES:
         frames = list(text.frames(0, root.frames))
@@ -172,15 +185,72 @@ def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
     size = min(inline.END_BYTES, root.characters)
     head, tail = (ends.head, ends.tail) if ends else ("", "")
     read = inline.ends(
-        b"" if head else _own_text(text, 0, size),
-        b"" if tail else _own_text(text, root.characters - size, root.characters),
+        own_text(0, 0 if head else size),
+        own_text(root.characters if tail else root.characters - size, root.characters),
     )
     return replace(root, head=head or read["head"], tail=tail or read["tail"])
 
 
-def _own_text(text: StoredText, start: int, stop: int) -> bytes:
-    """Characters [start, stop) in UTF-8; empty if any of them is in a foreign object, which may be replaced."""
-    if stop <= start:
-        return b""
-    frames = text.frames(text.locate(start).number, text.locate(stop - 1).number + 1)
-    return b"" if any("://" in frame.object for frame in frames) else text.read(start, stop).encode()
+# -- search filters ----------------------------------------------------------------------------------------------------
+
+
+def wants_filters(root: Manifest) -> bool:
+    """Whether a text has enough frames, and large enough ones, for filters."""
+    return root.frames >= LEAST_FRAMES and root.frame_bytes >= LEAST_FRAME_BYTES
+
+
+def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
+    """The ranges of a text's frames that have no filter column."""
+    ranges, start = [], 0
+    for first, _, count in sorted(run for ref in refs for run in ref.runs):
+        if start < first:
+            ranges.append((start, first))
+        start = first + count
+    return [*ranges, (start, frames)] if start < frames else ranges
+
+
+def covered(text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool = False) -> Manifest:
+    """The root of a text, with a new filter for these ranges of frames, which have none, joined with small ones.
+
+    Reads some text after each range, too. Frames that may not be read get no column; with `strict`, they are an error.
+    """
+    root = text.root
+    columns = Columns(overlap_for(root.frame_bytes), 1)
+    least_after = 3 * columns.reach  # case folding can shrink a character to a third of its bytes
+    if root.sources and not strict:
+        ranges = _readable(text, ranges, least_after)
+    parts = [(first, stop, _end_after(text, stop, least_after)) for first, stop in ranges]
+    texts = text.reported(frame for first, _, end in parts for frame in text.frames(first, end))
+    for first, stop, end in parts:
+        for frame in islice(texts, stop - first):
+            columns.feed(frame)
+        columns.end(fold_head(list(islice(texts, end - stop)), columns.reach))
+    columns.finish()
+    numbers = [(first, stop - first) for first, stop, _ in parts]
+    return replace(root, filters=add_columns(root.filters, columns, numbers, text.get, text.store.put))
+
+
+def _end_after(text: StoredText, number: int, least_bytes: int) -> int:
+    """The number of the first frame that has at least so many bytes of text between it and the frame `number`."""
+    size = 0
+    while size < least_bytes and number < text.root.frames:
+        size += text.frame(number).bytes
+        number += 1
+    return number
+
+
+def _readable(text: StoredText, ranges: Iterable[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of ranges whose frames, and `reach` bytes after each, may be read."""
+
+    def may_read(number: int) -> bool:
+        with suppress(ForeignObject):
+            for frame in text.frames(number, _end_after(text, number + 1, reach)):
+                text.place(frame)
+            return True
+        return False
+
+    for start, stop in ranges:
+        for is_readable, numbers in groupby(range(start, stop), key=may_read):
+            if is_readable:
+                first, *others = numbers
+                yield first, first + len(others) + 1

@@ -11,7 +11,6 @@ from copy import copy
 from itertools import chain, islice
 
 from monocontext.engine.open import ContextHandle
-from monocontext.errors import ForeignObject
 from monocontext.format import inline
 from monocontext.format.codec import decode
 from monocontext.format.directories import expand
@@ -70,11 +69,6 @@ class StoredText:
     def get(self, key: str) -> bytes:
         return self.store.get(key).data
 
-    def report(self, read_bytes: int) -> None:
-        """Add to the bytes of text read so far, and pass the sum to `progress`."""
-        self._read_bytes += read_bytes
-        self._progress(self._read_bytes)
-
     # -- records -------------------------------------------------------------------------------------------------------
 
     def frame(self, number: int) -> Frame:
@@ -91,13 +85,12 @@ class StoredText:
         """Yield the records of frames [start, stop) (1 GET for each index page)."""
         return map(self.frame, range(start, stop))
 
-    def first_character(self, number: int) -> int:
-        """The first character of a frame, or the length of the text for the number after the last frame."""
-        return self.frame(number).start if number < self.root.frames else self.root.characters
-
-    def first_byte(self, number: int) -> int:
-        """The first byte of a frame in the text as UTF-8, or the length of that after the last frame."""
-        return self.frame(number).start_byte if number < self.root.frames else self.root.text_bytes
+    def begin(self, number: int) -> tuple[int, int]:
+        """The first character of a frame, and its first byte in UTF-8; those after the text for the number after it."""
+        if number < self.root.frames:
+            frame = self.frame(number)
+            return frame.start, frame.start_byte
+        return self.root.characters, self.root.text_bytes
 
     def _page_of(self, count: str, value: int) -> Page:
         """The index page of the frame or character with this number."""
@@ -123,20 +116,12 @@ class StoredText:
             return self._places.place(frame.object, self.root.sources)
         return self.store, frame.object
 
-    def may_read(self, frame: Frame) -> bool:
-        """Whether the object of a frame may be read."""
-        try:
-            self.place(frame)
-        except ForeignObject:
-            return False
-        return True
-
     def stored(self, frames: Iterable[Frame]) -> Iterator[tuple[Frame, bytes]]:
         """Yield frames with their stored bytes: 1 GET for some 8 MiB of neighbours in an object, a few of them ahead;
         none for a text that is in its root."""
         groups = neighbours(frames)
         some = list(islice(groups, 2))
-        if len(some) < 2:
+        if len(some) < 2:  # needs no threads
             yield from split(map(self.read_range, some))
             return
         with (
@@ -161,6 +146,13 @@ class StoredText:
     def texts(self, start: int, stop: int) -> Iterator[bytes]:
         """Yield the text of frames [start, stop) by frame."""
         return self.decoded(self.frames(start, stop))
+
+    def reported(self, frames: Iterable[Frame]) -> Iterator[bytes]:
+        """Yield the text of frames, and pass the bytes that were read so far to `progress`."""
+        for data in self.decoded(frames):
+            self._read_bytes += len(data)
+            self._progress(self._read_bytes)
+            yield data
 
     def read(self, start: int, stop: int) -> str:
         """Characters [start, stop) of the text."""

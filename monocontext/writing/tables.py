@@ -1,4 +1,4 @@
-"""Read the rows of tables as documents, in bounded memory: JSON lines, CSV, and Parquet if pyarrow is installed."""
+"""Read the rows of tables as documents, in bounded memory: JSON lines and CSV."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
-from monocontext.errors import InvalidText, MonocontextError, NotFound
+from monocontext.errors import InvalidText, NotFound
 from monocontext.stores.regular_file import open_file
 
-Kind = Literal["jsonl", "csv", "parquet"]
+Kind = Literal["jsonl", "csv"]
 KINDS = get_args(Kind)
 
 Row = tuple[str | None, str, dict[str, Any]]
@@ -31,14 +31,13 @@ def table_documents(
 ) -> Iterator[Row]:
     """Yield the rows of a file as items for `documents`. All fields except text and name are metadata.
 
-    Without `name_field` the name of a document is its number. `encoding` does not apply to Parquet. Raises
-    `InvalidText`, with file and line, for a row without these fields or with an invalid text, and `NotFound` for a
-    missing file.
+    Without `name_field` the name of a document is its number. Raises `InvalidText`, with file and line, for a row
+    without these fields or with an invalid text, and `NotFound` for a missing file.
     """
     if kind not in KINDS:
         raise ValueError(f"the kind of a table must be one of {', '.join(KINDS)}, not {kind!r}")
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-    rows = {"jsonl": _json_rows, "csv": _csv_rows, "parquet": _parquet_rows}[kind](path, encoding)
+    rows = {"jsonl": _json_rows, "csv": _csv_rows}[kind](path, encoding)
     for where, row in rows:
         for field in (text_field, name_field):
             if field is not None and field not in row:
@@ -104,31 +103,3 @@ def _csv_rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str
             if None in row:
                 raise InvalidText(f"{where}: more fields than the first line names")
             yield where, {key: value for key, value in row.items() if value is not None}
-
-
-def _parquet_rows(path: str | os.PathLike[str], _: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    try:
-        import pyarrow
-        from pyarrow.parquet import ParquetFile
-    except ImportError:
-        raise MonocontextError("Parquet needs pyarrow: pip install pyarrow") from None
-    number = 0
-    try:
-        with ParquetFile(os.fspath(path)) as file:
-            for batch in file.iter_batches(batch_size=1024):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f"{os.fspath(path)}: row {number}", {key: _as_json(value) for key, value in row.items()}
-    except FileNotFoundError:
-        raise NotFound(f"{os.fspath(path)}: no such file") from None
-    except pyarrow.ArrowInvalid as error:
-        raise InvalidText(f"{os.fspath(path)}: not Parquet: {str(error).splitlines()[0]}") from None
-
-
-def _as_json(value: Any) -> Any:
-    """The value in a form that JSON has: dates and other types become text."""
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    if isinstance(value, dict):
-        return {str(key): _as_json(item) for key, item in value.items()}
-    return [_as_json(item) for item in value] if isinstance(value, list) else str(value)

@@ -25,9 +25,8 @@ def test_a_generation_that_is_not_there(cli: Cli, uploaded: Path) -> None:
 
 
 def test_a_large_plain_file_has_its_own_name(cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not that of the cache folder where its index lies."""
+    """Not that of the index in memory."""
     monkeypatch.setattr("monocontext.writing.plain.SMALL_BYTES", 10)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(file.parent / "cache"))
     assert cli("info", file, "--json").fine().json["url"] == file.resolve().as_uri()
     cli("cat", file, "--document", "none").refused(f"{file}: no document 'none'")
 

@@ -20,9 +20,9 @@ from monocontext.format.generations import find_root
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import WrappedStore
-from monocontext.writing import shares
-from monocontext.writing.cover import gaps
+from monocontext.writing import index_in_place, shares
 from monocontext.writing.index_in_place import index
+from monocontext.writing.splice import gaps
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
@@ -80,8 +80,9 @@ def told(place: Any, is_covered: bool = True) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shares of some files, ranges of the larger ones, and searches that ask filters."""
-    monkeypatch.setattr(shares, "SHARE_BYTES", SHARE_BYTES)
-    monkeypatch.setattr(shares, "_MOST_OBJECTS", 5)
+    for module in (shares, index_in_place):
+        monkeypatch.setattr(module, "SHARE_BYTES", SHARE_BYTES)
+    monkeypatch.setattr(index_in_place, "_MOST_OBJECTS", 5)
     monkeypatch.setattr(shares, "_JOINED", 2)
     monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
     monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 0)
@@ -136,7 +137,8 @@ def test_objects_that_workers_index(seed: int, most_bytes: int, tmp_path: Path) 
 @pytest.mark.slow
 def test_workers_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Relative paths, too: a worker may have another directory of its own."""
-    monkeypatch.setattr(shares, "SHARE_BYTES", 32 << 20)
+    for module in (shares, index_in_place):
+        monkeypatch.setattr(module, "SHARE_BYTES", 32 << 20)
     (tmp_path / "logs").mkdir()
     for number in range(2):
         (tmp_path / "logs" / f"{number}.log").write_text(f"line of log {number} straße\n" * 2_000_000)

@@ -1,15 +1,13 @@
 """Compact a context: store its small segments again as full segments, frames and filters, as a new generation.
 
-A hundred appends or edits can leave a hundred short segments and frames, and dead bytes in others. Reading such a text
-takes as many requests as a text a hundred times as long. `plan` decides which neighbouring frames are stored again;
-others keep their segments and records.
+A hundred appends or edits can leave a hundred short segments and frames, and dead bytes in others.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import groupby
 
@@ -20,12 +18,10 @@ from monocontext.format.index import Frame
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.records import replace
-from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit_on
-from monocontext.writing.cover import covered, gaps, wants_filters
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, Written, write_segments
-from monocontext.writing.splice import Stretch, splice, with_copies
+from monocontext.writing.splice import Stretch, covered, gaps, splice, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded, neighbours
 from monocontext.writing.upkeep.forget import dead_bytes
 
@@ -43,29 +39,25 @@ def compact(
     """Store the text of the context at `url` in few full objects, as a new generation, and return its root.
 
     Neighbouring segments of less than half `segment_bytes`, with frames of less than half `frame_bytes` (by default the
-    context's), or with dead bytes of half a segment or more, are stored again if that makes fewer of them. Fuller ones,
-    and objects outside the context, keep their place and records. Frames without a search filter get one, and small
-    filters become one, unless `filters` is false. Text that may not be read (`allow`, as for `Monocontext.open`) gets
-    none.
-
-    If there is nothing to do, it writes nothing and returns the newest root. `progress` takes the bytes of text read so
-    far, in both passes. Takes as much memory as `publish`, and some 400 bytes for each frame.
+    context's), or with dead bytes of half a segment or more, are stored again if that makes fewer of them. Frames
+    without a search filter get one, and small filters become one, unless `filters` is false. Text outside the context
+    stays, without filters if it may not be read (`allow`, as for `Monocontext.open`). If there is nothing to do,
+    returns the newest root. `progress` takes the bytes of text read so far, in both passes.
 
     Cost: 1 GET for each index page and for some 8 MiB of text that is stored again, once to store it and once for
     filters; 1 PUT for each segment, page and 16 MiB of filter; 1 LIST a thousand segments; about 6 requests for the
-    commit. Safe while readers and writers run: readers keep their generation. If another writer commits meanwhile, only
-    frames that it changed or added are stored again. Raises `NotFound` if there is no context.
+    commit; the memory of `publish`, and some 400 bytes a frame. If another writer commits meanwhile, only frames that
+    it changed or added are stored again. Raises `NotFound` if there is no context.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False)
         old = expanded(store, base)
         with StoredText(store, old, allow=allow, store_options=store_options, progress=progress) as text:
-            dead = dead_bytes(text)
             stretches, new = [], Written()
-            for first, stop in plan(text.frames(0, old.frames), layout, dead):
+            for first, stop in plan(text.frames(0, old.frames), layout, dead_bytes(text)):
                 key = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
-                write = partial(_write, store, text, first, stop, layout)
+                write = partial(write_segments, store, text.reported(text.frames(first, stop)), layout)
                 written = store.once(key, write, again=True)
                 stretches.append(Stretch(first, stop, len(written.records)))
                 new.runs += written.runs
@@ -89,14 +81,12 @@ def add_filters(
 ) -> Manifest:
     """Make search filters for those frames of the context at `url` that have none, as a new generation of the text.
 
-    Where every frame has one, and for a text that is too short for filters (fewer than 9 frames, or frames below 512
-    bytes), writes nothing and returns the newest root. `rebuild` makes all filters again, where one was lost or
-    damaged. `progress` takes the bytes of text read so far.
+    Where there is nothing to do, as in a text of fewer than 9 frames or with frames below 512 bytes, returns the newest
+    root. `rebuild` makes all filters again. `progress` takes the bytes of text read so far. `allow`: as for
+    `Monocontext.open`; raises `ForeignObject` where a place is missing.
 
     Reads the text of these frames once, in bounded memory: 1 GET for some 4 MiB of text and for each index page, 1 PUT
-    for each 16 MiB of filter, about 6 requests for the commit. `allow`: places outside the context in which text may be
-    read, as for `Monocontext.open`; raises `ForeignObject` where one is missing. If another writer commits meanwhile,
-    it starts again.
+    for each 16 MiB of filter, about 6 requests for the commit.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
@@ -113,15 +103,6 @@ def add_filters(
         return commit_on(store, "to add filters to", change)
 
 
-def _write(store: Store, text: StoredText, first: int, stop: int, layout: SegmentLayout) -> Written:
-    def pieces() -> Iterator[bytes]:
-        for piece in text.texts(first, stop):
-            text.report(len(piece))
-            yield piece
-
-    return write_segments(store, pieces(), layout)
-
-
 def _with_filters(text: StoredText) -> Manifest:
     """The root of a text with a filter column for every frame that may be read, in few filters; the same root if it has
     these already."""
@@ -135,8 +116,8 @@ def _with_filters(text: StoredText) -> Manifest:
         filled = covered(text.after(root), missing)
         root = filled if filled.filters != root.filters else root
     small = [ref for ref in root.filters if 2 * ref.frames < GROUP_FRAMES]
-    has_dead = any(ref.frames < ref.width for ref in small)
-    if small and (len(small) > 1 or has_dead) and sum(ref.frames for ref in small) <= GROUP_FRAMES and can_join(small):
+    is_spread = len(small) > 1 or any(ref.frames < ref.width for ref in small)
+    if is_spread and sum(ref.frames for ref in small) <= GROUP_FRAMES and can_join(small):
         large = [ref for ref in root.filters if ref not in small]
         root = replace(root, filters=(*large, join(small, text.get, text.store.put)))
     return root
@@ -146,12 +127,8 @@ def _with_filters(text: StoredText) -> Manifest:
 
 
 def plan(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]) -> list[tuple[int, int]]:
-    """The ranges [first, stop) of frames to store again: neighbours that become fewer segments, or half the frames, or
-    whose objects have many dead bytes (`dead`, by object).
-
-    A compacted text has none: a writer begins a segment only if a frame does not fit into the one before, so one of two
-    neighbours is at least half full.
-    """
+    """The ranges of frames to store again: neighbours that become fewer segments, or half the frames, or whose objects
+    have many dead bytes (`dead`, by object). A compacted text has none."""
 
     def is_packed(run: list[Frame]) -> bool:
         """Whether frames in a row in one object are not stored again: they are outside the context, or they and the

@@ -1,8 +1,7 @@
 """Replace, add and delete documents of a context, as its next generation.
 
-Only frames with changed text are stored again. Index pages and pages of documents without a change keep their objects.
-Readers keep the generation that they opened. If another writer commits first, names are looked up again in the root of
-that writer, and the edit is made on it.
+Only frames, index pages and pages of documents with a change are stored again. If another writer commits first, names
+are looked up again in the root of that writer, and the edit is made on it.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple
 from monocontext.records import replace as with_fields
 from monocontext.writing.changes import Change, stored_again
-from monocontext.writing.commit import Staged, commit
-from monocontext.writing.cover import covered, wants_filters
+from monocontext.writing.commit import Staged, commit_on
 from monocontext.writing.document_table import change_documents, load_documents
 from monocontext.writing.documents import DocumentInputs
 from monocontext.writing.documents import documents as as_inputs
@@ -32,7 +30,7 @@ from monocontext.writing.inputs import parts_of, read_pieces
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import store_text, with_new
 from monocontext.writing.segments import Written
-from monocontext.writing.splice import EMPTY_ROOT, splice, uncovered, with_copies
+from monocontext.writing.splice import EMPTY_ROOT, covered, splice, uncovered, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded
 from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
@@ -46,11 +44,6 @@ class Edit(NamedTuple):
     """New documents, after all others (`publish.store_text`)."""
 
 
-_Plan = Callable[[Manifest | None, list[DocumentPage], Staged], Edit]
-"""Returns the changes of a root, given its documents and the store to put new ones into. It is called with the newest
-root, which is None where there is no context, and again with another one if a writer was faster."""
-
-
 def replace(
     url: Place,
     documents: Mapping[str, str] | Iterable[Any],
@@ -61,16 +54,12 @@ def replace(
     """Replace the texts of documents in the context at `url`, found by name, and return the committed root.
 
     `documents` is a mapping of name to text, or an iterable of (name, text) and (name, text, metadata); a text is a
-    `str` or the path of a file. Without metadata, those of the document stay. Of several documents with one name the
-    last is replaced. The result is the text that `publish` makes of the same documents. The new texts are kept in
-    memory. `allow`: as for `Monocontext.open`.
-
-    Raises `NotFound`, and changes nothing, if a name is missing (`update` appends missing ones). Earlier generations
-    stay readable until `gc` removes them. The bytes written grow with the size of the change.
+    `str` or the path of a file, and is kept in memory. Without metadata, those of the document stay. Of several
+    documents with one name the last is replaced. `allow`: as for `Monocontext.open`. Raises `NotFound`, and changes
+    nothing, if a name is missing (`update` appends missing ones). Two writers at once both succeed.
 
     Cost: 1 GET a page of 4096 documents, 1 for each index page and each range of frames that changes; 1 PUT for 16 MiB
-    of new frames, for each index page and each page of documents with a change; about 6 requests for the commit. Two
-    writers at once both succeed.
+    of new frames, for each index page and each page of documents with a change; about 6 requests for the commit.
     """
     return _put(url, documents, allow, store_options, adds=False)
 
@@ -94,7 +83,7 @@ def _put(
     url: Place,
     documents: Mapping[str, str] | Iterable[Any],
     allow: Iterable[str | os.PathLike[str]],
-    store_options: StoreOptions | None,
+    options: StoreOptions | None,
     *,
     adds: bool,
 ) -> Manifest:
@@ -113,7 +102,8 @@ def _put(
             store_text(store, as_inputs(new), base) if new else None,
         )
 
-    return _some(edit(url, plan, allow=allow, store_options=store_options, makes=False))
+    with open_store_at(url, options) as store:
+        return commit_on(store, _PURPOSE, lambda base, store: edited(base, store, plan, options, allow))
 
 
 def delete(
@@ -129,15 +119,14 @@ def delete(
 
     `names` is a name or a glob, or an iterable of names and of globs with `*`, `?` or `[`; a document's own name comes
     first. All documents with such a name are deleted, and the ones after them get new numbers. The header line before a
-    file of a folder is deleted with it, unless the upload set another `header`. Earlier generations keep the text until
-    `gc` removes them. Parameters and cost as for `replace`; with more than 4096 documents, also a table of names, 16
-    bytes a document.
+    file of a folder goes too, unless the upload set another `header`. Earlier generations keep the text until `gc`
+    removes them. Parameters and cost as for `replace`; with more than 4096 documents, also a table of names, 16 bytes a
+    document.
 
     `forget`: leave the text in no object below `url`. Frames that share a segment with it are stored again, and `gc`
-    without a grace period removes earlier generations; readers of these fail at their next read of a removed object. If
-    that `gc` did not finish, run it again. `find_leftovers` proves the result. `cache_dir`: a folder in which readers
-    on this machine cache data (`Monocontext.open`), which is emptied too. Copies in other places remain, such as caches
-    of other machines and old versions that the bucket keeps.
+    without a grace period removes earlier generations; readers of these fail at their next read of a removed object.
+    `find_leftovers` proves the result. `cache_dir`: a folder in which readers on this machine cache data, which is
+    emptied too. Copies in other places remain, such as old versions that the bucket keeps.
 
     Raises `NotFound`, and changes nothing, if no document has such a name; with `forget`, if none has it in an earlier
     version either (2 GETs a version more). So a deletion that was cut off, or made without `forget`, can be ended.
@@ -167,19 +156,21 @@ def delete(
         numbers = numbers_of(_names_in(pages))
         changes = {number: Change(None) for some in numbers.values() for number in some}
         if forget and not changes and any(any(numbers_of(there).values()) for there in _earlier_names(store, base)):
-            return Edit({})
+            return Edit()
         if missing := [name for name, some in numbers.items() if not some]:
             raise NotFound(f"no document is named {missing[0]!r} or matches that glob")
         return Edit(changes)
 
-    root = _some(edit(url, plan, allow=allow, store_options=store_options, forget=forget, makes=False))
-    if forget:
-        with open_store_at(url, store_options) as store:
+    with open_store_at(url, store_options) as store:
+        root = commit_on(
+            store, _PURPOSE, lambda base, store: edited(base, store, plan, store_options, allow, forget=forget)
+        )
+        if forget:
             forget_rest(store, root, cache_dir)
-    return root
+        return root
 
 
-# -- the arguments -----------------------------------------------------------------------------------------------------
+_PURPOSE = "to change: `upload` makes one"
 
 
 def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]:
@@ -215,56 +206,40 @@ def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[byte
 # -- the edit ----------------------------------------------------------------------------------------------------------
 
 
-def _some(root: Manifest | None) -> Manifest:
-    assert root is not None  # the change was made on a root
-    return root
-
-
-def edit(
-    url: Place,
-    plan: _Plan,
-    *,
+def edited(
+    base: Manifest | None,
+    store: Staged,
+    plan: Callable[[Manifest | None, list[DocumentPage], Staged], Edit],
+    options: StoreOptions | None,
     allow: Iterable[str | os.PathLike[str]] = (),
-    store_options: StoreOptions | None = None,
+    *,
     forget: bool = False,
-    makes: bool = True,
 ) -> Manifest | None:
-    """Commit the changes that `plan` returns, as one generation, and return its root, or the newest root if there are
-    no changes. Where there is no context, new documents make one, or without `makes` it raises `NotFound`.
-
-    With `forget`, the root names no object with text that no version from this one on has: frames of such objects are
-    stored again. Raises what `plan` raises; then nothing is changed.
-    """
-
-    def change(base: Manifest | None, store: Staged) -> Manifest | None:
-        if base is None and not makes:
-            raise NotFound(f"{store.url}: no context there to change: `upload` makes one")
-        old = EMPTY_ROOT if base is None else expanded(store, base)
-        pages = load_documents(store, old.documents)
-        changes, new = plan(base and old, pages, store)
-        if not changes and new is None and not forget:
-            return None
-        with StoredText(store, old, allow=allow, store_options=store_options) as text:
-            if changes:
-                text = text.after(_changed(text, pages, changes))
-            if new is not None:
-                text = text.after(with_new(text, new))
-            if forget:
-                text = text.after(without_dead_bytes(text))
-            store.has_steps = bool(changes) and (new is not None or forget)
-            return with_copies(text) if changes or forget else text.root
-
-    with open_store_at(url, store_options) as store:
-        return commit(store, change)
+    """The root after the changes that `plan` returns, given the newest root, its documents and the store for new ones;
+    None if there are no changes. With `forget`, it names no object with text that no version from this one on has."""
+    old = EMPTY_ROOT if base is None else expanded(store, base)
+    pages = load_documents(store, old.documents)
+    changes, new = plan(base and old, pages, store)
+    if not changes and new is None and not forget:
+        return None
+    with StoredText(store, old, allow=allow, store_options=options) as text:
+        if changes:
+            text = text.after(_changed(text, pages, changes))
+        if new is not None:
+            text = text.after(with_new(text, new))
+        if forget:
+            text = text.after(without_dead_bytes(text))
+        store.has_steps |= bool(changes) and (new is not None or forget)
+        return with_copies(text) if changes or forget else text.root
 
 
 def _changed(text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]) -> Manifest:
     """The root of the text with changed documents, without copies of its text."""
-    base = text.root
-    assert base.documents is not None
+    documents = text.root.documents
+    assert documents is not None
     stretches, new, patches = stored_again(text, pages, changes)
-    root = splice(text, stretches, new, documents=change_documents(text.store, base.documents, pages, changes, patches))
-    if not base.filters or not stretches:
+    root = splice(text, stretches, new, documents=change_documents(text.store, documents, pages, changes, patches))
+    if not text.root.filters or not stretches:
         return root
     if not wants_filters(root):
         return with_fields(root, filters=())

@@ -15,6 +15,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 import zstandard
@@ -40,8 +41,6 @@ _LOOKS = 50
 """The looks for what other writers leave: these remove it when they lose against the deletion."""
 _MAGIC = (0xFD2FB528).to_bytes(4, "little")
 """The first bytes of a zstd frame."""
-_LEAST_BASE64 = 16
-"""Shorter values of a root, in characters, are no base64, but words."""
 _MOST_BYTES = 256 << 20
 """The most bytes to which a zstd frame of a context decompresses."""
 
@@ -58,11 +57,8 @@ def dead_bytes(text: StoredText) -> Counter[str]:
 
 
 def without_dead_bytes(text: StoredText) -> Manifest:
-    """The root of the same text whose objects hold nothing else: frames of segments with dead bytes are stored again as
-    they are, and filters with dead columns without these. It has no copies of its text.
-
-    Cost: that of `dead_bytes`, 1 GET and 1 PUT for some 8 to 16 MiB of these frames, 1 PUT for each index page.
-    """
+    """The root of the same text whose objects hold nothing else: frames in segments with dead bytes, and filters with
+    dead columns, are stored again. It has no copies of its text."""
     dead = dead_bytes(text)
     root = splice(text, *moved_frames(text, lambda frame: frame.object in dead))
     refs = [join([ref], text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
@@ -70,10 +66,10 @@ def without_dead_bytes(text: StoredText) -> Manifest:
 
 
 def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] | None) -> None:
-    """Remove all versions before `root`, which a deletion has committed, and empty a folder of caches. Then look
-    whether an object is left that could hold the deleted text.
+    """Remove all versions before `root`, which a deletion has committed, empty a folder of caches, and look what is
+    left.
 
-    Raises `StoreFailure` if one is, which says that the deletion is committed and what remains to be done.
+    Raises `StoreFailure` if that could hold the text; it says that the deletion is committed and what is to be done.
     """
     try:
         _wait_for_clock(store, root.generation)
@@ -123,53 +119,36 @@ def _leftovers(store: Store, root: Manifest) -> list[str]:
 # -- a search through all objects --------------------------------------------------------------------------------------
 
 
-def find_leftovers(
-    url: Place,
-    texts: Collection[str],
-    *,
-    cache_dir: str | os.PathLike[str] | None = None,
-    store_options: StoreOptions | None = None,
-) -> list[str]:
+def find_leftovers(url: Place, texts: Collection[str], *, store_options: StoreOptions | None = None) -> list[str]:
     """The keys of objects below `url` that contain one of these texts, also compressed (1 GET an object).
 
-    With `cache_dir` (`Monocontext.open`), also the paths of such files in that folder. All objects are read, whether a
-    generation names them or not: segments, whose frames are joined, pages of documents, and the copies of text in
-    roots. Search filters contain no text. Raises `ValueError` for an empty text.
+    All objects are read, whether a generation names them or not: segments, whose frames are joined, pages of documents,
+    and the copies of text in roots. Search filters contain no text. Raises `ValueError` for an empty text.
     """
     needles = [text.encode() for text in texts]
     if not needles or not all(needles):
         raise ValueError("the text to look for must not be empty")
     with open_store_at(url, store_options) as store:
-        results = [info.key for info in store.list() if _contains(store.get(info.key).data, needles)]
-    for path in DiskCache(cache_dir).files() if cache_dir is not None else ():
-        with open(path, "rb") as file:
-            if _contains(file.read(), needles):
-                results.append(path)
-    return results
+        return [info.key for info in store.list() if _contains(store.get(info.key).data, needles)]
 
 
 def _contains(data: bytes, needles: list[bytes]) -> bool:
-    return any(needle in part for part in _forms(data) for needle in needles)
+    """Whether the bytes of an object, or a value of a root, contain a needle, as they are or decompressed."""
+    parts = [data]
+    with suppress(ValueError):  # text that begins like JSON
+        parts = list(_values(json.loads(data))) if data.startswith((b"{", b"[")) else parts
+    return any(needle in form for part in parts for form in (part, b"".join(_decompressed(part))) for needle in needles)
 
 
-def _forms(data: bytes) -> Iterator[bytes]:
-    """Yield the bytes of an object, and those of all its zstd frames, decompressed and joined; for a root, the same for
-    each value in it."""
-    try:
-        values = list(_strings(json.loads(data))) if data[:1] in (b"{", b"[") else None
-    except ValueError:
-        values = None  # text that begins like JSON
-    if values is None:
-        yield data
-        yield b"".join(_decompressed(data))
-    for value in values or ():
+def _values(value: Any) -> Iterator[bytes]:
+    """Yield the strings in JSON, also decoded if they may be base64. Short ones are words."""
+    if isinstance(value, str):
         yield value.encode("utf-8", "surrogatepass")
-        try:
-            decoded = base64.b64decode(value, validate=True) if len(value) >= _LEAST_BASE64 else b""
-        except ValueError:
-            continue
-        yield decoded
-        yield b"".join(_decompressed(decoded))
+        with suppress(ValueError):
+            yield base64.b64decode(value, validate=True) if len(value) >= 16 else b""
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _values(item)
 
 
 def _decompressed(data: bytes) -> Iterator[bytes]:
@@ -186,11 +165,3 @@ def _decompressed(data: bytes) -> Iterator[bytes]:
         except zstandard.ZstdError:
             pass
         start = data.find(_MAGIC, start + step)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)

@@ -3,14 +3,12 @@
 Objects never change, and several generations may share one, so the remaining roots decide which objects stay.
 Invariants:
 
-- these roots stay, with all objects that they name: the newest one, the one in `manifest.json`, and each one that was
-  the newest within the grace period
+- the newest root, the one in `manifest.json`, and each one that was the newest within the grace period stay, with all
+  objects that they name; if one of them cannot be read, nothing is removed
 - nothing younger than the grace period is removed: a writer that has not committed yet may have stored it
 - no name is stored twice, so a DELETE that arrives late finds the object that was checked, or nothing
 - roots are removed before objects: a root that exists names only objects that exist
-- if a root or page that stays cannot be read, nothing is removed
-- objects whose keys do not have the form of `docs/format.md` stay
-- unfinished files in a directory are removed by their own age
+- objects whose keys do not have the form of `docs/format.md` stay; unfinished files are removed by their own age
 """
 
 from __future__ import annotations
@@ -18,17 +16,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import pairwise
 
 from monocontext.errors import NotFound, StoreFailure
-from monocontext.format.generations import generation_in
+from monocontext.format.generations import find_root, generation_in
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, StoreBase, get_bounded, innermost, seconds_now
-from monocontext.writing.commit import commit_on, is_lagging
-from monocontext.writing.named_objects import FOLDERS, OBJECT, NamedByRoot, id_in, ids_in_root
+from monocontext.writing.commit import commit_on
+from monocontext.writing.named_objects import FOLDERS, OBJECT, NamedPage, id_in, ids_in_page, ids_in_root
 from monocontext.writing.place import Place, open_store_at
 
 OLDER_THAN_SECONDS = 7 * 86400
@@ -73,57 +72,61 @@ def gc(
 ) -> Collected:
     """Remove old generations and the objects that only they name. Returns what was removed, or with `dry_run` would be.
 
-    A generation is removed if its successor was stored more than `older_than_seconds` ago, so the newest always stays.
-    A segment, page or filter is removed if no remaining generation names it and it is that old too. Ages are by the
-    store's clock: by a machine's clock that is days ahead, `gc` would remove objects that a writer has just stored.
-    `progress` takes the bytes of the objects removed so far.
+    A generation is removed if its successor was stored more than `older_than_seconds` ago, so the newest always stays;
+    another object if no remaining generation names it and it is that old too. Ages are by the store's clock. `progress`
+    takes the bytes of the objects removed so far.
 
-    Safe while readers of kept generations, and writers, run. With a grace period below two days
-    (`SAFE_SECONDS`) it first commits the newest text once more, as a fence: an append that has stored but not committed
-    a short text, and an edit, store it again; a longer append and `publish` raise `AlreadyExists`, and change nothing.
-    After a crash another run completes it.
+    Safe while readers of kept generations, and writers, run. With a grace period below two days (`SAFE_SECONDS`) it
+    first commits the newest text once more, as a fence: an append that has stored but not committed a short text, and
+    an edit, store it again; a longer append and `publish` raise `AlreadyExists`, and change nothing. After a crash
+    another run completes it.
 
     Raises `NotFound` if there is no context. If a root or page that stays cannot be read, raises `DamagedData` and
     removes nothing. Cost: 1 LIST for each kind and thousand objects, 1 GET for each generation and its directories, 1
     for each different page that stays (none for one with a copy in its root), 1 request for each removed object.
     """
     check_seconds("older_than_seconds", older_than_seconds)
-    with open_store_at(url, store_options) as store, ThreadPoolExecutor(_threads_for(store)) as threads:
+    with ExitStack() as stack:
+        store = stack.enter_context(open_store_at(url, store_options))
+        # one thread for a directory: more would wait for the lock of a folder, in steps of some milliseconds
+        is_near = isinstance(store, StoreBase) and store.is_near
+        threads = stack.enter_context(ThreadPoolExecutor(1 if is_near else REQUESTS))
         objects = [info for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
         old = [info for info in objects if info.modified_seconds < cutoff]
-        plan = _plan(store, old, threads, partial(_superseded, cutoff=cutoff))
-        if older_than_seconds < SAFE_SECONDS and not dry_run and plan.needs_fence:
+        garbage = _garbage(store, old, threads, partial(_superseded, cutoff=cutoff))
+        if older_than_seconds < SAFE_SECONDS and not dry_run and garbage.needs_fence:
             _commit_fence(store)
-            plan = _plan(store, old, threads, lambda roots: plan.roots.keys() & roots.keys())
-        roots = [plan.roots[number] for number in sorted(plan.roots)]
-        if not dry_run:
-            _remove(store, roots, plan.objects, threads, progress)
-        kinds = Counter(info.key.partition("/")[0] for info in plan.objects)
+            garbage = _garbage(store, old, threads, lambda roots: garbage.roots.keys() & roots.keys())
+        roots = [garbage.roots[number] for number in sorted(garbage.roots)]
+        removed_bytes = 0
+        for some in (roots, garbage.objects) if not dry_run else ():  # a root that exists names objects that exist
+            for info, _ in zip(some, threads.map(lambda info: store.delete(info.key), some), strict=True):
+                removed_bytes += info.size_bytes
+                progress(removed_bytes)
+        kinds = Counter(info.key.partition("/")[0] for info in garbage.objects)
         temporaries, size = innermost(store).sweep(cutoff, dry_run=dry_run)
         return Collected(
             store.url,
             dry_run,
-            kept_generations=plan.kept_generations,
+            kept_generations=garbage.kept_generations,
             generations=len(roots),
             segments=kinds["segments"],
             pages=kinds["index"],
             filters=kinds["filters"],
-            bytes=size + sum(info.size_bytes for info in [*roots, *plan.objects]),
+            bytes=size + sum(info.size_bytes for info in [*roots, *garbage.objects]),
             temporaries=temporaries,
             documents=kinds["documents"],
         )
 
 
-def _threads_for(store: Store) -> int:
-    """One thread for a directory: more would wait for the lock of a folder, in steps of some milliseconds."""
-    return 1 if isinstance(store, StoreBase) and store.is_near else REQUESTS
+_Roots = dict[int, ObjectInfo]
 
 
-class _Plan(NamedTuple):
+class _Garbage(NamedTuple):
     """The roots, by generation, and the objects to remove."""
 
-    roots: dict[int, ObjectInfo]
+    roots: _Roots
     objects: list[ObjectInfo]
     kept_generations: int
     floor: int
@@ -134,29 +137,30 @@ class _Plan(NamedTuple):
         return bool(self.objects) or any(number >= self.floor for number in self.roots)
 
 
-_Roots = dict[int, ObjectInfo]
-
-
-def _plan(store: Store, old: list[ObjectInfo], threads: Executor, choose: Callable[[_Roots], set[int]]) -> _Plan:
-    """Plan the removal of the generations that `choose` returns, given all of them, and of the `old` objects that no
-    other generation names."""
+def _garbage(store: Store, old: list[ObjectInfo], threads: Executor, choose: Callable[[_Roots], set[int]]) -> _Garbage:
+    """The generations that `choose` returns, given all of them, and those of the `old` objects that no other generation
+    names. The root in `manifest.json` stays: it may lag after a crash, but readers open it."""
     while True:
         roots = _list_roots(store)
         try:
-            current = _read_current(store)
+            current = []
+            with suppress(NotFound):
+                current.append(_read_root(store, ROOT_KEY))
             if not current and not roots:
                 raise NotFound(f"no context at {store.url}: nothing to remove")
-            gone = choose(roots) - {root.manifest.generation for root in current}
-            keys = [roots[number].key for number in sorted(roots.keys() - gone)]
-            kept = list(threads.map(partial(_read_root, store), keys))
-            named = _named_ids(store, [*current, *kept], threads)
+            gone = choose(roots) - {root.generation for root, _, _ in current}
+            kept = list(threads.map(partial(_read_root, store), (roots[n].key for n in sorted(roots.keys() - gone))))
+            pages = {page[0].id: page for _, _, some in [*current, *kept] for page in some}
+            pages |= {page[0].id: page for _, _, some in [*current, *kept] for page in some if page[2]}  # copies
+            named = set().union(*(ids for _, ids, _ in [*current, *kept]))
+            named.update(*threads.map(partial(ids_in_page, store), pages.values()))
             break
         except NotFound:
             if roots.keys() <= _list_roots(store).keys():
                 raise  # else another `gc` has removed a generation, with the objects that only it names
-    newest = max((root.manifest for root in [*current, *kept]), key=lambda root: root.generation)
+    newest = max((root for root, _, _ in [*current, *kept]), key=lambda root: root.generation)
     unnamed = [info for info in old if id_in(info.key) not in named]
-    return _Plan({number: roots[number] for number in gone}, unnamed, len(kept), newest.history.floor)
+    return _Garbage({number: roots[number] for number in gone}, unnamed, len(kept), newest.history.floor)
 
 
 def _list_roots(store: Store) -> _Roots:
@@ -170,50 +174,20 @@ def _superseded(roots: _Roots, *, cutoff: float) -> set[int]:
 
 
 def _commit_fence(store: Store) -> None:
-    """Commit the newest text once more, as a fence: writers that stored objects before it notice (`History.fence`).
-
-    Commits before the fence are read, and the objects that they name stay. A writer that commits after it finds the
-    fence, and stores its objects again under new names, or gives up.
-    """
+    """Commit the newest text once more, as a fence: writers that stored objects before it find it when they commit, and
+    store them again under new names, or give up."""
 
     def fence(base: Manifest, _: Store) -> Manifest:
         number = base.generation + 1
         return replace(base, history=History(floor=number, fence=number))
 
-    if is_lagging(store, commit_on(store, "to remove objects from", fence)):
+    root = commit_on(store, "to remove objects from", fence)
+    if find_root(store).manifest.generation < root.generation:
         raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
 
 
-def _read_current(store: Store) -> list[NamedByRoot]:
-    """The root in `manifest.json`, if there is one. It may lag after a crash, but readers open it."""
-    try:
-        return [_read_root(store, ROOT_KEY)]
-    except NotFound:
-        return []
-
-
-def _read_root(store: Store, key: str) -> NamedByRoot:
+def _read_root(store: Store, key: str) -> tuple[Manifest, set[str], list[NamedPage]]:
+    """A root, the ids in it and in its directories, and its index pages."""
     data = get_bounded(store, key, MOST_ROOT_BYTES).data
-    return ids_in_root(store, Manifest.from_bytes(data, f"{store.url}/{key}"), data)
-
-
-def _named_ids(store: Store, roots: list[NamedByRoot], threads: Executor) -> set[str]:
-    """The ids of all objects that these roots, or their pages, name."""
-    pages = {page.ref.id: page for root in roots for page in root.pages}
-    pages |= {page.ref.id: page for root in roots for page in root.pages if page.copy}  # these need no request
-    return set().union(*(root.ids for root in roots), *threads.map(lambda page: page.objects(store), pages.values()))
-
-
-def _remove(
-    store: Store,
-    roots: list[ObjectInfo],
-    objects: list[ObjectInfo],
-    threads: Executor,
-    progress: Callable[[int], None],
-) -> None:
-    """Remove roots, then objects."""
-    list(threads.map(lambda info: store.delete(info.key), roots))
-    removed_bytes = sum(info.size_bytes for info in roots)
-    for info, _ in zip(objects, threads.map(lambda info: store.delete(info.key), objects), strict=True):
-        removed_bytes += info.size_bytes
-        progress(removed_bytes)
+    root = Manifest.from_bytes(data, f"{store.url}/{key}")
+    return root, *ids_in_root(store, root, data)

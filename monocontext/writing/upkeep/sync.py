@@ -1,16 +1,15 @@
 """Update the documents of a context from their sources: read and store only those that are new or have changed.
 
-A file counts as unchanged if its size and time are those in the document's metadata (`file`), as in rsync; an object if
-its size and ETag are. Other sources are read, and stored if their text differs.
+A file counts as unchanged if its size and time are those in the document's metadata, an object by its size and ETag.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -21,8 +20,9 @@ from monocontext.options import StoreOptions, validate_options
 from monocontext.records import dataclass, field
 from monocontext.stores import options_for, split_object
 from monocontext.stores.parallel import at_once
+from monocontext.stores.protocol import Store
 from monocontext.writing.changes import Change
-from monocontext.writing.commit import Staged
+from monocontext.writing.commit import Staged, commit
 from monocontext.writing.decoding import NotText
 from monocontext.writing.documents import documents
 from monocontext.writing.input_options import InputOptions, ReadingOptions
@@ -41,7 +41,7 @@ from monocontext.writing.sources import (
 )
 from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
-from monocontext.writing.upkeep.edit import Edit, edit
+from monocontext.writing.upkeep.edit import Edit, edited
 
 _REQUESTS = 8
 """The most files that are read at once."""
@@ -73,21 +73,19 @@ def sync(
     executor: Executor | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Synced:
-    """Update the context at `url` so that it has a document for each of the sources. Returns the changes.
+    """Update the context at `url`, or make one, so that it has a document for each of the sources. Returns the changes.
 
-    `sources` are paths of files and folders, and URLs of places in a store, of which all objects are taken. Documents
-    have the names that `publish` gives to files, or the keys of objects, and no header lines. If there is no context,
-    one is made.
+    `sources` are paths of files and folders, and URLs of objects and of places, of which all objects are taken.
+    Documents have the names that `publish` gives to files, or the keys of objects, and no header lines.
 
     `delete`: delete documents whose source is gone; raises `NotFound` if there is no source at all. A document stays
     whose name `include` and `exclude` do not select, or whose source is there but is no text; that is noted. `dry_run`:
-    change nothing, but return the changes. `executor`: any `concurrent.futures.Executor`, whose workers then encode and
-    store new documents; this process reads all sources. `reading`: as for `publish`.
+    only return the changes. `executor`: its workers encode and store new documents, which this process reads.
+    `reading`: as for `publish`.
 
-    Reads each source that is new, or whose size or time differs from the recorded one, and in the second case also the
-    text of its document. Changed texts are kept in memory, new ones are not. All changes are one generation; of several
-    stored documents with the name of a source, the last one stays. Cost: as for `replace` and `append`. Raises
-    `NotFound` for a missing path, and `InvalidText` for a source that is not text.
+    Reads each source that is new, or whose size or time differs from the recorded one, and in the second case also its
+    document. Changed texts are kept in memory, new ones are not. All changes are one generation. Cost: as for `replace`
+    and `append`. Raises `NotFound` for a missing path, and `InvalidText` for a source that is not text.
     """
     options = InputOptions(**reading)
     value = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
@@ -102,28 +100,25 @@ def sync(
             nonlocal result
             with StoredText(store, base or EMPTY_ROOT, store_options=own) as text:
                 result = _compare(text, pages, there, options, delete)
-            if dry_run:
-                result.added += [name for name, _, _ in _inputs(result.new, options, result.left_out)]
-                return Edit()
-            new = None
-            if result.new:
-                names = tuple(file.name for file in result.new)
-                new, added, left_out = store.once(names, partial(add, base, store, result.new), again=True)
-                result.added += added
-                for where, remaining in left_out.items():
-                    result.left_out.setdefault(where, []).extend(remaining)
-            return Edit(result.changes, new)
+            names = tuple(file.name for file in result.new)
 
-        def add(
-            base: Manifest | None, store: Staged, new: list[Source]
-        ) -> tuple[Written, list[str], dict[str, list[str]]]:
-            """Store new documents; returns also the names of those that are text, and the others."""
-            added: list[str] = []
-            left_out: dict[str, list[str]] = {}
-            inputs = documents(_inputs(new, options, left_out, added))
-            return store_text(store, inputs, base, executor=executor, url=url, store_options=own), added, left_out
+            def add() -> tuple[Written | None, list[str], dict[str, list[str]]]:
+                """Store new documents; returns also the names of those that are text, and the others."""
+                added: list[str] = []
+                left_out: dict[str, list[str]] = {}
+                inputs = _inputs(result.new, options, left_out, added)
+                if dry_run:
+                    deque(inputs, 0)
+                    return None, added, left_out
+                new = store_text(store, documents(inputs), base, executor=executor, url=url, store_options=own)
+                return new, added, left_out
 
-        root = edit(store, plan, store_options=own)
+            new, result.added, left_out = store.once(names, add, again=True) if names else (None, [], {})
+            for where, remaining in left_out.items():
+                result.left_out.setdefault(where, []).extend(remaining)
+            return Edit() if dry_run else Edit(result.changes, new)
+
+        root = commit(store, lambda base, store: edited(base, store, plan, own))
         note_left_out(result.left_out, options)
         unchanged = result.known - len(result.changed)
         return Synced(tuple(result.added), tuple(result.changed), tuple(result.gone), unchanged, result.touched, root)
@@ -140,7 +135,6 @@ class _Differences:
     changed: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     touched: int = 0
-    """Files with another time but the same text."""
     known: int = 0
     """Stored documents whose source is text."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
@@ -149,11 +143,8 @@ class _Differences:
 def _compare(
     text: StoredText, pages: list[DocumentPage], there: dict[str, Source], options: InputOptions, delete: bool
 ) -> _Differences:
-    """Compare sources with the documents of a text. Reads those that may differ, and their documents.
-
-    A deletion applies to every document with the name, any other change only to the last of them. Earlier documents
-    with the name of a source are deleted.
-    """
+    """Compare sources with the documents of a text; reads those that may differ. Of several documents with the name of
+    a source, the last one counts, and the others go."""
     stored: dict[str, list[tuple[DocumentPage, int]]] = {}
     for page in pages:
         for i, name in enumerate(page.names()):
@@ -162,21 +153,21 @@ def _compare(
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
     result = _Differences()
     for name, all_of_name in stored.items():
-        gone = all_of_name[:-1] if name in there else []
-        if delete and name not in there and options.selects(name):
+        is_gone = delete and name not in there and options.selects(name)
+        if is_gone:
             result.gone.append(name)
-            gone = all_of_name
+        gone = all_of_name if is_gone else all_of_name[:-1] if name in there else []
         result.changes |= {page.first + i: Change(None) for page, i in gone}
-    files = [file for file in there.values() if file.is_selected]
-    result.new = [file for file in files if file.name not in stored]
-    result.known = len(files) - len(result.new)
     unsure = []
-    for file in files:
-        if file.name in stored:
-            page, i = stored[file.name][-1]
-            known = page.metadata(i)
-            if known.get("file") != file.facts:
-                unsure.append((file, page, i, encode_metadata({**known, "file": file.facts}, 0)))
+    for file in (file for file in there.values() if file.is_selected):
+        if file.name not in stored:
+            result.new.append(file)
+            continue
+        result.known += 1
+        page, i = stored[file.name][-1]
+        known = page.metadata(i)
+        if known.get("file") != file.facts:
+            unsure.append((file, page, i, encode_metadata({**known, "file": file.facts}, 0)))
 
     def changed(item: tuple[Source, DocumentPage, int, bytes]) -> str | NotText | None:
         """The text of a source; None if its document has the same."""
@@ -199,24 +190,21 @@ def _compare(
 
 
 def _find(
-    given: list[str | os.PathLike[str]],
-    options: InputOptions,
-    own: str,
-    store_options: StoreOptions,
-    stack: ExitStack,
+    given: list[str | os.PathLike[str]], options: InputOptions, own: str, remote: StoreOptions, stack: ExitStack
 ) -> Iterator[Source]:
     """Yield the sources at paths, and those at URLs of places, whose stores `stack` closes."""
+
+    def opened(place: str) -> Store:
+        return stack.enter_context(open_store_at(place, options_for(place, remote)))
+
     places = [item for item in given if isinstance(item, str) and "://" in item]
     yield from find_files([Path(item) for item in given if item not in places], options)
     for location in places:
         try:
             above, key = split_object(location)
-            yield named_object(
-                stack.enter_context(open_store_at(above, options_for(above, store_options))), key, location
-            )
+            yield named_object(opened(above), key, location)
         except (NotFound, InvalidUrl):  # no object: perhaps a place
-            store = stack.enter_context(open_store_at(location, options_for(location, store_options)))
-            yield from find_objects(store, options, own)
+            yield from find_objects(opened(location), options, own)
 
 
 def _text(file: Source, options: InputOptions) -> str | NotText:
@@ -230,10 +218,9 @@ def _text(file: Source, options: InputOptions) -> str | NotText:
 
 
 def _inputs(
-    new: list[Source], options: InputOptions, left_out: dict[str, list[str]], added: list[str] | None = None
+    new: list[Source], options: InputOptions, left_out: dict[str, list[str]], added: list[str]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield new documents, each read when it is stored. Appends their names to `added`, and adds to `left_out`."""
     for file, pieces in read_found(new, options, left_out):
-        if added is not None:
-            added.append(file.name)
+        added.append(file.name)
         yield file.name, b"".join(data for data, _ in pieces).decode(), {"file": file.facts}

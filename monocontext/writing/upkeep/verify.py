@@ -9,7 +9,7 @@ from operator import add
 from monocontext.errors import ForeignObject, MonocontextError, NotFound
 from monocontext.format import codec, inline
 from monocontext.format.document_names import HASH_BYTES, decode_names, entries_of, last_of_each_name, name_hash
-from monocontext.format.documents import Document
+from monocontext.format.documents import Document, DocumentPage
 from monocontext.format.filters.checking import Checker, describe_lacking
 from monocontext.format.generations import find_root, read_generation, read_newest
 from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame
@@ -22,8 +22,6 @@ from monocontext.writing.documents import load_document_page
 from monocontext.writing.pages import load_page, record_of
 from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.stored_text import StoredText, expanded, neighbours, split
-
-_Get = Callable[[str], bytes]
 
 
 @dataclass(slots=True)
@@ -79,19 +77,21 @@ def verify(
         from_frames = replace(root, text="", head="", tail="", last_page=None)
         with StoredText(store, from_frames, allow=allow, store_options=store_options) as text:
             _check_copies(text, root, report)
-            _check_text(text, report, progress)
-            report.problems += _check_documents(root.documents, text.get)
-        report.problems = list(dict.fromkeys(report.problems))  # several checks may read the same page
+            pages = _load_documents(root.documents, text.get, report)
+            _check_text(text, (page[i] for page in pages for i in range(len(page))), report, progress)
+        report.problems = list(dict.fromkeys(report.problems))  # `_check_copies` reads pages too
         return report
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def _check_text(text: StoredText, report: Report, progress: Callable[[Report], None]) -> None:
+def _check_text(
+    text: StoredText, documents: Iterator[Document], report: Report, progress: Callable[[Report], None]
+) -> None:
     """Read all frames, and compare them with their records, filters, documents, and the root."""
     root, flags, final_newline = text.root, OF_TEXT, False
-    checker, counter = Checker(root.filters, text.get), _Counter(_documents(root.documents, text.get), report)
+    checker, counter = Checker(root.filters, text.get), _Counter(documents, report)
     for group in neighbours(_frames(text, report)):
         for frame, data in _read(text, group, report):
             report.problems += checker.feed(frame.number, data)
@@ -181,46 +181,36 @@ class _Counter:
         self._next()
 
 
-def _documents(ref: DocumentsRef | None, get: _Get) -> Iterator[Document]:
-    """Yield the documents (1 GET a page), up to a page that cannot be read."""
-    for number in range(len(ref.pages) if ref else 0):
-        assert ref is not None
-        try:
-            page = load_document_page(ref, number, get)
-        except MonocontextError:
-            return  # `_check_documents` reports it
-        yield from (page[i] for i in range(len(page)))
-
-
 # -- the rest ----------------------------------------------------------------------------------------------------------
 
 
-def _check_documents(ref: DocumentsRef | None, get: _Get) -> Iterator[str]:
-    """Check all pages of documents, and that each name is found (1 GET each)."""
+def _load_documents(ref: DocumentsRef | None, get: Callable[[str], bytes], report: Report) -> list[DocumentPage]:
+    """Load the pages of documents (1 GET each), up to one that cannot be read, and check that each name is found."""
+    pages: list[DocumentPage] = []
     if ref is None:
-        return
-    hashes = bytearray()
-    for number in range(len(ref.pages)):
-        try:
+        return pages
+    try:
+        for number in range(len(ref.pages)):
             page = load_document_page(ref, number, get)
             for i in range(len(page)):
                 page.metadata(i)
-        except MonocontextError as error:
-            yield str(error)
-            return
-        hashes += b"".join(name_hash(page.raw_name(i)) for i in range(len(page)))
+            pages.append(page)
+    except MonocontextError as error:
+        report.problems.append(str(error))
+        return pages
+    hashes = b"".join(name_hash(page.raw_name(i)) for page in pages for i in range(len(page)))
     began = 0
     for table in ref.names:
         key = documents_key(table.id)
         try:
             result = decode_names(get(key), table)
-        except MonocontextError as error:
-            yield str(error)
-        else:
             expected = last_of_each_name(entries_of(hashes[began * HASH_BYTES : table.documents * HASH_BYTES], began))
             if expected.tobytes() != last_of_each_name(result).tobytes():
-                yield f"{key}: does not find the documents {began} to {table.documents - 1} by name"
+                report.problems.append(f"{key}: does not find the documents {began} to {table.documents - 1} by name")
+        except MonocontextError as error:
+            report.problems.append(str(error))
         began = table.documents
+    return pages
 
 
 def _check_commit(store: Store, manifest: Manifest, is_newest: bool, report: Report) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from monocontext.errors import NotFound
 from monocontext.format.generations import listed_generations, read_generation, read_newest
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import DocumentsRef, documents_key, fresh_id, index_key
 from monocontext.options import StoreOptions
-from monocontext.records import replace
 from monocontext.stores.parallel import at_once
-from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Staged, commit_on
-from monocontext.writing.cover import covered, gaps, wants_filters
+from monocontext.writing.document_table import change_documents, load_documents
 from monocontext.writing.place import Place, open_store_at
-from monocontext.writing.splice import moved_frames, splice, with_copies
+from monocontext.writing.splice import covered, gaps, moved_frames, splice, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded
 
 _REQUESTS = 8
@@ -55,8 +52,8 @@ def restore(
     """Make the text of an earlier version, with its documents, the newest one, and return the root that was committed.
 
     The versions in between stay, so a restore can be undone. Frames that the newest version has too keep their objects.
-    Others are stored again as they are, since `gc` may be about to remove their objects. Search filters that the newest
-    version does not have are made again, which reads their text. `allow`: as for `Monocontext.open`.
+    Others, and all pages, are stored again, since `gc` may be about to remove their objects. Search filters that the
+    newest version does not have are made again. `allow`: as for `Monocontext.open`.
 
     Cost: 1 GET for each index page of both versions, each page of documents, and 8 MiB of frames that are stored again;
     1 PUT for 16 MiB of these and for each page; some 6 requests for the commit. Raises `NotFound` if there is no such
@@ -79,38 +76,13 @@ def _restored(text: StoredText, base: Manifest) -> Manifest:
     """The root that follows `base` and has the text of an earlier one."""
     store, wanted = text.store, text.root
     shared = {frame.object for frame in text.after(base).frames(0, base.frames)}
-    root = splice(text, *moved_frames(text, lambda frame: frame.object not in shared and "://" not in frame.object))
-    kept = {page.id for page in base.pages}
-    old = {page.id for page in wanted.pages} - kept
-    pages = [replace(page, id=_copy(store, page.key, index_key)) if page.id in old else page for page in root.pages]
+    moves, new = moved_frames(text, lambda frame: frame.object not in shared and "://" not in frame.object)
+    documents = wanted.documents
+    if documents:
+        documents = change_documents(store, documents, load_documents(store, documents), {}, {}, anew=True)
     named = {part for ref in base.filters for part in ref.parts}
-    root = replace(
-        root,
-        pages=tuple(pages),
-        filters=tuple(ref for ref in wanted.filters if named.issuperset(ref.parts)),
-        documents=_copy_documents(store, wanted.documents),
-    )
-    if len(root.filters) < len(wanted.filters) and wants_filters(root):
-        root = covered(text.after(root), gaps(root.filters, root.frames))
+    filters = tuple(ref for ref in wanted.filters if named.issuperset(ref.parts))
+    root = splice(text, moves, new, anew=True, documents=documents, filters=filters)
+    if len(filters) < len(wanted.filters) and wants_filters(root):
+        root = covered(text.after(root), gaps(filters, root.frames))
     return with_copies(text.after(root), wanted)
-
-
-def _copy(store: Store, key: str, key_of: Callable[[str], str]) -> str:
-    """Copy an object under a new id (1 GET and 1 PUT): `gc` may be about to remove the old one."""
-    new = fresh_id()
-    store.put(key_of(new), store.get(key).data)
-    return new
-
-
-def _copy_documents(store: Store, ref: DocumentsRef | None) -> DocumentsRef | None:
-    """Copy pages of documents and tables of names to new objects."""
-    if ref is None:
-        return None
-
-    def copy(id: str) -> str:
-        return _copy(store, documents_key(id), documents_key)
-
-    held = len(ref.pages) - 1 if ref.last_page is not None else len(ref.pages)
-    pages = [replace(page, id=copy(page.id)) if index < held else page for index, page in enumerate(ref.pages)]
-    names = [replace(table, id=copy(table.id)) for table in ref.names]
-    return DocumentsRef(tuple(pages), ref.last_page, tuple(names), ref.doubled)

@@ -62,7 +62,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture
 def small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.writing.object_text.READ_BYTES", 7)
+    monkeypatch.setattr("monocontext.writing.index_in_place.READ_BYTES", 7)
 
 
 def read(url: str, **options: object) -> str:
@@ -136,7 +136,7 @@ COMPRESSED = {
 @pytest.mark.parametrize("kind", COMPRESSED)
 def test_compressed_objects_name_sync(place: Place, kind: str) -> None:
     place.put("b/zipped", COMPRESSED[kind])
-    words = r"(compressed \(.*`monocontext sync|.*archive.*convert it|looks like UTF-16, not UTF-8; `m)"
+    words = r"(compressed \(.*`monocontext sync|.*archive.*convert it|looks like UTF-16, not UTF-8: `m)"
     with pytest.raises(InvalidText, match=rf"texts/b/zipped: {words}"):
         index(place.url("texts"), place.url("context"))
     with pytest.raises(NotFound):
@@ -323,6 +323,6 @@ def test_what_a_directory_holds_besides_files_is_named(tmp_path: Path) -> None:
     with Monocontext.open(tmp_path / "ctx", allow=[f"file://{folder}"]) as context:
         assert context[:] == "A\n"
     (said,) = told
-    assert "left out again (leads to the folder " in said
+    assert "left out 2 links: again (leads to the folder " in said
     assert "notes (leads out, to " in said
     assert "pipe (a named pipe)" in said

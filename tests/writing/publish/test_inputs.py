@@ -24,7 +24,7 @@ from monocontext.testing import CountingStore
 from monocontext.writing.folder import Folder
 from monocontext.writing.pages import load_page
 from monocontext.writing.publish import append, publish
-from monocontext.writing.segments import SALT_BYTES, Progress
+from monocontext.writing.segments import SALT_BYTES
 from monocontext.writing.upkeep.verify import verify
 from tests.writing.upkeep.upkept import memory
 
@@ -400,13 +400,9 @@ def test_what_the_root_says(frame_bytes: int) -> None:
 
 
 def test_progress() -> None:
-    seen: list[Progress] = []
-    store = memory()
-    publish("".join(f"{i:09d}\n" for i in range(100)), store, frame_bytes=100, segment_bytes=250, progress=seen.append)
-    assert [one.text_bytes for one in seen] == [*range(100, 1100, 100), 1000]  # after each frame, and at the end
-    assert [one.segments for one in seen] == sorted(one.segments for one in seen)
-    assert seen[-1].segments == len(list(store.list("segments/")))
-    assert seen[-1].stored_bytes == sum(info.size_bytes - SALT_BYTES for info in store.list("segments/"))
+    seen: list[int] = []
+    publish("".join(f"{i:09d}\n" for i in range(100)), memory(), frame_bytes=100, progress=seen.append)
+    assert seen == [*range(100, 1100, 100)]  # after each frame
 
 
 def test_what_publish_costs() -> None:

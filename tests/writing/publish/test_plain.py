@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from monocontext import Monocontext
-from monocontext.errors import InvalidText, MonocontextError, NotFound
+from monocontext.errors import ContextChanged, InvalidText, MonocontextError, NotFound
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
 from monocontext.writing import plain
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "monocontext" / "plain"
 
 
 @pytest.fixture
@@ -38,43 +31,30 @@ def folder(tmp_path: Path) -> Path:
 TEXT = "=== FILE: a.txt ===\none\n=== FILE: sub/b.py ===\nzwei é\n"
 
 
-@pytest.mark.parametrize("small", [True, False])
-def test_a_folder_is_its_text_files(folder: Path, cache: Path, small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not small:
-        monkeypatch.setattr(plain, "SMALL_BYTES", 3)
+def test_a_folder_is_its_text_files(folder: Path) -> None:
     with pytest.warns(UserWarning, match=r"left out 2 files that are not text: l.txt"):
         text = Monocontext.open(folder)
     with text:
-        assert str(text) == TEXT
+        assert (str(text), text.url) == (TEXT, folder.as_uri())
         assert list(text.documents) == ["a.txt", "sub/b.py"]
         (hit,) = text.grep("zwei")
         assert (hit.document, hit.document_line) == ("sub/b.py", 1)
-    assert cache.exists() is not small
+        (folder / "a.txt").write_text("changed\n")
+        assert str(text) == TEXT
 
 
-def test_what_was_read_serves_until_a_file_changes(
-    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
-) -> None:
-    monkeypatch.setattr(plain, "SMALL_BYTES", 3)
-    for _ in range(2):
-        Monocontext.open(folder).close()
-    (stored,) = cache.iterdir()
-    assert len(recwarn) == 1  # of the first time alone
-    assert stored.stat().st_mode & 0o077 == 0 or stored.parent.stat().st_mode & 0o077 == 0
-    (folder / "a.txt").write_text("changed\n")
-    with Monocontext.open(folder) as text:
-        assert "changed" in text
-    os.utime(stored, (0, 0))
-    Monocontext.open(folder).close()
-    assert stored not in [*cache.iterdir()]
-
-
-def test_a_large_file_is_indexed_where_it_lies(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_indexed_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain, "SMALL_BYTES", 3)
     (tmp_path / "app.log").write_text("word\n" * 1000)
     with Monocontext.open(tmp_path / "app.log") as text:
         assert (len(text), text.lines[999]) == (5000, "word\n")
-    assert b"word" not in b"".join(path.read_bytes() for path in cache.rglob("*") if path.is_file())
+    (tmp_path / "app.log").write_text("other\n" * 1000)
+    with Monocontext.open(tmp_path / "app.log", cache_bytes=0) as text:
+        (tmp_path / "app.log").write_text("third\n" * 2000)
+        with pytest.raises(ContextChanged):
+            str(text)
+    with Monocontext.open(tmp_path / "app.log") as text:
+        assert text.lines[999] == "third\n"
 
 
 def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +66,7 @@ def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         Monocontext.open(tmp_path / "empty")
     with pytest.raises(NotFound, match="no text is stored there"):
         Monocontext.open(tmp_path / "none")
-    monkeypatch.setattr(plain, "SMALL_BYTES", 1)
-    monkeypatch.setattr(plain, "MOST_FOLDER_BYTES", 3)
+    monkeypatch.setattr(plain, "MOST_BYTES", 3)
     with pytest.raises(MonocontextError, match="monocontext upload"):
         Monocontext.open(tmp_path)
 
@@ -103,16 +82,17 @@ def test_a_folder_of_texts_is_none_itself(tmp_path: Path) -> None:
         assert str(text) == "text"
 
 
-def test_an_object_is_read_in_ranges(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+def test_an_object_is_read_in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     bucket = open_store("memory://plain-objects")
     bucket.put("logs/app.log", b"first\nlast\n")
     with S3StandIn(bucket) as server:
-        for _ in range(2):
-            with Monocontext.open(server.url("logs/app.log"), endpoint=server.endpoint) as text:
-                assert (str(text), text.find("last")) == ("first\nlast\n", 6)
-        assert len([*cache.iterdir()]) == 1
+        with Monocontext.open(server.url("logs/app.log"), endpoint=server.endpoint) as text:
+            assert (str(text), text.find("last")) == ("first\nlast\n", 6)
+        monkeypatch.setattr(plain, "MOST_BYTES", 3)
+        with pytest.raises(MonocontextError, match="monocontext index"):
+            Monocontext.open(server.url("logs/app.log"), endpoint=server.endpoint)
         with pytest.raises(NotFound):
             Monocontext.open(server.url("logs"), endpoint=server.endpoint)
 

@@ -17,10 +17,10 @@ from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
-from monocontext.writing.cover import gaps
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
 from monocontext.writing.segments import SegmentLayout
+from monocontext.writing.splice import gaps
 from monocontext.writing.upkeep.compact import add_filters, compact, plan
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
