@@ -72,15 +72,11 @@ class Reader:
         self.manifest = manifest = replace(manifest, head="", tail="")  # 14 KB that `ends` has decoded
         self._store = store
         self.characters, self._text_bytes = manifest.characters, manifest.text_bytes
+        self.final_newline, self.generation = manifest.final_newline, manifest.generation
         self.fetcher = fetcher = Fetcher(
-            store,
-            workers,
-            url=url,
-            cache_bytes=cache_bytes,
-            places=places,
-            stats=stats,
+            store, workers, url=url, cache_bytes=cache_bytes, places=places, stats=stats,
             round_trip_seconds=round_trip_seconds,
-        )
+        )  # fmt: skip
         self.stats, self.cache = fetcher.stats, fetcher.cache
         self.under_way = fetcher.under_way
         self.table = table = FrameTable(manifest, fetcher)
@@ -90,12 +86,9 @@ class Reader:
         self._filters = FilterLookup(table, fetcher)
         self.ahead = ReadAhead(
             "off" if workers.max_running < 2 else prefetch,  # the only request at a time is for callers
-            Routes(table, self._filters, fetcher.cache),
-            fetcher,
-            frames=table.frames,
-            text_bytes=self._text_bytes,
+            Routes(table, self._filters, fetcher.cache), fetcher, frames=table.frames, text_bytes=self._text_bytes,
             has_tail=self.ends.tail_start < self.characters,
-        )
+        )  # fmt: skip
         self.log: ReadLog | None = None
         """The log of reads; None until a caller starts it."""
         self.handed: PieceLog | None = None
@@ -117,14 +110,6 @@ class Reader:
     @property
     def url(self) -> str:
         return self.fetcher.url
-
-    @property
-    def final_newline(self) -> bool:
-        return self.manifest.final_newline
-
-    @property
-    def generation(self) -> int:
-        return self.manifest.generation
 
     @property
     def is_closed(self) -> bool:
@@ -189,20 +174,14 @@ class Reader:
         number = page.first_frame + i
         if self.log:
             self.log.add(start, stop)
-        fetcher, ahead = self.fetcher, self.ahead
-        late = ahead.late
-        with LOCK:
-            fetcher.check_open()
-            text = self.cache.get(number)
-            self.stats.hits += text is not None
-        if text is None:
-            text = fetcher.fetch_one(frame_item(page[i]))
+        late = self.ahead.late
+        text = self._in_memory(number) or self.fetcher.fetch_one(frame_item(page[i]))
         assert isinstance(text, FrameText)
         is_first = not text.is_used
         self._use(text)
         if is_first:
             with LOCK:
-                ahead.read(Read(start, stop, number, number), late)
+                self.ahead.read(Read(start, stop, number, number), late)
         return text
 
     def peek(self, character: int) -> FrameText | None:
@@ -271,25 +250,16 @@ class Reader:
         else:
             frames = chain.from_iterable(self.table.blocks(start, stop, reverse))
         is_wave = only is None and not eager and self.is_one_wave(start, stop)
-        is_whole = eager or (is_wave and is_search)
-        log = self.log if logged else None
-        texts = _read_frames(
-            self.fetcher,
-            frames,
-            first_bytes=self.fetcher.window_bytes if is_whole else self._first_bytes(only),
-            growth=WAVE_GROWTH if is_wave else 1,
-            eager=eager,
-        )
-        for text in texts:
+        first_bytes = FIRST_BATCH_BYTES  # its caller may not go to the end
+        if eager or (is_wave and is_search):
+            first_bytes = self.fetcher.window_bytes
+        elif only is not None:
+            first_bytes = ONE_CANDIDATE_BYTES if only.ends_at_first else FIRST_CANDIDATES_BYTES
+        growth, log = WAVE_GROWTH if is_wave else 1, self.log if logged else None
+        for text in _read_frames(self.fetcher, frames, first_bytes=first_bytes, growth=growth, eager=eager):
             if log:
                 log.add(max(start, text.frame.start), min(stop, text.frame.stop))
             yield self._use(text)
-
-    def _first_bytes(self, only: Candidates | None) -> int:
-        """The bytes that a pass requests at first, since its caller may not go to the end."""
-        if only is None:
-            return FIRST_BATCH_BYTES
-        return ONE_CANDIDATE_BYTES if only.ends_at_first else FIRST_CANDIDATES_BYTES
 
     # -- search ----------------------------------------------------------------------------------------------------
 
@@ -301,16 +271,13 @@ class Reader:
         to 16 a literal and 16 GiB of text), all at once; for literals that may occur far after the beginning of a
         match also the index pages around them. Answers are remembered; no filter is read if all the text is in memory.
         """
-        if stop <= start:
+        narrowed = self.narrow(query, start, stop, within_line) if start < stop else None
+        if narrowed is None or narrowed.runs is None:
             return None
-        narrowed = self.narrow(query, start, stop, within_line)
-        runs = narrowed.runs
-        if runs is None:
-            return None
-        if runs:  # a search needs these first, and one by one they are a round trip each
-            ends = [number for run in runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1)]
-            self.table.prefetch_pages(ends, CANDIDATE_PAGES)
-        return self._counted(runs, start, stop, narrowed.frames)
+        # A search needs these first, and one by one they are a round trip each.
+        ends = [number for run in narrowed.runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1)]
+        self.table.prefetch_pages(ends, CANDIDATE_PAGES)
+        return self._counted(narrowed.runs, start, stop, narrowed.frames)
 
     def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
         """Like `candidates`, also if most frames are candidates; None if no filter can tell, or if they are more than
@@ -417,14 +384,6 @@ class Reader:
         text = self.load(self.table.newline_frame(line - 1))
         return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
 
-    def cached_newline(self, newline: int) -> FrameText | None:
-        r"""The frame that holds the `\n` with this number (from 0), if it is in memory and was used before (at most 1
-        GET, for its index page)."""
-        if not 0 <= newline < self.manifest.newlines:
-            return None
-        text = self._in_memory(self.table.newline_frame(newline).number)
-        return text if text is not None and text.is_used else None
-
     def line_of(self, character: int) -> int:
         r"""Number of newlines before a character: the line that holds it."""
         if character >= self.manifest.characters:
@@ -459,19 +418,13 @@ class Reader:
 
 
 def _read_frames(
-    fetcher: Fetcher,
-    frames: Iterator[Frame],
-    *,
-    first_bytes: int,
-    growth: int,
-    eager: bool,
+    fetcher: Fetcher, frames: Iterator[Frame], *, first_bytes: int, growth: int, eager: bool
 ) -> Iterator[FrameText]:
-    """The texts of frames, in order.
+    """The texts of frames, in order, and later ones requested ahead of the caller.
 
     The window is the memory of the frames that are requested ahead. It begins with `first_bytes`, and then is at least
-    `growth` times the frames that the caller has taken. `eager`: the caller takes all frames, in large slices.
-    An abandoned iterator drops the requests that
-    have not started, since nothing else refers to them.
+    `growth` times the frames that the caller has taken. `eager`: the caller takes all frames, in large slices. An
+    abandoned iterator drops the requests that have not started, since nothing else refers to them.
     """
     window_bytes, ahead_bytes, taken_bytes = min(first_bytes, fetcher.window_bytes), 0, 0
     ahead: deque[tuple[int, FetchItem, FrameText | Request]] = deque()
@@ -485,24 +438,17 @@ def _read_frames(
         while has_more or ahead:
             if has_more and ahead_bytes <= window_bytes * REFILL:
                 batch: list[Frame] = []
-                while ahead_bytes < window_bytes:
+                while ahead_bytes < window_bytes and has_more:
                     frame = next(frames, None)
-                    if frame is None:
-                        has_more = False
-                        break
-                    batch.append(frame)
-                    ahead_bytes += memory_bytes(frame)
-                items = [frame_item(frame) for frame in batch]
-                sizes = map(memory_bytes, batch)
-                ahead.extend(zip(sizes, items, fetcher.want(items) if items else (), strict=True))
+                    has_more = frame is not None
+                    if frame is not None:
+                        batch.append(frame)
+                        ahead_bytes += memory_bytes(frame)
+                items = list(map(frame_item, batch))
+                ahead.extend(zip(map(memory_bytes, batch), items, fetcher.want(items) if items else (), strict=True))
                 continue
             size_bytes, item, result = ahead.popleft()
-            if isinstance(result, FrameText):
-                text = result
-            elif result.is_done and result.error is None:
-                text = result.values[item.key]
-            else:
-                text = fetcher.wait(item, result)
+            text = result if isinstance(result, FrameText) else fetcher.wait(item, result)
             ahead_bytes -= size_bytes
             taken_bytes += size_bytes
             window_bytes = min(max(window_bytes, growth * taken_bytes), fetcher.window_bytes)

@@ -84,8 +84,7 @@ def served(folder: Path) -> Iterator[Opened]:
     name = f"interrupted-{time.time_ns()}"
     publish(TEXT, f"memory://{name}", codec="raw", frame_bytes=4_000)
     with Monocontext.open(f"memory://{name}") as context:
-        text = served_text(ServedReader(context.serve().answer))
-        text._reader._cache = FrameCache(30_000)
+        text = served_text(ServedReader(context.serve().answer, cache_bytes=30_000))
         yield Opened(text, READS)
     forget(name)
 

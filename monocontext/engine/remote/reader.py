@@ -73,7 +73,7 @@ class ServedReader:
         self.url: str = self.described["url"]
         self.generation: int = self.described["generation"]
         self.characters: int = self.described["characters"]
-        self.peek, self.cached_newline = self._cache.at, self._cache.with_newline
+        self.peek = self._cache.at
         self.final_newline: bool | None = self.described["final_newline"]
 
     # -- reading ---------------------------------------------------------------------------------------------------
