@@ -1,8 +1,7 @@
 """Run as an agent's hook: `monocontext-hook session-start|pre-compact|stop|session-end --url URL ...`.
 
-Each hook starts a process of its own that uploads what the archive lacks, and leaves it: agents kill slow hooks. At the
-beginning of a session the hook prints the brief, and after a compaction where the session is. It imports little, since
-the agent waits for it, and it ends with 0 whatever happens: an agent may stop at anything else.
+Each hook starts a process of its own that uploads what the archive lacks, and leaves it: agents kill slow hooks. It
+imports little, since the agent waits for it, and ends with 0 whatever happens: an agent may stop at anything else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Read the sessions on this machine as one text, without a bucket.
+"""Read the sessions on this machine as one text, from an archive in the user's cache folder, which only the user may open.
 
-They are uploaded, without their secrets, to an archive in the user's cache folder, which only the user may open. Later
-calls read only new and longer sessions, and remove those that are gone. Nothing is written elsewhere, nothing is sent.
+Secrets are taken out; sessions that are gone disappear. Nothing is written elsewhere, nothing is sent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Put a session of the archive where this machine's agent looks for it, so that the agent goes on with it here.
 
-The paths of the clone in which it began become those of the clone here, wherever a record has them, but not in thinking
-that its maker signed. Secrets stay redacted.
+The paths of the clone in which it began become those of the clone here, but not in thinking that its maker signed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Read the records of a transcript file in bounded memory.
 
-A line that is no JSON object is not dropped: it becomes a record of type `unreadable` with its text. Only a line longer
-than `MOST_LINE_BYTES` is cut to its beginning, and its record says so. A crash, a killed agent or a shell may leave
-NULs around a record, several records on a line, also behind one that broke off, or UTF-16 within UTF-8: such records
-are read as what they are.
+A line that is no JSON object becomes a record of type `unreadable` with its text. A crash, a killed agent or a shell may
+leave NULs around a record, several records on a line, also behind one that broke off, or UTF-16 within UTF-8.
 """
 
 from __future__ import annotations
@@ -57,10 +55,7 @@ class RecordLine:
 
 
 def read_lines(path: Path) -> Iterator[RecordLine]:
-    """The records in the lines of a `.jsonl` or `.jsonl.zst` file, in UTF-8 or UTF-16. Raises `OSError`.
-
-    Blank lines, and lines of NULs, are left out.
-    """
+    """The records in a `.jsonl` or `.jsonl.zst` file, in UTF-8 or UTF-16, without blank lines. Raises `OSError`."""
     with open_file(path) as file:
         head = file.read(4)
         file.seek(0)
@@ -76,13 +71,10 @@ def read_lines(path: Path) -> Iterator[RecordLine]:
 
 
 def dumps(record: Record) -> bytes:
-    """A record as one line of JSON in UTF-8, without a newline.
-
-    If it holds half of a surrogate pair, all non-ASCII is escaped.
-    """
+    """A record as one line of JSON in UTF-8, without a newline."""
     try:
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
+    except UnicodeEncodeError:  # half of a surrogate pair
         return json.dumps(record, separators=(",", ":")).encode()
 
 
@@ -92,12 +84,9 @@ def parse_lines(lines: Iterable[bytes]) -> Iterator[Record]:
 
 
 def ids_of(records: Iterable[Record]) -> list[str]:
-    """What tells records apart without their content, which redaction and the paths of another clone change, in order;
-    of equal ids the second ends in `#2`.
-
-    It is the `uuid`, else the time and the type; a message of a chat has a digest. Settings of the agent without either
-    have no id, and lines that were no records: nothing hangs on them.
-    """
+    """What tells records apart without their content, which redaction and the paths of another clone change, in order:
+    the `uuid`, else the time and the type, or the digest of a message of a chat; of equal ids the second ends in `#2`.
+    Other records have no id: settings of the agent, and lines that were no records."""
     seen, results = Counter[str](), list[str]()
     for name in filter(None, map(_id_of, records)):
         seen[name] += 1

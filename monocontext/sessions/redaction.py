@@ -1,9 +1,8 @@
 """Remove secrets from records, before anything leaves this machine.
 
 The strings of a parsed record are searched, not its JSON, where escapes would hide a secret or a cut would break an
-escape. Strings with escapes inside (JSON within a tool's result, `repr`s, URLs, coloured terminals) are also searched
-with their escapes resolved, and so is text in base64, which is removed whole. Fields that tie records to each other
-(ids, signatures of thinking) stay in their own places; elsewhere a field of the same name is searched.
+escape. Fields that tie records to each other (ids, signatures of thinking) stay in their own places; elsewhere a field
+of the same name is searched.
 """
 
 from __future__ import annotations
@@ -57,8 +56,7 @@ class Redactor:
     """Takes secrets out of the records of one session, and notes them. Not safe for use by several threads."""
 
     def __init__(self, patterns: Iterable[str] = (), *, enabled: bool = True) -> None:
-        """`patterns` are regular expressions for the user's own kinds of secrets. Raises `MonocontextError` for an
-        invalid one."""
+        """`patterns`: regular expressions for the user's own kinds of secrets. Raises `MonocontextError`."""
         self.enabled = enabled
         self.findings: list[Finding] = []
         self._custom = tuple(("custom", _compile(pattern)) for pattern in patterns)

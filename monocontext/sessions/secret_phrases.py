@@ -1,8 +1,7 @@
 """Secrets that the words around them give away: headers, commands, questions for a password; and private keys. Pure.
 
 A private key in PEM or OpenSSH form is also found without its first or its last line, and without both if its base64
-begins as keys in DER do. Its lines may be numbered, quoted, or part of a diff or of code. The search after each mark is
-bounded, so the cost grows only with the length of the text.
+begins as keys in DER do. Its lines may be numbered, quoted, or part of a diff or of code.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Find values whose name says that they are secrets: `password=...`, `"apiKey": "..."`, `--token ...`. Pure.
 
 A search has found a word such as `token`. The name around it is completed and judged, and the forms in which a value may
-follow are tried in turn: XML, quotes, a list, an option of a command, indented lines, the rest of a line. A password is
-recognised by its name alone. The value of a token or key must look random as well, since code is full of such names
-(`token = tokens.next`, `CACHE_KEY = "user-list"`).
+follow are tried in turn. A password is recognised by its name alone. The value of a token or key must look random as
+well, since code is full of such names (`token = tokens.next`, `CACHE_KEY = "user-list"`).
 """
 
 from __future__ import annotations

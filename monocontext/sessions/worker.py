@@ -1,8 +1,7 @@
 """Run the process that a hook starts: it uploads every session of the project that the archive lacks.
 
-What is missing follows from the agent's own files alone, so nothing is queued and nothing copied: what a hook that was
-killed, a machine that was off or a store that was down has left, the next hook uploads. One process at a time does so
-for an archive and a project; one more waits, and begins after what made it necessary was written.
+What is missing follows from the agent's own files alone: nothing is queued, nothing copied. One process at a time does
+so for an archive and a project; one more waits, and begins after what made it necessary was written.
 """
 
 from __future__ import annotations
