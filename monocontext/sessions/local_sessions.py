@@ -1,4 +1,4 @@
-"""Read the sessions on this machine as one text, from an archive in the user's cache folder, which only the user may open.
+"""Read the sessions on this machine as one text, from an archive in a cache folder that only the user may open.
 
 Secrets are taken out; sessions that are gone disappear. Nothing is written elsewhere, nothing is sent.
 """

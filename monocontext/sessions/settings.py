@@ -184,8 +184,8 @@ def as_text(settings: Settings) -> str:
 
 
 def write_settings(path: Path, settings: Settings) -> Path | None:
-    """Write settings completely or not at all, through a link; returns the path of a copy of the old file, None if there
-    was none, or nothing to change. Settings equal to those of a copy are restored with the copy's format."""
+    """Write settings completely or not at all, through a link; returns the path of a copy of the old file, None if
+    there was none, or nothing to change. Settings equal to those of a copy are restored with the copy's format."""
     path = path.resolve()
     if read_settings(path) == settings:
         return None
