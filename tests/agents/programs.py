@@ -86,8 +86,7 @@ PROGRAMS = [
         first=_CLAUDE, next=("--continue", *_CLAUDE), compact=("/compact",),
         variables={
             "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "sk-none", "IS_SANDBOX": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
         },
     ),

@@ -45,14 +45,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def talk(program: Program, home: Path, prompts: list[str], heavy: str = "") -> StandIn:
     """Give an agent some prompts, each in a process of its own that goes on with the session."""
     script = {
-        "Run it, please.": [program.shell, "It ran."],
-        "continue": ["Tests pass."],
-        "Ask a helper, please.": [*program.subagent, "The helper found 3 files."],
-        TASK: list(program.counted),
-        "Think long, please.": [Hang("I thi")],
-        "Go on, please.": ["Gone on."],
-        "Say much, please.": [MUCH],
-    }
+        "Run it, please.": [program.shell, "It ran."], "continue": ["Tests pass."],
+        "Ask a helper, please.": [*program.subagent, "The helper found 3 files."], TASK: list(program.counted),
+        "Think long, please.": [Hang("I thi")], "Go on, please.": ["Gone on."], "Say much, please.": [MUCH],
+    }  # fmt: skip
     with StandIn(script, heavy=heavy) as model:
         program.configure(home, model.url)
         for number, prompt in enumerate(prompts):

@@ -32,18 +32,11 @@ class Claude:
         """A chained record."""
         at = len(self.records)
         record: Record = {
-            "parentUuid": self.last,
-            "isSidechain": False,
-            "userType": "external",
-            "cwd": self.cwd,
-            "sessionId": self.session_id,
-            "version": "2.1.240",
-            "gitBranch": "main",
-            "type": kind,
+            "parentUuid": self.last, "isSidechain": False, "userType": "external", "cwd": self.cwd,
+            "sessionId": self.session_id, "version": "2.1.240", "gitBranch": "main", "type": kind,
             "uuid": str(uuid.uuid5(uuid.UUID(self.session_id), str(at))),
-            "timestamp": f"{self.day}T10:{at // 60 % 60:02d}:{at % 60:02d}.000Z",
-            **fields,
-        }
+            "timestamp": f"{self.day}T10:{at // 60 % 60:02d}:{at % 60:02d}.000Z", **fields,
+        }  # fmt: skip
         self.last = record["uuid"]
         self.records.append(record)
         return record

@@ -159,22 +159,16 @@ def test_what_happens_to_a_session() -> None:
     )
     turns, maker = feed(
         [
-            item("user", "one", 0),
-            item("user", "two", 1),
-            item("user", "<turn_aborted>\n", 2),
+            item("user", "one", 0), item("user", "two", 1), item("user", "<turn_aborted>\n", 2),
             record("event_msg", 3, type="turn_aborted", reason="interrupted"),
-            record("event_msg", 4, type="thread_rolled_back", num_turns=1),
-            item("user", notice, 5),
+            record("event_msg", 4, type="thread_rolled_back", num_turns=1), item("user", notice, 5),
             record("event_msg", 6, type="thread_name_updated", thread_name="Counting"),
         ]
-    )
+    )  # fmt: skip
     assert [(turn.role, turn.text, turn.marks) for turn in turns] == [
-        ("user", "one", ()),
-        ("user", "two", ()),
-        ("system", "[interrupted]", ()),
-        ("system", "[rolled back]", ("back_to=1",)),
-        ("assistant", "[/root/a]\n3 files", ()),
-    ]
+        ("user", "one", ()), ("user", "two", ()), ("system", "[interrupted]", ()),
+        ("system", "[rolled back]", ("back_to=1",)), ("assistant", "[/root/a]\n3 files", ()),
+    ]  # fmt: skip
     assert (maker.title, maker.first_prompt) == ("Counting", "one")
 
 
@@ -255,15 +249,10 @@ def test_a_rollout_of_completed_items_alone() -> None:
     ]
     turns, maker = feed(alone)
     assert [(turn.role, turn.tool, turn.text) for turn in turns] == [
-        ("user", "", "Run it"),
-        ("assistant", "exec_command", '["ls"]'),
-        ("tool", "exec_command", "a.py"),
-        ("assistant", "apply_patch", '{"a.py": {"type": "add"}}'),
-        ("tool", "apply_patch", "Done"),
-        ("assistant", "search", '{"q": 1}'),
-        ("tool", "search", "hit"),
-        ("assistant", "", "It ran."),
-    ]
+        ("user", "", "Run it"), ("assistant", "exec_command", '["ls"]'), ("tool", "exec_command", "a.py"),
+        ("assistant", "apply_patch", '{"a.py": {"type": "add"}}'), ("tool", "apply_patch", "Done"),
+        ("assistant", "search", '{"q": 1}'), ("tool", "search", "hit"), ("assistant", "", "It ran."),
+    ]  # fmt: skip
     assert (maker.first_prompt, maker.unknown) == ("Run it", {})
     for order in (1, -1):  # whichever comes first, each message and call stands once
         pairs = [

@@ -243,17 +243,12 @@ def test_a_session_that_goes_on_is_uploaded_once_a_minute(
 @pytest.mark.parametrize(
     ("told", "what"),
     [
-        (b"", {}),
-        (b'\xef\xbb\xbf{"a": 1}\r\n', {"a": 1}),
-        ('{"a": "\u00e9}"}'.encode("utf-16"), {"a": "\u00e9}"}),
-        ('\ufeff{"a": {}}\n'.encode("utf-16-be"), {"a": {}}),
-        (b'{"a": 1', "delimiter"),
-        (b'{"a": 1} {"b": 2}', "Extra data"),
-        (b"[1]", "expected a JSON object on stdin, found list"),
-        (b"[" * 100_000, "recursion"),
-        (b" " * (5 << 20), "more than 4,194,304 bytes"),
+        (b"", {}), (b'\xef\xbb\xbf{"a": 1}\r\n', {"a": 1}), ('{"a": "\u00e9}"}'.encode("utf-16"), {"a": "\u00e9}"}),
+        ('\ufeff{"a": {}}\n'.encode("utf-16-be"), {"a": {}}), (b'{"a": 1', "delimiter"),
+        (b'{"a": 1} {"b": 2}', "Extra data"), (b"[1]", "expected a JSON object on stdin, found list"),
+        (b"[" * 100_000, "recursion"), (b" " * (5 << 20), "more than 4,194,304 bytes"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("is_open", [True, False])
 def test_what_is_read_of_stdin(told: bytes, what: object, is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook, "_IDLE_SECONDS", 0.05 if is_open else 60.0)
@@ -428,12 +423,10 @@ def test_settings_that_could_not_be_written_again_are_left_alone(data: bytes, tm
 @pytest.mark.parametrize(
     "data",
     [
-        json.dumps(THEIRS).encode(),
-        b'{\r\n\t"a" : 1.10 }\r\n',
-        b'{"a": "half of a pair: \\ud800"}',
+        json.dumps(THEIRS).encode(), b'{\r\n\t"a" : 1.10 }\r\n', b'{"a": "half of a pair: \\ud800"}',
         b'{"hooks": {"Stop": [5, null, {"hooks": [null, {"command": 7, "args": 5}]}]}}',
     ],
-)
+)  # fmt: skip
 def test_settings_come_back_as_they_were_written(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(data)

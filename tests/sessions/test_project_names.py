@@ -36,20 +36,15 @@ def name_of(path: Path) -> str:
 @pytest.mark.parametrize(
     ("folder", "remote", "name"),
     [
-        (r"C:\Users\ana\src\billing", "", "billing"),
-        (r"c:\Users\ana\src\billing" + "\\", "", "billing"),
-        ("C:/Users/ana/src/billing", "", "billing"),
-        (r"\\server\share\billing", "", "billing"),
-        (r"D:\src\billing.app", "", "billing.app"),
-        ("/home/ana/gone/billing", "", "billing"),
+        (r"C:\Users\ana\src\billing", "", "billing"), (r"c:\Users\ana\src\billing" + "\\", "", "billing"),
+        ("C:/Users/ana/src/billing", "", "billing"), (r"\\server\share\billing", "", "billing"),
+        (r"D:\src\billing.app", "", "billing.app"), ("/home/ana/gone/billing", "", "billing"),
         ("/home/ana/gone/billing", REMOTE, "github.com-acme-api"),
         (r"C:\Users\ana\src\billing", "git@github.com:acme/api.git", "github.com-acme-api"),
-        ("/home/ana/gone/billing", r"C:\repos\api.git", "api"),
-        ("", REMOTE, "github.com-acme-api"),
-        ("", "", "unnamed"),
-        ("billing", "", "billing"),
+        ("/home/ana/gone/billing", r"C:\repos\api.git", "api"), ("", REMOTE, "github.com-acme-api"),
+        ("", "", "unnamed"), ("billing", "", "billing"),
     ],
-)
+)  # fmt: skip
 def test_places_that_are_not_here(
     folder: str, remote: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,19 +58,14 @@ def test_places_that_are_not_here(
     [
         (
             [
-                "https://github.com/acme/api.git",
-                "https://GitHub.com/acme/api/",
-                "git@github.com:acme/api.git",
-                "ssh://git@github.com/acme/api",
-                "ssh://git@ssh.github.com:443/acme/api.git",
-                "git://github.com/acme/api.git",
-                "org-1@github.com:acme/api",
+                "https://github.com/acme/api.git", "https://GitHub.com/acme/api/", "git@github.com:acme/api.git",
+                "ssh://git@github.com/acme/api", "ssh://git@ssh.github.com:443/acme/api.git",
+                "git://github.com/acme/api.git", "org-1@github.com:acme/api",
                 "https://me:ghp_secret@github.com/acme/api.git",
                 "https://oauth2:ghp_secret@github.com/acme/api.git?access_token=ghp_secret#ghp_secret",
                 "https://github.com/acme/api.git/#token=ghp_secret",
                 "https://github.com/acme/api%3Fprivate_token%3Dghp_secret",
-                "git@github.com:acme/api.git?token=ghp_secret",
-                "https://me:gh@p/secret@github.com/acme/api.git",
+                "git@github.com:acme/api.git?token=ghp_secret", "https://me:gh@p/secret@github.com/acme/api.git",
                 "https://github.com/ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5/acme/api.git",
                 "https://x-access-token:ghp_secret@github.com:8443/acme/api/",
                 "git+https://me:ghp_secret@github.com/acme/api.git",
@@ -90,7 +80,7 @@ def test_places_that_are_not_here(
         (["https://gitlab.com/a/b/c.git", "ssh://git@altssh.gitlab.com:443/a/b/c.git"], "gitlab.com-a-b-c"),
         (["/srv/git/API.git"], "API"),
     ],
-)
+)  # fmt: skip
 def test_one_repository_has_one_name(remotes: list[str], name: str, tmp_path: Path) -> None:
     assert [project_of("/gone", remote) for remote in remotes] == [name] * len(remotes)
     assert [project_of(str(clone(tmp_path / str(n), remote))) for n, remote in enumerate(remotes)] == [name] * len(

@@ -123,17 +123,9 @@ def test_a_long_text_hides_none() -> None:
 
 
 PASSWORD_NAMES = [
-    "password",
-    "Password",
-    "DB_PASSWORD",
-    "dbPassword",
-    "passphrase",
-    "secret_phrase",
-    "Passwort",
-    "contraseña",
-    "пароль",
-    "密码",
-]
+    "password", "Password", "DB_PASSWORD", "dbPassword", "passphrase", "secret_phrase", "Passwort", "contraseña",
+    "пароль", "密码",
+]  # fmt: skip
 BARE_FORMS = (
     "{}: {}", "{}={}", "export {}={}", "db:\n  {}: {}\n  port: 1", "the {} is {} and it works", "(the {}: {})", "| {} | {} |",
     "use {} {} for that", " {} 7 {}\n login local", "cmd --{} {} --x", "cmd --{}={} --x", "Server=a;{}={};Encrypt=yes", "# {}: {}\n",
@@ -171,7 +163,7 @@ def test_a_password_is_taken_out_whole(name: str) -> None:
         ("curl -d 'u=1&token=k3Jd92hsKq8L&page=2' https://h.test", "k3Jd92hsKq8L"),
         (f"?access_key_id={'k3Jd92hsKq8LmZ0p' * 7}.abcd.efgh.x.y{'Kq8LmZ0p' * 6}&z=2", "Kq8LmZ0p"),
     ],
-)
+)  # fmt: skip
 def test_values_of_other_forms(text: str, secret: str) -> None:
     assert secret not in Redactor().text(text)
 

@@ -72,12 +72,9 @@ def test_helpers_of_deeprecurse(tmp_path: Path) -> None:
     turn = names["read_turn"](session_id(1), 1)
     shape = {name: turn[name] for name in ("turn_number", "role", "content", "timestamp", "session_id")}
     assert shape == {
-        "turn_number": 1,
-        "role": "user",
-        "content": "Please fix bug number 1",
-        "timestamp": "2026-02-01T10:00:00.000Z",
-        "session_id": session_id(1),
-    }
+        "turn_number": 1, "role": "user", "content": "Please fix bug number 1",
+        "timestamp": "2026-02-01T10:00:00.000Z", "session_id": session_id(1),
+    }  # fmt: skip
     assert names["read_turn"](session_id(1), 9) == {"error": f"Turn 9 not found in session {session_id(1)}"}
     assert names["read_session"](session_id(1)).startswith(
         "[Turn 1 - USER]\nPlease fix bug number 1\n\n[Turn 2 - ASSIST"

@@ -51,17 +51,12 @@ def test_claude_code(tmp_path: Path) -> None:
     session.add("hologram", content="of a later version")
     path = session.write(tmp_path)
     assert texts_in(path) == [
-        ("user", "text", "<local-command-stdout>x</local-command-stdout>"),
-        ("user", "text", "Fix the bug"),
-        ("assistant", "text", "I look."),
-        ("assistant", "tool_use", '{"command": "make test"}'),
-        ("tool", "tool_result", "1 failed"),
-        ("user", "text", "see\n[image]"),
+        ("user", "text", "<local-command-stdout>x</local-command-stdout>"), ("user", "text", "Fix the bug"),
+        ("assistant", "text", "I look."), ("assistant", "tool_use", '{"command": "make test"}'),
+        ("tool", "tool_result", "1 failed"), ("user", "text", "see\n[image]"),
         ("system", "summary", "[conversation compacted: auto, 155000 tokens before]"),
-        ("user", "summary", "What was said before"),
-        ("assistant", "text", "Side"),
-        ("user", "text", "also the docs"),
-    ]
+        ("user", "summary", "What was said before"), ("assistant", "text", "Side"), ("user", "text", "also the docs"),
+    ]  # fmt: skip
     turns = turns_in(path)
     assert [turn.n for turn in turns] == list(range(1, 11))
     assert turns[4].tool == "Bash"
@@ -91,10 +86,8 @@ def test_what_the_user_wrote_while_the_agent_worked(tmp_path: Path) -> None:
     )
     session.add("attachment", attachment={"type": "date", "date": "2026-11-29"})
     assert texts_in(session.write(tmp_path)) == [
-        ("user", "text", "Run it"),
-        ("user", "text", "stop, use branch two"),
-        ("user", "text", "look\n[image]"),
-    ]
+        ("user", "text", "Run it"), ("user", "text", "stop, use branch two"), ("user", "text", "look\n[image]"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -215,12 +208,10 @@ def test_calls_in_messages(messages: list[dict[str, Any]], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("a.jsonl", "this is\nno JSON\n", "not JSON lines: line 1"),
-        ("a.jsonl", "", "empty"),
-        ("a.jsonl", "[" * 100_000, "not JSON"),
-        ("a.txt", "USER: a", "expected a file of JSON lines"),
+        ("a.jsonl", "this is\nno JSON\n", "not JSON lines: line 1"), ("a.jsonl", "", "empty"),
+        ("a.jsonl", "[" * 100_000, "not JSON"), ("a.txt", "USER: a", "expected a file of JSON lines"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_transcript_is_one_line(tmp_path: Path, name: str, text: str, why: str) -> None:
     path = tmp_path / name
     path.write_text(text)

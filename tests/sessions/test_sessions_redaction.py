@@ -18,13 +18,11 @@ from sessions.agents import Claude, everything
 BODY = "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA7b"
 # Put together here, so that no scanner takes this file for a leak.
 SECRETS = {
-    "github": "ghp_" + BODY[:36],
-    "aws": "AKIA" + "QW3RTYUIOPASDFGH",
-    "url": "postgres://dev:" + BODY[:12] + "@db.internal/x",
-    "env": "STRIPE_WEBHOOK_SECRET=" + BODY[:20],
+    "github": "ghp_" + BODY[:36], "aws": "AKIA" + "QW3RTYUIOPASDFGH",
+    "url": "postgres://dev:" + BODY[:12] + "@db.internal/x", "env": "STRIPE_WEBHOOK_SECRET=" + BODY[:20],
     "pem": "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEow" + BODY + "\n" + BODY + "\n-----END RSA PRIVATE KEY-----",
     "bearer": "Authorization: Bearer " + BODY[:30],
-}
+}  # fmt: skip
 CORES = {"pem": BODY, "bearer": BODY[:30], "url": BODY[:12], "env": BODY[:20]}
 """What of it must not be found anywhere, if not the whole."""
 
@@ -160,14 +158,11 @@ def test_words_in_a_field_for_pictures_stay() -> None:
 @pytest.mark.parametrize(
     "outer",
     [
-        lambda inner: {"message.content.0": inner},
-        lambda inner: {"": inner},
-        lambda inner: {"a": {"message": inner}},
-        lambda inner: {"message": {"content": {"0": inner}}},
-        lambda inner: {"message": {"content.0": inner}},
+        lambda inner: {"message.content.0": inner}, lambda inner: {"": inner}, lambda inner: {"a": {"message": inner}},
+        lambda inner: {"message": {"content": {"0": inner}}}, lambda inner: {"message": {"content.0": inner}},
         lambda inner: {"message": {"content": [[inner]]}},
     ],
-)
+)  # fmt: skip
 def test_names_of_fields_open_no_door(outer: Callable[[object], dict[str, Any]]) -> None:
     """The fields that stay are those of one place; a name with a dot does not lead there."""
     inner = {"id": SECRETS["github"], "tool_use_id": SECRETS["github"], "uuid": SECRETS["github"]}
