@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import string
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ from monocontext.sessions.session_info import SessionInfo
 _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 _DAY = re.compile(r"rollout-(\d{4})-(\d\d)-(\d\d)T")
 _RESUMED = ("claude-code", "codex")
-_SLUG_CHARACTERS = 200
-_DIGITS = string.digits + string.ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +91,11 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
 
 def claude_folder(directory: Path) -> Path:
     """The folder in which Claude Code keeps the sessions of a directory."""
-    name = unicodedata.normalize("NFC", str(directory))
-    slug = re.sub(r"[^a-zA-Z0-9]", "-", name)
-    if len(slug) > _SLUG_CHARACTERS:
-        number = 0
-        for unit in memoryview(name.encode("utf-16-le")).cast("H"):
-            number = (number * 31 + unit) & 0xFFFFFFFF
-        number, digits = abs(number - (1 << 32) if number >> 31 else number), ""
-        while number or not digits:
-            number, digit = divmod(number, 36)
-            digits = _DIGITS[digit] + digits
-        slug = f"{slug[:_SLUG_CHARACTERS]}-{digits}"
+    slug = re.sub(r"[^a-zA-Z0-9]", "-", unicodedata.normalize("NFC", str(directory)))
+    if len(slug) > 200:  # then the agent's own name for it ends in a hash
+        raise MonocontextError(
+            f"the path of the clone has more than 200 characters: pull into a shorter one: {directory}"
+        )
     return claude_code.roots()[0] / "projects" / slug
 
 

@@ -88,7 +88,7 @@ class Redactor:
             if name in unchanged and not isinstance(value, dict | list):
                 results[name] = value
                 continue
-            clean = self.text(name, line, _join((*path, "(a name)")))
+            clean = self.text(name, line, ".".join(map(str, (*path, "(a name)"))))
             while clean in results:
                 clean += "'"
             meaning = called if name == "value" and isinstance(called, str) else name
@@ -102,12 +102,13 @@ class Redactor:
             return self._clean_fields(value, line, path)
         if isinstance(value, list):
             return [self._clean_value(name, item, line, (*path, i)) for i, item in enumerate(value)]
+        where = ".".join(map(str, path))
         if _is_named_secret(name, value):
-            self.findings.append(Finding("named-secret", line, _join(path), len(str(value))))
+            self.findings.append(Finding("named-secret", line, where, len(str(value))))
             return "[REDACTED:named-secret]"
         if isinstance(value, str) and "cookie" in name.lower():
-            return self.text(f"cookie: {value}", line, _join(path)).removeprefix("cookie: ")
-        return self.text(value, line, _join(path)) if isinstance(value, str) else value
+            return self.text(f"cookie: {value}", line, where).removeprefix("cookie: ")
+        return self.text(value, line, where) if isinstance(value, str) else value
 
 
 def _is_named_secret(name: str, value: Any) -> bool:
@@ -123,18 +124,11 @@ def _describe_picture(fields: Record, name: str) -> str:
     data, is_result = fields[name], name == "result" and fields.get("type") == "image_generation_call"
     if not isinstance(data, str) or len(data) <= _MOST_INLINE:
         return ""
-    if not (is_result or name in ("data", "base64", "image_url") or data.startswith("data:")):
-        return ""
     head, _, body = data.partition(",") if data.startswith("data:") else ("", "", data)
-    if not _BASE64.fullmatch(body):
+    if not (head or is_result or name in ("data", "base64", "image_url")) or not _BASE64.fullmatch(body):
         return ""
     kind = str(fields.get("media_type") or head[5:].partition(";")[0])
-    kind = kind if _MEDIA_TYPE.fullmatch(kind) else "of some type"
-    return f"[picture: {kind}, {len(body) * 3 // 4:,} bytes]"
-
-
-def _join(path: _Path) -> str:
-    return ".".join(map(str, path))
+    return f"[picture: {kind if _MEDIA_TYPE.fullmatch(kind) else 'of some type'}, {len(body) * 3 // 4:,} bytes]"
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

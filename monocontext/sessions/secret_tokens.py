@@ -13,7 +13,6 @@ _UUID = "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 # Provider; beginnings, before which stands no letter or digit; the rest, which must look random: a pattern, or the
 # least number of letters, digits, `_` and `-`; documentation.
 TOKENS: tuple[tuple[str, str, str | int, str], ...] = (
-    # Models and agents
     ("anthropic", "sk-ant-", 16, "docs.anthropic.com"),
     ("openrouter", "sk-or-", 16, "openrouter.ai"),
     ("openai", "sk-proj- sk-svcacct- sk-admin- sk-None- sk-service-", 16, "platform.openai.com"),
@@ -67,7 +66,6 @@ TOKENS: tuple[tuple[str, str, str | int, str], ...] = (
     ("dify", "app- dataset-", _D + "{24}" + _END, "docs.dify.ai"),
     ("composio", "ak_ uak_", _W + "{20,40}" + _END, "docs.composio.dev"),
     ("voiceflow", "VF.", r"(?:DM\.|WS\.)?[0-9a-f]{24}\.[A-Za-z0-9]{16}", "docs.voiceflow.com"),
-    # Code and packages
     ("github", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", 20, "docs.github.com/authentication"),
     ("gitlab", "glpat- glptt- gldt- glrt- glcbt- glsoat- glft- glffct- glimt- glagent- gloas- glrtr- glwt- GR1348941", r"[A-Za-z0-9_.-]{16,320}", "docs.gitlab.com/security/tokens"),
     ("gitlab", "_gitlab_session=", r"(?P<secret>[0-9a-z]{32})", "docs.gitlab.com/security/tokens"),
@@ -100,7 +98,6 @@ TOKENS: tuple[tuple[str, str, str | int, str], ...] = (
     ("mintlify", "mint_", r"(?:dsc_)?[A-Za-z0-9]{20,60}", "mintlify.com/docs"),
     ("gitbook", "gb_api_", 30, "gitbook.com/docs"),
     ("weblate", "wlu_ wlp_", 30, "docs.weblate.org"),
-    # Hosting
     ("vercel", "vcp_ vci_ vca_ vcr_ vck_ vercel_blob_rw_", 20, "vercel.com/docs"),
     ("netlify", "nfp_ nfc_ nfo_ nfb_ nfu_", 30, "docs.netlify.com"),
     ("render", "rnd_", _D + "{20,64}", "render.com/docs/api"),
@@ -137,7 +134,6 @@ TOKENS: tuple[tuple[str, str, str | int, str], ...] = (
     ("portainer", "ptr_", r"[A-Za-z0-9/_+=-]{30,60}", "docs.portainer.io"),
     ("rancher", "token-", r"[a-z0-9]{5}:[a-z0-9]{54}", "ranchermanager.docs.rancher.com"),
     ("openstack", "gAAAAAB", _W + "{80,400}={0,2}", "docs.openstack.org/keystone; also keys of Fernet"),
-    # Data
     ("neon", "napi_ npg_", _D + "{12,80}" + _END, "neon.com/docs"),
     ("supabase", "sbp_ sb_secret_", 20, "supabase.com/docs"),
     ("planetscale", "pscale_tkn_ pscale_oauth_ pscale_pw_", r"[A-Za-z0-9_=.-]{30,80}", "planetscale.com/docs"),
@@ -155,7 +151,6 @@ TOKENS: tuple[tuple[str, str, str | int, str], ...] = (
     ("prefect", "pnu_ pnb_", 30, "docs.prefect.io"),
     ("airtable", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}", "airtable.com/developers"),
     ("census", "secret-token:", 20, "docs.getcensus.com; also Mercury"),
-    # Watching
     ("posthog", "phc_ phx_ phs_ pha_ phr_", 30, "posthog.com/docs"),
     ("sentry", "sntrys_ sntryu_ sntrya_ sntryi_", r"[A-Za-z0-9+/=_-]{30,500}", "docs.sentry.io"),
     ("grafana", "glsa_ glc_ eyJrIjoi", r"[A-Za-z0-9+/=_]{30,400}", "grafana.com/docs"),
@@ -169,7 +164,6 @@ TOKENS: tuple[tuple[str, str, str | int, str], ...] = (
     ("launchdarkly", "api- sdk- mob- rel-", _UUID, "launchdarkly.com/docs"),
     ("statsig", "secret- console-", _D + "{30,60}", "docs.statsig.com"),
     ("optimizely", "2:", _W + "{40,60}" + _END, "docs.developers.optimizely.com"),
-    # Messages
     ("slack", "xoxa- xoxb- xoxe- xoxe.xoxb- xoxe.xoxp- xoxo- xoxp- xoxr- xoxs- xoxd- xoxc- xapp- xwfp-", "[A-Za-z0-9%-]{10,300}", "api.slack.com/authentication/token-types"),
     ("discord", "M N O", r"[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}", "discord.com/developers/docs"),
     ("twilio", "SK AC", _H + "{32}" + _END, "www.twilio.com/docs"),
@@ -189,7 +183,6 @@ TOKENS: tuple[tuple[str, str, str | int, str], ...] = (
     ("intercom", "dG9rO", r"[A-Za-z0-9+/=_-]{50,80}", "developers.intercom.com"),
     ("matrix", "syt_ mat_ mct_", 20, "spec.matrix.org"),
     ("customer-io-webhook", "whsec_ v1,whsec_", r"[A-Za-z0-9+/=]{16,200}", "docs.stripe.com/webhooks, docs.svix.com"),
-    # Money and shops
     ("stripe", "sk_live_ sk_test_ sk_prod_ sk_org_ rk_live_ rk_test_ rk_prod_ pk_live_ pk_test_", _W + "{10,250}", "docs.stripe.com/keys"),
     ("stripe", "pi_ seti_ cs_", r"[A-Za-z0-9]{20,60}_secret_[A-Za-z0-9]{20,60}", "docs.stripe.com/api"),
     ("sk", "sk_ lk_", r"(?:[a-z][a-z0-9]{1,9}_){0,3}[A-Za-z0-9_-]{20,200}", "elevenlabs.io/docs, docs.cartesia.ai, clerk.com/docs, docs.knock.app, liveblocks.io/docs"),
@@ -214,7 +207,6 @@ TOKENS: tuple[tuple[str, str, str | int, str], ...] = (
     ("adobe", "p8e-", 30, "developer.adobe.com"),
     ("sanity", "sk", _D + "{80,200}" + _END, "www.sanity.io/docs"),
     ("apify", "apify_", r"(?:api|ui|proxy|integration|run)_[A-Za-z0-9_]{24,60}", "docs.apify.com"),
-    # Work
     ("linear", "lin_api_ lin_oauth_ lin_wh_", 30, "linear.app/developers"),
     ("notion", "ntn_", 40, "developers.notion.com"),
     ("notion", "secret_", _D + "{43,60}" + _END, "developers.notion.com"),

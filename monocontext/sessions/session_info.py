@@ -15,7 +15,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote, unquote
 
 import zstandard
@@ -106,13 +106,15 @@ def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]
     """The description, the records as JSON lines, and the ETag of a session (1 GET). Raises as `read_info`."""
     blob, where = store.get(key), f"{store.url}/{key}"
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(blob.data), read_across_frames=True)
+    text = bytearray()
     try:
-        text = io.BufferedReader(cast(io.RawIOBase, reader)).read(_MOST_BYTES + 1)
+        while piece := reader.read(1 << 20):
+            text += piece
+            if len(text) > _MOST_BYTES:
+                raise DamagedData(f"{where} inflates to more than {_MOST_BYTES:,} bytes")
     except zstandard.ZstdError as error:
         raise DamagedData(f"{where} does not inflate: {error}") from None
-    if len(text) > _MOST_BYTES:
-        raise DamagedData(f"{where} inflates to more than {_MOST_BYTES:,} bytes")
-    head, *lines = text.split(b"\n")
+    head, *lines = bytes(text).split(b"\n")
     info = _parse(head, where)
     if not lines or lines.pop():
         raise DamagedData(f"{where} is cut off")

@@ -57,8 +57,10 @@ def work(job: dict[str, Any]) -> None:
     lock = FileLock(folder / f"{name}.lock")
     try:
         if job["event"] == "stop":
-            with FileLock(folder / f"{name}.stop", timeout=0):
-                time.sleep(_wait_seconds(folder / f"{name}.json"))
+            with FileLock(folder / f"{name}.stop", timeout=0), suppress(OSError):  # none was uploaded yet
+                since = time.time() - (folder / f"{name}.json").stat().st_mtime
+                # A clock that was set back makes it no longer.
+                time.sleep(min(COOLDOWN_SECONDS, max(0.0, COOLDOWN_SECONDS - since)))
         with FileLock(folder / f"{name}.next", timeout=0):
             lock.acquire()
     except Timeout:
@@ -198,14 +200,6 @@ def _scope_of(job: dict[str, Any]) -> str:
     names = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
     text = json.dumps(["" if job.get("user") else _project_here(job), *map(job.get, names)])
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
-def _wait_seconds(noted: Path) -> float:
-    """The rest of the cooldown since the last upload. A clock that was set back makes it no longer."""
-    try:
-        return min(COOLDOWN_SECONDS, max(0.0, COOLDOWN_SECONDS - (time.time() - noted.stat().st_mtime)))
-    except OSError:
-        return 0.0
 
 
 def _log(text: str) -> None:

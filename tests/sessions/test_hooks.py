@@ -226,13 +226,12 @@ def test_a_session_that_goes_on_is_uploaded_once_a_minute(
     session.user("More")
     session.write(path.parent)
     worker.work(job(tmp_path / "a", path, "stop"))
-    assert slept[0] == 0.0
-    assert 50 < slept[1] <= 60
+    assert 50 < slept[0] <= 60
     (state,) = Path(hook.home()).glob("*.json")
     os.utime(state, (4e9, 4e9))  # the clock was set back since
     worker.work(job(tmp_path / "a", path, "pre-compact"))
     worker.work(job(tmp_path / "a", path, "stop"))
-    assert slept[2:] == [60.0]
+    assert slept[1:] == [60.0]
     with FileLock(next(Path(hook.home()).glob("*.lock")).with_suffix(".next")):
         session.user("Again")
         session.write(path.parent)
