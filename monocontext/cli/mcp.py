@@ -78,7 +78,7 @@ def serving(
     places = [location for location in (*urls.values(), sessions, memory, keep) if location]
     for url in urls.values():
         options_of(url, options, *places)  # raises for a URL that no command can open
-    if not places:
+    if not places and sessions is None:  # that of a plugin may be empty
         raise click.BadParameter("nothing to serve: name a context, --sessions, --memory or --keep")
     if shell and importlib.util.find_spec("bashkit") is None:
         raise MonocontextError(f"the shell is missing: {install_line('shell')}")

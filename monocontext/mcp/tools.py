@@ -267,7 +267,8 @@ class Tools:
 
     def by_name(self, *, uploads: bool) -> dict[str, Callable[..., Reply[Any]]]:
         """The tools by name for which this server has texts."""
-        served, sessions = self._served, self._served.sessions is not None
+        served = self._served
+        sessions = served.sessions is not None or not (served.has_texts or served.kept)  # then they say what to set
         tools: list[tuple[Callable[..., Reply[Any]], bool]] = [
             (self.context_list, True), (self.context_info, True), (self.context_slice, True),
             (self.context_search, True), (self.context_documents, True), (self.context_outline, True),
@@ -285,7 +286,7 @@ class Tools:
 
     def _sessions(self) -> "Sessions":
         if self._served.sessions is None:
-            raise NotFound("no sessions are served here: start the server with --sessions URL")
+            raise NotFound("no sessions are served here: set MONOCONTEXT_URL, or start the server with --sessions URL")
         return self._served.sessions
 
 

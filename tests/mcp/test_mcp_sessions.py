@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from monocontext.cli.mcp import serving
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp import Served, Tools
 from monocontext.sessions import Sessions
@@ -69,3 +70,13 @@ def test_refused(tools: Tools) -> None:
     ):
         with pytest.raises(NotFound):
             wrong()
+
+
+def test_without_an_archive_the_tools_say_what_to_set() -> None:
+    """As the plugin starts the server where no archive is named."""
+    with serving([], "", None, [], {}) as served:
+        tools = Tools(served)
+        assert {"session_list", "session_read", "upload_context"} <= tools.by_name(uploads=True).keys()
+        for call in (tools.session_list, lambda: tools.session_read("x"), tools.upload_context):
+            with pytest.raises(NotFound, match="set MONOCONTEXT_URL"):
+                call()
