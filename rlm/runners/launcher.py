@@ -98,15 +98,16 @@ def _run_worker(plan: Plan, bounds: Limits) -> NoReturn:
 
 def _run_and_watch(work: Callable[[], object]) -> NoReturn:
     """Run `work` in a child, kill the child when the host is gone, and end with the child's status."""
+    null = os.open("/dev/null", os.O_RDWR)  # before the child changes the view of files, which it shares
     child = os.fork()
     if not child:
+        os.close(null)
         os.setsid()
         try:
             work()
         except BaseException as exc:
             _give_up(exc)
         os._exit(FAILED)
-    null = os.open("/dev/null", os.O_RDWR)
     os.dup2(null, 1)
     os.dup2(null, 2)
     os.closerange(3, 256)
