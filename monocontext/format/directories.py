@@ -18,34 +18,9 @@ import google_crc32c
 import zstandard
 
 from monocontext.errors import DamagedData
-from monocontext.format import inline
+from monocontext.format import inline, refs
 from monocontext.format.index import check_stored
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import (
-    MOST_LEVELS,
-    MOST_PAGE_BYTES,
-    DocumentDirectory,
-    DocumentPageRef,
-    DocumentsRef,
-    FilterDirectory,
-    FilterRef,
-    PageDirectory,
-    PageRef,
-    as_object,
-    check_document_pages,
-    check_filter_directories,
-    check_filters,
-    check_pages,
-    directory_key,
-    document_page_refs,
-    documents_key,
-    filter_directories,
-    filter_refs,
-    fresh_id,
-    level_of,
-    page_refs,
-    require,
-)
 from monocontext.records import replace
 
 MOST_NAMED_BYTES = 44 << 10
@@ -61,7 +36,7 @@ KEPT_PAGES = 16
 KEPT_FILTERS = 8
 """The number of last filters that stay in the root, which take up to 1.4 KB each."""
 
-Directory = PageDirectory | FilterDirectory | DocumentDirectory
+Directory = refs.PageDirectory | refs.FilterDirectory | refs.DocumentDirectory
 Get = Callable[[Directory], bytes]
 Put = Callable[[str, bytes], object]
 Entries = tuple[Any, ...]
@@ -71,8 +46,8 @@ Entries = tuple[Any, ...]
 def rows_text(data: bytes, key: str) -> bytes:
     """The JSON of a directory. Raises `DamagedData`, whose message names the object `key`."""
     try:
-        if not 0 < zstandard.frame_content_size(data) <= MOST_PAGE_BYTES:
-            raise DamagedData(f"{key}: expected a directory of at most {MOST_PAGE_BYTES:,} bytes")
+        if not 0 < zstandard.frame_content_size(data) <= refs.MOST_PAGE_BYTES:
+            raise DamagedData(f"{key}: expected a directory of at most {refs.MOST_PAGE_BYTES:,} bytes")
         text: bytes = zstandard.ZstdDecompressor().decompress(data)
     except zstandard.ZstdError as error:
         raise DamagedData(f"{key}: not a directory: {error}") from None
@@ -86,40 +61,41 @@ def entries_in(ref: Directory, data: bytes, before: Any = None) -> Entries:
     text = rows_text(data, ref.key)
     try:
         rows = json.loads(text)
-        require(isinstance(rows, list) and len(rows) == ref.entries, f"expected {ref.entries} entries")
-        entries = _parsed(ref, rows, before)
+        refs.require(isinstance(rows, list) and len(rows) == ref.entries, f"expected {ref.entries} entries")
+        entries = _filters_in(ref, rows) if isinstance(ref, refs.FilterDirectory) else _pages_in(ref, rows, before)
         lower = ref.level - 1
-        require(all(level_of(entry) == lower for entry in entries), f"expected entries of level {lower}")
+        refs.require(all(refs.level_of(entry) == lower for entry in entries), f"expected entries of level {lower}")
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise DamagedData(f"{ref.key}: not the directory that the root names: {error}") from None
     return entries
 
 
-def _parsed(ref: Directory, rows: list[Any], before: Any) -> Entries:
-    entries: Entries
-    if isinstance(ref, FilterDirectory):
-        entries = filter_directories(rows) if ref.level > 1 else filter_refs(rows)
-        check_filters([entry for entry in entries if isinstance(entry, FilterRef)], ref.stop_frame)
-        check_filter_directories([entry for entry in entries if isinstance(entry, FilterDirectory)], ref.first_frame)
-        outside = any(entry.first_frame < ref.first_frame or entry.stop_frame > ref.stop_frame for entry in entries)
-        require(not outside, f"filters of frames outside of {ref.first_frame} to {ref.stop_frame}")
-        return entries
-    if isinstance(ref, PageDirectory):
-        entries = page_refs(rows)
-        check_pages(entries, before)
-        require(ref.pages == _pages_below(entries), f"expected {ref.pages} pages")
-        counts: tuple[str, ...] = ("frames", "bytes", "characters", "newlines")
+def _filters_in(ref: refs.FilterDirectory, rows: list[Any]) -> Entries:
+    kind = refs.FilterDirectory
+    entries: Entries = refs.parse_entries(rows, kind, kind) if ref.level > 1 else refs.filter_refs(rows)
+    refs.check_filters([entry for entry in entries if isinstance(entry, refs.FilterRef)], ref.stop_frame)
+    refs.check_filter_directories([entry for entry in entries if isinstance(entry, kind)], ref.first_frame)
+    outside = any(entry.first_frame < ref.first_frame or entry.stop_frame > ref.stop_frame for entry in entries)
+    refs.require(not outside, f"filters of frames outside of {ref.first_frame} to {ref.stop_frame}")
+    return entries
+
+
+def _pages_in(ref: refs.PageDirectory | refs.DocumentDirectory, rows: list[Any], before: Any) -> Entries:
+    if isinstance(ref, refs.PageDirectory):
+        entries = refs.parse_entries(rows, refs.PageRef, refs.PageDirectory)
+        refs.check_pages(entries, before)
+        refs.require(ref.pages == _pages_below(entries), f"expected {ref.pages} pages")
     else:
-        entries = document_page_refs(rows)
-        check_document_pages(entries, before)
-        counts = ("documents", "bytes", "characters", "newlines")
-    for name in counts:
-        require(getattr(ref, name) == getattr(entries[-1], name), f"{name} differ from the root")
+        entries = refs.parse_entries(rows, refs.DocumentPageRef, refs.DocumentDirectory)
+        refs.check_document_pages(entries, before)
+    counted = "frames" if isinstance(ref, refs.PageDirectory) else "documents"
+    for name in (counted, "bytes", "characters", "newlines"):
+        refs.require(getattr(ref, name) == getattr(entries[-1], name), f"{name} differ from the root")
     return entries
 
 
 def _pages_below(entries: Entries) -> int:
-    return sum(entry.pages if isinstance(entry, PageDirectory) else 1 for entry in entries)
+    return sum(entry.pages if isinstance(entry, refs.PageDirectory) else 1 for entry in entries)
 
 
 def expand(root: Manifest, get: Get) -> Manifest:
@@ -136,9 +112,9 @@ def expand(root: Manifest, get: Get) -> Manifest:
     )
 
 
-def expand_documents(ref: DocumentsRef | None, get: Get) -> DocumentsRef | None:
+def expand_documents(ref: refs.DocumentsRef | None, get: Get) -> refs.DocumentsRef | None:
     """The documents with all their pages (1 GET for each directory, of 8 million documents)."""
-    if ref is None or not isinstance(ref.pages[0], DocumentDirectory):
+    if ref is None or not isinstance(ref.pages[0], refs.DocumentDirectory):
         return ref
     return replace(ref, pages=_expanded(ref.pages, get))
 
@@ -148,7 +124,7 @@ def _expanded(entries: Entries, get: Get, before: Any = None) -> Entries:
     result: list[Any] = []
     for entry in entries:
         previous = result[-1] if result else before
-        result += _expanded(entries_in(entry, get(entry), previous), get, previous) if level_of(entry) else [entry]
+        result += _expanded(entries_in(entry, get(entry), previous), get, previous) if refs.level_of(entry) else [entry]
     return tuple(result)
 
 
@@ -156,7 +132,7 @@ def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
     """A large root with its first pages and filters in directories; a small root as it is (1 PUT for each directory,
     and 1 GET for each that more entries are added to). A root with directories has at most `_MOST_BYTES`: copies of
     text are shortened, and copies of last pages left out."""
-    for level in range(MOST_LEVELS):
+    for level in range(refs.MOST_LEVELS):
         if _named_bytes(root) <= MOST_NAMED_BYTES:
             break
         root = _move_level(root, level, put, get)
@@ -168,8 +144,8 @@ def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
         root = replace(root, **inline.shorter(root))
     documents = root.documents
     if documents and documents.last_page is not None and _is_large(root):
-        last = replace(documents.pages[-1], id=fresh_id())
-        put(documents_key(last.id), documents.last_page)
+        last = replace(documents.pages[-1], id=refs.fresh_id())
+        put(refs.documents_key(last.id), documents.last_page)
         root = replace(root, documents=replace(documents, pages=(*documents.pages[:-1], last), last_page=None))
     return root
 
@@ -182,7 +158,7 @@ def _named_bytes(root: Manifest) -> int:
     """The size of the parts of a root that grow with the text."""
     document_pages = root.documents.pages if root.documents else ()
     named: Entries = (*root.pages, *root.filter_directories, *root.filters, *document_pages)
-    return sum(len(json.dumps(as_object(ref))) + 6 for ref in named)
+    return sum(len(json.dumps(refs.as_object(ref))) + 6 for ref in named)
 
 
 def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
@@ -191,8 +167,8 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
     def move(entries: Entries, kept: int, most: int) -> Entries:
         """These entries with those of the level, except the last `kept`, in directories of at most `most`. The last
         directory is stored again if it is not full."""
-        first = sum(level_of(entry) > level for entry in entries)
-        stop = first + sum(level_of(entry) == level for entry in entries[first:]) - (1 if level else kept)
+        first = sum(refs.level_of(entry) > level for entry in entries)
+        stop = first + sum(refs.level_of(entry) == level for entry in entries[first:]) - (1 if level else kept)
         if stop - first < 2:
             return entries
         higher, moved = list(entries[:first]), entries[first:stop]
@@ -201,10 +177,10 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
             moved = (*entries_in(last, get(last), higher[-1] if higher else None), *moved)
         for offset in range(0, len(moved), most):
             some = moved[offset : offset + most]
-            rows = json.dumps([as_object(entry) for entry in some], separators=(",", ":")).encode()
+            rows = json.dumps([refs.as_object(entry) for entry in some], separators=(",", ":")).encode()
             data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
-            name = fresh_id()
-            put(directory_key(name), data)
+            name = refs.fresh_id()
+            put(refs.directory_key(name), data)
             higher.append(_directory_of(some, level + 1, (name, len(data), google_crc32c.value(data))))
         return (*higher, *entries[stop:])
 
@@ -214,8 +190,8 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
     return replace(
         root,
         pages=move(root.pages, KEPT_PAGES, PAGES),
-        filter_directories=tuple(ref for ref in filters if isinstance(ref, FilterDirectory)),
-        filters=(*(ref for ref in filters if isinstance(ref, FilterRef)), *others),
+        filter_directories=tuple(ref for ref in filters if isinstance(ref, refs.FilterDirectory)),
+        filters=(*(ref for ref in filters if isinstance(ref, refs.FilterRef)), *others),
         documents=documents and replace(documents, pages=move(documents.pages, KEPT_PAGES, PAGES)),
     )
 
@@ -223,21 +199,21 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
 def _directory_of(entries: Entries, level: int, stored: tuple[str, int, int]) -> Directory:
     """The entry of a stored directory: its id, length and checksum, and the counts of these entries."""
     first, last, count = entries[0], entries[-1], len(entries)
-    if isinstance(first, PageRef):
+    if isinstance(first, refs.PageRef):
         counts = (last.frames, last.bytes, last.characters, last.newlines)
-        return PageDirectory(*stored, *counts, count, level, _pages_below(entries))
-    if isinstance(first, DocumentPageRef):
+        return refs.PageDirectory(*stored, *counts, count, level, _pages_below(entries))
+    if isinstance(first, refs.DocumentPageRef):
         ends = (last.documents, first.start, first.start_newline, last.characters, last.newlines, last.bytes)
-        return DocumentDirectory(*stored, *ends, count, level)
-    return FilterDirectory(*stored, first.first_frame, last.stop_frame - first.first_frame, count, level)
+        return refs.DocumentDirectory(*stored, *ends, count, level)
+    return refs.FilterDirectory(*stored, first.first_frame, last.stop_frame - first.first_frame, count, level)
 
 
-def _in_a_row(root: Manifest) -> tuple[list[FilterRef], list[FilterRef]]:
+def _in_a_row(root: Manifest) -> tuple[list[refs.FilterRef], list[refs.FilterRef]]:
     """The filters of dense parts of the text that follow each other and the directories, which directories may name,
     and the others: those of edits, whose frames lie between the frames of others."""
     stop = root.filter_directories[-1].stop_frame if root.filter_directories else 0
-    rows: list[FilterRef] = []
-    others: list[FilterRef] = []
+    rows: list[refs.FilterRef] = []
+    others: list[refs.FilterRef] = []
     for ref in sorted(root.filters, key=lambda ref: ref.first_frame):
         is_dense = 2 * ref.frames >= ref.stop_frame - ref.first_frame
         if is_dense and ref.first_frame >= stop:

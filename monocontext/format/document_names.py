@@ -52,36 +52,30 @@ def entries_of(hashes: bytes | bytearray, first: int = 0) -> Any:
 
 def last_of_each_name(entries: Any) -> Any:
     """The entries in the order of their hashes, with only the last document of each name."""
-    import numpy as np
-
-    ordered = _by_hash(entries)
-    return ordered[np.append(_differs_from_next(ordered), True)] if len(ordered) else ordered
+    ordered, is_last = _by_hash(entries)
+    return ordered[is_last]
 
 
 def first_doubled(entries: Any) -> tuple[int, int] | None:
     """The numbers of the first document that has the name of an earlier one: (earlier, first). `None` if all differ."""
     import numpy as np
 
-    ordered = _by_hash(entries)
-    numbers = ordered["number"]
-    same = np.flatnonzero(~_differs_from_next(ordered))
+    ordered, is_last = _by_hash(entries)
+    numbers, same = ordered["number"], np.flatnonzero(~is_last)
     if not len(same):
         return None
     offset = same[np.argmin(numbers[same + 1])]
     return int(numbers[offset]), int(numbers[offset + 1])
 
 
-def _by_hash(entries: Any) -> Any:
-    """The entries ordered by hash, then by document."""
+def _by_hash(entries: Any) -> tuple[Any, Any]:
+    """The entries ordered by hash, then by document, and whether each is the last one of its hash."""
     import numpy as np
 
-    return entries[np.lexsort((entries["number"], entries["low"], entries["high"]))]
-
-
-def _differs_from_next(ordered: Any) -> Any:
-    """For each entry but the last, whether the next one has another hash."""
+    ordered = entries[np.lexsort((entries["number"], entries["low"], entries["high"]))]
     high, low = ordered["high"], ordered["low"]
-    return (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+    differs_from_next = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+    return ordered, np.append(differs_from_next, True)[: len(ordered)]
 
 
 def encode_names(entries: Any) -> tuple[bytes, int, int]:

@@ -33,13 +33,8 @@ INLINE_BYTES = 32 << 10
 
 _MAGIC = b"MCDOCS\x00\x01"
 _COLUMNS = (
-    ("gap", "Q"),
-    ("gap_newlines", "Q"),
-    ("characters", "Q"),
-    ("bytes", "Q"),
-    ("newlines", "Q"),
-    ("name_bytes", "I"),
-    ("metadata_bytes", "I"),
+    *((name, "Q") for name in ("gap", "gap_newlines", "characters", "bytes", "newlines")),
+    *((name, "I") for name in ("name_bytes", "metadata_bytes")),
 )
 _ROW_BYTES = 48
 _BEFORE = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)

@@ -44,14 +44,8 @@ OF_TEXT = ASCII | LOWER_KEEPS_LENGTH
 Columns = tuple[tuple[str, str], ...]
 """The names of the columns of a table, and their type codes in `array`."""
 _MAGIC = b"MCPAGE\x00\x01"
-_COLUMNS = (
-    ("stored_bytes", "I"),
-    ("bytes", "I"),
-    ("characters", "I"),
-    ("newlines", "I"),
-    ("crc32c", "I"),
-    ("flags", "H"),
-)
+_COUNTS = ("stored_bytes", "bytes", "characters", "newlines", "crc32c")
+_COLUMNS = (*((name, "I") for name in _COUNTS), ("flags", "H"))
 _BYTES_PER_FRAME = 22
 _NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
 

@@ -13,26 +13,7 @@ from typing import Any
 import google_crc32c
 
 from monocontext.errors import DamagedData, NotAContext, UnsupportedFormat
-from monocontext.format.refs import (
-    CODECS,
-    LIMIT,
-    MAX_FRAME_BYTES,
-    DocumentsRef,
-    FilterDirectory,
-    FilterRef,
-    PageDirectory,
-    PageRef,
-    as_object,
-    check_filter_directories,
-    check_filters,
-    check_pages,
-    count_of,
-    documents_ref,
-    filter_directories,
-    filter_refs,
-    page_refs,
-    require,
-)
+from monocontext.format import refs
 from monocontext.records import dataclass, field
 
 _FORMAT = 1
@@ -90,9 +71,8 @@ class History:
     @classmethod
     def from_object(cls, row: dict[str, Any]) -> History:
         """Parse the JSON form. Raises `ValueError` or `TypeError`."""
-        return cls(
-            tuple(map(str, row.get("ancestors", ()))), count_of(row.get("floor", 0)), count_of(row.get("fence", 0))
-        )
+        floor, fence = (refs.count_of(row.get(name, 0)) for name in ("floor", "fence"))
+        return cls(tuple(map(str, row.get("ancestors", ()))), floor, fence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +85,7 @@ class Manifest:
     """Random name of the commit, by which its writer recognises its own root after a lost reply."""
     created: str
     """ISO 8601, UTC, by the writer's clock."""
-    pages: tuple[PageRef, ...] = ()
+    pages: tuple[refs.PageRef, ...] = ()
     """In the order of the text. In a large text the first ones are directories; the last one is a page."""
     final_newline: bool = False
     """Whether the text ends in a newline."""
@@ -127,13 +107,13 @@ class Manifest:
     """The flags of `index.OF_TEXT` that all frames have; 0 in contexts of older versions."""
     sources: tuple[str, ...] = ()
     """Places outside the context that have virtual segments."""
-    filters: tuple[FilterRef, ...] = ()
+    filters: tuple[refs.FilterRef, ...] = ()
     """In the order in which they were made."""
-    filter_directories: tuple[FilterDirectory, ...] = ()
+    filter_directories: tuple[refs.FilterDirectory, ...] = ()
     """Directories of further filters of a large text, in its order."""
     has_earlier_filters: bool = field(default=False, compare=False)
     """Whether the root names filters of an earlier version, which are read as absent."""
-    documents: DocumentsRef | None = None
+    documents: refs.DocumentsRef | None = None
     history: History = field(default_factory=History)
     extra: dict[str, Any] = field(default_factory=dict, compare=False)
     """Unknown fields of the JSON object."""
@@ -175,24 +155,24 @@ class Manifest:
             raise DamagedData(f"{ROOT_KEY} (generation {self.generation}): {error}") from None
 
     def _check(self) -> None:
-        require(self.generation >= 1, f"generation {self.generation} is not positive")
-        require(self.codec in CODECS, f"codec {self.codec!r} is unknown")
-        require(1 <= self.frame_bytes <= MAX_FRAME_BYTES, f"frame_bytes {self.frame_bytes} is out of range")
-        check_pages(self.pages)
-        check_filters(self.filters, self.frames)
-        covered = check_filter_directories(self.filter_directories)
+        refs.require(self.generation >= 1, f"generation {self.generation} is not positive")
+        refs.require(self.codec in refs.CODECS, f"codec {self.codec!r} is unknown")
+        refs.require(1 <= self.frame_bytes <= refs.MAX_FRAME_BYTES, f"frame_bytes {self.frame_bytes} is out of range")
+        refs.check_pages(self.pages)
+        refs.check_filters(self.filters, self.frames)
+        covered = refs.check_filter_directories(self.filter_directories)
         last = self.pages[-1] if self.pages else None
-        require(not isinstance(last, PageDirectory), "the last page is a directory")
+        refs.require(not isinstance(last, refs.PageDirectory), "the last page is a directory")
         if self.documents:
             self.documents.check(self.text_bytes, self.characters, self.newlines)
-        require(self.text_bytes < LIMIT and self.stored_bytes < LIMIT, "counts are out of range")
-        require(covered <= self.frames, f"directories of filters cover more than {self.frames} frames")
+        refs.require(self.text_bytes < refs.LIMIT and self.stored_bytes < refs.LIMIT, "counts are out of range")
+        refs.require(covered <= self.frames, f"directories of filters cover more than {self.frames} frames")
         copy = self.last_page
         fits = copy is None or (last is not None and len(copy) == last.size_bytes)
-        require(fits, "last_page and the last page differ in length")
+        refs.require(fits, "last_page and the last page differ in length")
         is_whole = copy is not None and len(self.pages) == 1 and len(self.text) == -(-self.stored_bytes // 3) * 4
-        require(not self.text or is_whole, "text is not that of its one page")
-        require(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
+        refs.require(not self.text or is_whole, "text is not that of its one page")
+        refs.require(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
 
     def to_bytes(self) -> bytes:
         """The JSON form: one line for each page; the last field is a checksum of all others."""
@@ -202,8 +182,8 @@ class Manifest:
             "text": self.text,
             "head": self.head,
             "tail": self.tail,
-            "filter_directories": [as_object(ref) for ref in self.filter_directories],
-            "filters": [as_object(ref) for ref in self.filters],
+            "filter_directories": [refs.as_object(ref) for ref in self.filter_directories],
+            "filters": [refs.as_object(ref) for ref in self.filters],
             "documents": self.documents.as_object() if self.documents else None,
             "history": self.history.as_object(),
         }
@@ -217,7 +197,7 @@ class Manifest:
             **{name: getattr(self, name) for name in _LATER_FIELDS},
             "sources": list(self.sources),
             **{name: value for name, value in optional.items() if value},
-            "pages": [as_object(page) for page in self.pages],
+            "pages": [refs.as_object(page) for page in self.pages],
         }
         root["crc32c"] = checksum(root)
         lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in root.items() if name != "pages"]
@@ -267,22 +247,23 @@ class Manifest:
     def _from_object(cls, root: dict[str, Any]) -> Manifest:
         known = {"format", "min_reader", "requires", "characters", "bytes", "newlines", "frames", "crc32c"}
         known |= {*cls.__match_args__, "open_frames"}
-        filters = filter_refs(root.get("filters", ()))
-        is_earlier = len(filters) < len(root.get("filters", ()))  # then directories of filters are earlier, too
-        fields: dict[str, Any] = {name: count_of(root[name]) for name in ("generation", "stored_bytes", "frame_bytes")}
-        fields |= {name: str(root[name]) for name in ("write_id", "created", "codec")}
+        filters = refs.filter_refs(root.get("filters", ()))
+        is_earlier = len(filters) < len(root.get("filters", ()))
+        directories = () if is_earlier else root.get("filter_directories", ())  # earlier, too
+        fields: dict[str, Any] = {name: str(root[name]) for name in ("write_id", "created", "codec")}
+        fields |= {name: refs.count_of(root[name]) for name in ("generation", "stored_bytes", "frame_bytes")}
         fields |= {name: str(root.get(name, "")) for name in ("text", "head", "tail")}
         manifest = cls(
             **fields,
-            pages=page_refs(root["pages"]),
-            flags=count_of(root.get("flags", 0)),
+            pages=refs.parse_entries(root["pages"], refs.PageRef, refs.PageDirectory),
+            flags=refs.count_of(root.get("flags", 0)),
             filters=filters,
             has_earlier_filters=is_earlier,
-            filter_directories=() if is_earlier else filter_directories(root.get("filter_directories", ())),
+            filter_directories=refs.parse_entries(directories, refs.FilterDirectory, refs.FilterDirectory),
             final_newline=bool(root["final_newline"]),
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
             sources=tuple(str(source) for source in root["sources"]),
-            documents=documents_ref(root["documents"]) if root.get("documents") else None,
+            documents=refs.documents_ref(root["documents"]) if root.get("documents") else None,
             history=History.from_object(root.get("history", {})),
             extra={key: value for key, value in root.items() if key not in known},
         )

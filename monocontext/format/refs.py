@@ -95,7 +95,7 @@ class FilterRef:
     kind: str
     """`FILTER_KIND`: how rows are computed and stored."""
     fold: str
-    """The tables by which case was folded (`filters.case_folding.TABLES`)."""
+    """The tables by which case was folded (`filters.grams.TABLES`)."""
     bits: int
     """The filter has 2 ** bits rows of grams."""
     overlap_bytes: int
@@ -232,14 +232,13 @@ class DocumentsRef:
 
     def as_object(self) -> dict[str, Any]:
         """The JSON form."""
-        results: dict[str, Any] = {"pages": [as_object(page) for page in self.pages]}
-        if self.last_page is not None:
-            results["last_page"] = base64.b64encode(self.last_page).decode()
-        if self.names:
-            results["names"] = [as_object(table) for table in self.names]
-        if self.doubled is not None:
-            results["doubled"] = self.doubled
-        return results
+        results = {
+            "pages": [as_object(page) for page in self.pages],
+            "last_page": None if self.last_page is None else base64.b64encode(self.last_page).decode(),
+            "names": [as_object(table) for table in self.names] or None,
+            "doubled": self.doubled,
+        }
+        return {name: value for name, value in results.items() if value is not None}
 
     def check(self, text_bytes: int, characters: int, newlines: int) -> None:
         """Raise `ValueError` unless these can be the documents of a text with these counts."""
@@ -269,19 +268,14 @@ def parse_entry(kind: type[Any], row: dict[str, Any]) -> Any:
     return kind(str(row["id"]), *(count_of(row[name]) for name in kind.__match_args__[1:]))
 
 
-def page_refs(rows: Sequence[dict[str, Any]]) -> tuple[PageRef, ...]:
-    """The entries of `pages`, in a root or a directory."""
-    return tuple(parse_entry(PageDirectory if "level" in row else PageRef, row) for row in rows)
+def parse_entries(rows: Sequence[dict[str, Any]], kind: type[Any], directory: type[Any]) -> tuple[Any, ...]:
+    """The entries in a list of a root or a directory: records of `kind`, and of `directory` for those with a level."""
+    return tuple(parse_entry(directory if "level" in row else kind, row) for row in rows)
 
 
 def filter_refs(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
     """The entries of `filters`, without those of other kinds."""
     return tuple(_filter_ref(row) for row in rows if row["kind"] == FILTER_KIND)
-
-
-def filter_directories(rows: Sequence[dict[str, Any]]) -> tuple[FilterDirectory, ...]:
-    """The entries of `filter_directories`."""
-    return tuple(parse_entry(FilterDirectory, row) for row in rows)
 
 
 def _filter_ref(row: dict[str, Any]) -> FilterRef:
@@ -372,11 +366,6 @@ def as_object(ref: Any) -> dict[str, Any]:
     return {name: value for name in ref.__match_args__ if (value := getattr(ref, name)) is not None}
 
 
-def document_page_refs(rows: Sequence[dict[str, Any]]) -> tuple[DocumentPageRef, ...]:
-    """The entries of `pages` of documents, in a root or a directory."""
-    return tuple(parse_entry(DocumentDirectory if "level" in row else DocumentPageRef, row) for row in rows)
-
-
 def check_document_pages(pages: Sequence[DocumentPageRef], before: DocumentPageRef | None = None) -> None:
     """Raise `ValueError` unless these entries for pages of documents can follow each other and the entry `before`."""
     before = before or DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
@@ -392,7 +381,7 @@ def check_document_pages(pages: Sequence[DocumentPageRef], before: DocumentPageR
 def documents_ref(row: dict[str, Any]) -> DocumentsRef:
     """The record of the field `documents` of a root. Raises `ValueError`, `TypeError` or `KeyError`."""
     return DocumentsRef(
-        document_page_refs(row["pages"]),
+        parse_entries(row["pages"], DocumentPageRef, DocumentDirectory),
         base64.b64decode(row["last_page"], validate=True) if row.get("last_page") else None,
         tuple(parse_entry(NameTableRef, table) for table in row.get("names", [])),
         None if row.get("doubled") is None else count_of(row["doubled"]),

@@ -9,9 +9,9 @@ Invariants:
   marker: obstore has no conditional DELETE
 - obstore finds and refreshes credentials, by the usual chain of each cloud
 
-`object_store` retries, resumes bodies and has the timeouts: a body that stalls for two seconds is requested again. The
-threads of obstore do not survive a fork, and a client made in the forked process never gets a response. So once a
-process has sent a request by obstore, opening a store and all verbs raise an error in the processes forked from it.
+`object_store` retries, resumes bodies and has the timeouts. The threads of obstore do not survive a fork, and a client
+made in the forked process never gets a response. So once a process has sent a request by obstore, opening a store and
+all verbs raise an error in the processes forked from it.
 """
 
 from __future__ import annotations
@@ -86,8 +86,6 @@ class CloudStore(StoreBase):
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(CloudStore, self._address, **self._options), ()
 
-    # -- reading ---------------------------------------------------------------------------------------------------
-
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         name, path = self._name(key), check_key(key)
         # With a range, a server without support for ranges raises an error: it would send the whole object each time.
@@ -136,8 +134,6 @@ class CloudStore(StoreBase):
             rows = sorted(result, key=lambda each: each["path"]) if self._options.get("endpoint") else result
             yield from (self._info(row["path"], row) for row in rows if row["path"].startswith(prefix))
 
-    # -- writing ---------------------------------------------------------------------------------------------------
-
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
         name, path = self._name(key), check_key(key)
@@ -175,8 +171,6 @@ class CloudStore(StoreBase):
 
     def close(self) -> None:
         """Do nothing: obstore closes idle connections itself."""
-
-    # -- helpers ---------------------------------------------------------------------------------------------------
 
     def _check_writable(self) -> None:
         if self._is_web:

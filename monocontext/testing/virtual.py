@@ -18,8 +18,7 @@ from monocontext.format import inline
 from monocontext.format.codec import describe
 from monocontext.format.directories import use_directories
 from monocontext.format.filters.building import GROUP_FRAMES, OVERLAP_BYTES, fold_head
-from monocontext.format.filters.case_folding import TABLES
-from monocontext.format.filters.grams import height, shrink_rows
+from monocontext.format.filters.grams import TABLES, height, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key

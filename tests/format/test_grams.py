@@ -7,9 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from monocontext.format.filters.case_folding import fold
 from monocontext.format.filters.columns import compute_column
-from monocontext.format.filters.grams import MAX_BITS, MAX_ROWS, height, rows_to_read, shrink_rows
+from monocontext.format.filters.grams import MAX_BITS, MAX_ROWS, fold, height, rows_to_read, shrink_rows
 from monocontext.format.refs import GRAM_BYTES
 from tests.budget import examples
 

@@ -9,9 +9,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from monocontext.format.filters.case_folding import fold
 from monocontext.format.filters.columns import compute_column
-from monocontext.format.filters.grams import HIGHEST, LEVELS, MAX_BITS, height, shrink_rows, stem_of, word_rows
+from monocontext.format.filters.grams import HIGHEST, LEVELS, MAX_BITS, fold, height, shrink_rows, stem_of, word_rows
 from tests.budget import examples
 
 from .test_grams import rows_of_grams

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from monocontext.format.filters.case_folding import TABLES, fold_bytes
+from monocontext.format.filters.grams import TABLES, fold_bytes
 from monocontext.format.filters.joining import Get, Put, added, fresh_seed, put_filter, runs_of
 from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef
 
@@ -155,17 +155,12 @@ def fold_head(frames: Iterable[bytes], size: int) -> bytes:
     """The first `size` folded bytes of the text of some frames, or all of it if it is shorter."""
     head = b""
     for frame in frames:
-        start = _first_characters(frame, 2 * (size - len(head)) + 8)  # nearly always enough
-        head += fold_bytes(start)
+        most = min(2 * (size - len(head)) + 8, len(frame))  # nearly always enough
+        while 0 < most < len(frame) and frame[most] & 0xC0 == 0x80:  # to the start of a character
+            most -= 1
+        head += fold_bytes(frame[:most])
         if len(head) < size:
-            head += fold_bytes(frame[len(start) :])
+            head += fold_bytes(frame[most:])
         if len(head) >= size:
             return head[:size]
     return head
-
-
-def _first_characters(data: bytes, most: int) -> bytes:
-    """At most `most` bytes from the start of a text, cut between characters."""
-    while 0 < most < len(data) and data[most] & 0xC0 == 0x80:
-        most -= 1
-    return data[:most]

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from monocontext.errors import DamagedData, MonocontextError
 from monocontext.format.filters import grams as hashing
-from monocontext.format.filters.case_folding import TABLES, fold_bytes
-from monocontext.format.filters.grams import HIGHEST, MAX_BITS, MIN_BITS, height, shrink_rows
+from monocontext.format.filters.grams import HIGHEST, MAX_BITS, MIN_BITS, TABLES, fold_bytes, height, shrink_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import GRAM_BYTES, FilterRef
 

@@ -14,16 +14,25 @@ run of three or more ASCII letters, digits, `_` and bytes of other scripts in fo
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from monocontext.format.filters.case_folding import MAX_BYTES, fold
 from monocontext.format.refs import GRAM_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MAX_BYTES = 6
+"""The most UTF-8 bytes that one character becomes, such as U+FB03 and U+1FB7."""
+
+_SAME = ("14.0.0", "15.0.0", "15.1.0")
+"""Versions of Unicode with the same case foldings."""
+
+TABLES = "unicode-15.1" if unicodedata.unidata_version in _SAME else f"unicode-{unicodedata.unidata_version}"
+"""The name of the folding tables of this Python, which filters record. In a filter with other tables, only ASCII
+literals are looked up, since their foldings never change."""
 MAX_BITS = 18
 """At most 2 ** 18 rows: 32 KiB a frame, an eighth of a frame of 256 KiB."""
 MIN_BITS = 8
@@ -55,6 +64,27 @@ MIX = LAST
 EDGE = 8
 """The bytes at either end of a word that its hash depends on."""
 ENDINGS = (b"ed", b"er", b"or", b"ing", b"ion", b"e")
+
+
+def fold(text: str) -> str:
+    """The folded form of a text, so that one filter serves searches in any case.
+
+    Each character is mapped by itself: full case folding, then U+0131 (dotless i) becomes `i`, and U+0307 (the dot
+    above that `lower()` makes of U+0130) is removed. For every character, on every Python from 3.11 to 3.13 (tested):
+    - fold(f(text)) = fold(text) for f = lower, upper, casefold, title, swapcase, capitalize;
+    - characters that `re.IGNORECASE` treats as equal have the same folded form;
+    - fold(a + b) = fold(a) + fold(b), and a character becomes at most `MAX_BYTES` bytes.
+    """
+    if text.isascii():
+        return text.lower()
+    return text.casefold().replace("\u0307", "").replace("\u0131", "i")
+
+
+def fold_bytes(data: bytes) -> bytes:
+    """The folded form of whole characters in UTF-8 (0.07 ms for 256 KiB of ASCII, 1-3 ms of others)."""
+    if data.isascii():
+        return data.lower()
+    return fold(data.decode()).encode()
 
 
 def height(bits: int) -> int:

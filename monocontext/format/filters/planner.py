@@ -19,8 +19,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from monocontext.format.filters.case_folding import TABLES
-from monocontext.format.filters.grams import rows_to_read, word_rows
+from monocontext.format.filters.grams import TABLES, rows_to_read, word_rows
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.filters.query import INFINITE, All, Any, FrequencyQuery, Literal, Query, leaves
 from monocontext.format.index import ENDS_LINE, Frame

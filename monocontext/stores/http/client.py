@@ -53,10 +53,7 @@ FLOOR = 64
 """The retries in a full budget: when a server restarts, all connections may break at once."""
 REFILL_PER_SECOND = 1.0
 """The retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
-_SHORTEST_PAUSE_SECONDS = 0.05
-"""The shortest pause before a retry."""
-_LONGEST_PAUSE_SECONDS = 5.0
-"""The longest pause before a retry."""
+_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
 # Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
@@ -130,10 +127,8 @@ class Client:
         self.budget = RetryBudget(time.monotonic)
         self.timeout = SilenceTimeout(silence_seconds)
         self.throughput = Throughput()
-        self._origin = origin
-        self._attempts = attempts
-        self._silence_seconds = silence_seconds
-        self._deadline_seconds = deadline_seconds
+        self._origin, self._attempts = origin, attempts
+        self._silence_seconds, self._deadline_seconds = silence_seconds, deadline_seconds
         self._wall_clock = wall_clock
         self._server_ahead_seconds = 0.0
 

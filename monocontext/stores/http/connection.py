@@ -20,8 +20,7 @@ _INTERIM = range(100, 200)
 _PIECE_BYTES = 64 << 10
 
 LEAST_SECONDS = 1.0
-"""The shortest timeout: four to ten times the p99 of first bytes on S3 (100-230 ms), so a read recovers from a silent
-server within two seconds."""
+"""The shortest timeout: four to ten times the p99 of first bytes on S3."""
 TIMES_P99 = 4.0
 """The timeout is this many times the p99 of recent first bytes."""
 _SAMPLES = 256
@@ -29,19 +28,15 @@ _SAMPLES = 256
 _RECOUNT = 32
 """The p99 is determined again after this many samples."""
 _CHANCE = 3
-"""The p99 is at most the third slowest sample, since one or two slow responses may be chance: one GET in 500 has its
-first byte after 1.2 s."""
+"""The p99 is at most the third slowest sample, since one or two slow responses may be chance."""
 SLOWEST_BYTES_PER_SECOND = 256 << 10
-"""The speed below which a body fails. S3 gives a connection some 90 MB/s. At this speed the largest request, of 8 MiB,
-ends within half of its deadline."""
+"""The speed below which a body fails. At this speed the largest request, of 8 MiB, ends within half of its deadline."""
 SLOWEST_SHARE = 0.05
 """On a slow line, a body fails only below this share of the median throughput."""
 LEAST_SAMPLE_BYTES = 64 << 10
 """Smaller bodies mostly arrive with their heads, so they say nothing about throughput."""
-_SPEEDS = 64
-"""The transfers that the usual speed is learned from."""
-_LEAST_SPEEDS = 8
-"""The fewest transfers that tell the usual speed."""
+_SPEEDS, _LEAST_SPEEDS = 64, 8
+"""The transfers that the usual speed is learned from, and the fewest that tell it."""
 
 
 class Connection:
@@ -87,11 +82,8 @@ class Connection:
             piece = bytearray(_HEAD_BYTES)
             count = self._receive_into(memoryview(piece))
             if not count:
-                raise BadReply(
-                    f"the connection was closed after {len(data)} bytes of the response headers"
-                    if data
-                    else "no answer"
-                )
+                came = f"the connection was closed after {len(data)} bytes of the response headers"
+                raise BadReply(came if data else "no answer")
             data += memoryview(piece)[:count]
 
     def read_into(self, view: memoryview) -> int:
@@ -263,17 +255,12 @@ class ExchangeTimer:
         can_retry: Callable[[], bool],
         throughput: Throughput | None = None,
     ) -> None:
-        self._seconds = seconds
-        self._longest = longest_seconds
-        self._until = until
-        self._clock = clock
-        self._can_retry = can_retry
+        self._seconds, self._longest, self._until = seconds, longest_seconds, until
+        self._clock, self._can_retry, self._throughput = clock, can_retry, throughput
         self._silent = 0.0
-        self._throughput = throughput
         self._began: float | None = None
-        self._total_bytes = 0
         self._period_began = 0.0
-        self._period_bytes = 0
+        self._total_bytes = self._period_bytes = 0
 
     def seconds(self) -> float:
         """The timeout for the next byte. Raises `Overdue`."""

@@ -32,8 +32,6 @@ _CONNECT_TIMEOUT_SECONDS = 5
 _READ_TIMEOUT_SECONDS = 10
 _ATTEMPTS = 4
 """The most attempts of one request."""
-_CONNECTIONS = 64
-"""The most connections of a boto3 client."""
 _DEFAULT_REGION = "us-east-1"
 _NEEDS_RETRY = "needs-retry.s3.GetObject"
 _THROTTLE_HOOK = "monocontext-refusals"
@@ -88,11 +86,8 @@ class S3Connection:
         return state.client
 
     def transport(self, bucket: str) -> Client | None:
-        """Our transport to a bucket; `None` if boto3 must read.
-
-        That is so if the caller chose boto3 or gave a client, if a handler such as that of moto intercepts requests, or
-        if our transport cannot reach the bucket.
-        """
+        """Our transport to a bucket; `None` if boto3 must read: the caller chose it or gave a client, a handler such as
+        that of moto intercepts requests, or our transport cannot reach the bucket."""
         if self.given is not None or self.options.transport == "boto3":
             return None
         state = self._state()
@@ -151,10 +146,8 @@ def _learn(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
 
 @cache
 def _shared_data_loader() -> Any:
-    """The loader of the files from which botocore makes a client, shared so that they are read once.
-
-    Sessions are not shared: a new client must not inherit credentials that the server refused.
-    """
+    """The loader of the files from which botocore makes a client, shared so that they are read once. Sessions are not
+    shared: a new client must not inherit credentials that the server refused."""
     return import_module("botocore.session").get_session().get_component("data_loader")
 
 
@@ -177,7 +170,7 @@ def _connect(options: S3Options) -> Any:
             connect_timeout=_CONNECT_TIMEOUT_SECONDS,
             read_timeout=_READ_TIMEOUT_SECONDS,
             retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
-            max_pool_connections=_CONNECTIONS,
+            max_pool_connections=64,
             s3={"addressing_style": style},
             # The crc32c of each frame suffices. The checksums of botocore cost CPU, and some servers refuse them.
             request_checksum_calculation="when_required",
@@ -207,10 +200,8 @@ def is_aws(client: Any) -> bool:
 
 
 class ThrottleCounter:
-    """Counts throttling responses to boto3 in each thread. botocore retries after them, so only a hook sees them.
-
-    boto3 sends a request and its retries in the thread of the caller.
-    """
+    """Counts throttling responses to boto3 in each thread, which sends a request with its retries. Only a hook sees
+    those that botocore retries."""
 
     def __init__(self) -> None:
         self._local = threading.local()
@@ -244,9 +235,7 @@ class _CaughtRequest(Exception):
 
 def learn_route(client: Any, bucket: str) -> Route | None:
     """The route by which `client` reads from `bucket`; `None` if our transport cannot use it. No request is sent.
-
-    Raises the errors that boto3 raises before it sends a request, such as missing credentials.
-    """
+    Raises the errors that boto3 raises before that, such as missing credentials."""
     if bucket.endswith(_EXPRESS):
         return None
     this_thread = threading.get_ident()
@@ -297,11 +286,8 @@ def _proxy_url(url: str, scheme: str, config: Any) -> str | None:
 
 
 def find_handlers(client: Any = None) -> list[Any] | None:
-    """Handlers that may respond instead of the network, as those of moto do; `None` if they cannot be determined.
-
-    Without a client, the result is the handlers that a new client would have. botocore is not imported for that: before
-    its import it has no handlers.
-    """
+    """Handlers that may respond instead of the network, as those of moto do; `None` if they cannot be determined. By
+    default those that a new client would have; before the import of botocore there are none."""
     try:
         if client is not None:
             return list(client.meta.events._emitter._handlers.prefix_search(_BEFORE_SEND))

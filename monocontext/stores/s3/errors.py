@@ -81,13 +81,15 @@ def translate(
         return AccessDenied(f"no credentials for {url}: {reason}")
     if isinstance(error, _exception_types("ParamValidationError")):
         return InvalidUrl(f"{url}: {reason}")
-    if (isinstance(error, RecursionError) or "maximum recursion depth" in reason) and _redirects_of(error) > 1:
+    is_endless = isinstance(error, RecursionError) or "maximum recursion depth" in reason
+    if is_endless and [name for _, name in _calls_of(error)].count("redirect_from_error") > 1:
         return StoreFailure(f"{url}: the server redirects in circles and names no region: give region=")
     if isinstance(error, (OSError, *_exception_types("BotoCoreError"))):
         return StoreFailure(f"{url}: {reason}")
     if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
         return InvalidUrl(f"{url}: {reason}; endpoint must be a URL such as http://127.0.0.1:8333")
-    if type(error).__module__.startswith("urllib3.") or _was_parsing_a_response(error):
+    # botocore raises errors of any type, such as ValueError, for a response that it cannot parse.
+    if type(error).__module__.startswith("urllib3.") or "botocore.parsers" in dict(_calls_of(error)):
         return StoreFailure(f"{url}: the response is damaged: {reason}")
     return None
 
@@ -119,18 +121,11 @@ def _exception_types(*names: str) -> tuple[type[Exception], ...]:
     return tuple(getattr(module, name) for name in names if hasattr(module, name))
 
 
-def _was_parsing_a_response(error: BaseException) -> bool:
-    """Whether botocore was parsing a response: it raises errors of any type, such as ValueError, for a damaged one."""
-    from traceback import walk_tb
-
-    return any(frame.f_globals.get("__name__") == "botocore.parsers" for frame, _ in walk_tb(error.__traceback__))
-
-
-def _redirects_of(error: BaseException) -> int:
-    """The number of redirects after which botocore looked for the region of the bucket."""
+def _calls_of(error: BaseException) -> list[tuple[object, str]]:
+    """The module and the name of each function that an error passed through."""
     from traceback import walk_tb  # 5 ms, after a failure
 
-    return sum(frame.f_code.co_name == "redirect_from_error" for frame, _ in walk_tb(error.__traceback__))
+    return [(frame.f_globals.get("__name__"), frame.f_code.co_name) for frame, _ in walk_tb(error.__traceback__)]
 
 
 def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from io import BytesIO
 from random import SystemRandom
@@ -69,17 +68,15 @@ def read_by_boto3(
     etag: str | None,
     throttles: ThrottleCounter,
     most_bytes: int | None = None,
-    pause: Callable[[float], None] = time.sleep,
 ) -> Blob:
-    """Like `read_by_transport`, by boto3 (1 GET, and after each body that breaks off and a `pause` 1 for the whole
-    span)."""
+    """Like `read_by_transport`, by boto3 (1 GET, and 1 for the whole span after each body that breaks off)."""
     request = dict(target)
     if span is not None:
         request["Range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
     if etag is not None:
         request["IfMatch"] = f'"{etag}"'
     throttles.take()  # forget the throttling of earlier reads by this thread
-    answer, total_bytes, data = _read_body(client, request, url, span, most_bytes, pause)
+    answer, total_bytes, data = _read_body(client, request, url, span, most_bytes)
     result = bare_etag(answer.get("ETag"), url)
     check_version(url, etag, result)  # some servers ignore If-Match
     expected = span[1] if span else answer.get("ContentLength")
@@ -91,17 +88,10 @@ def read_by_boto3(
 
 
 def _read_body(
-    client: Any,
-    request: dict[str, str],
-    url: str,
-    span: Span | None,
-    most_bytes: int | None,
-    pause: Callable[[float], None],
+    client: Any, request: dict[str, str], url: str, span: Span | None, most_bytes: int | None
 ) -> tuple[Any, int | None, bytes]:
-    """Request an object until its body arrives whole; each head is checked before its body is read.
-
-    Returns the response, the length of the whole object if it is known, and the body.
-    """
+    """Request an object until its body arrives whole; each head is checked before its body is read. Returns the
+    response, the length of the whole object if it is known, and the body."""
     for attempt in range(1, _BODY_ATTEMPTS + 1):
         answer = client.get_object(**request)
         body = answer["Body"]
@@ -120,7 +110,7 @@ def _read_body(
                     f"{url}: the response body broke off {attempt} times; the last error was: {one_line(error)}"
                 ) from error
             log.note(log.INFO, "%s: the body was cut; boto3 reads it again", url)
-        pause(_chance.uniform(0, _PAUSE_SECONDS * 2**attempt))
+        time.sleep(_chance.uniform(0, _PAUSE_SECONDS * 2**attempt))
     raise AssertionError("unreachable")
 
 
@@ -237,10 +227,8 @@ class Download:
 def check_response(
     url: str, span: Span | None, status: int, content_range: str | None, length: int | None
 ) -> int | None:
-    """Check that a response has the requested span, or the whole object; returns the length of the whole object.
-
-    `length` is the announced length of the body; `None`, as the result, if it is unknown. Raises `DamagedData`.
-    """
+    """The length of the whole object, if a response has the requested span or all of it; `None` if it is unknown, as
+    `length`, which the response announces. Raises `DamagedData`."""
     expected = 206 if span else 200
     if status != expected:
         raise DamagedData(f"{url}: expected HTTP {expected}, found HTTP {status}")
@@ -259,10 +247,8 @@ def check_response(
 
 
 def modified_seconds(answer: dict[str, Any], url: str) -> float:
-    """The time of the last write in an answer of boto3, in seconds since 1970.
-
-    Raises `StoreFailure` if it is missing, since `gc` would take such an object for an old one.
-    """
+    """The time of the last write in an answer of boto3, in seconds since 1970. Raises `StoreFailure` if it is missing,
+    since `gc` would take such an object for an old one."""
     if "LastModified" not in answer:
         raise StoreFailure(f"{url}: the response is damaged: it has no Last-Modified")
     return float(answer["LastModified"].timestamp())

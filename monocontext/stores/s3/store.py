@@ -219,11 +219,8 @@ class S3Store(StoreBase):
 
 
 def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: dict[str, str]) -> str:
-    """Upload `data` in parts, several at once; returns its ETag (2 requests, and 1 for each part of 8 MiB or more).
-
-    The object appears with the last request, which has the condition. After an error the upload is aborted. boto3's
-    transfer manager neither returns the ETag of the object nor supports conditions.
-    """
+    """Upload `data` in parts, several at once; returns its ETag (2 requests, and 1 for each part of 8 MiB or more). The
+    last request has the condition. boto3's transfer manager neither returns the ETag nor supports conditions."""
     from concurrent.futures import ThreadPoolExecutor  # 3 ms that readers need not pay
 
     part_bytes = max(_PART_BYTES, -(-len(data) // _MOST_PARTS))
@@ -254,10 +251,8 @@ def _is_usable(key: str) -> bool:
 
 
 def _check_page(page: Any, url: str) -> None:
-    """Raise `StoreFailure` for a page of a listing that is none, or that ends without saying where to go on.
-
-    The missing objects would count as removed: `gc` and `sync --delete` would act on that.
-    """
+    """Raise `StoreFailure` for a page of a listing that is none, or that ends without saying where to go on: the
+    missing objects would count as removed, and `gc` and `sync --delete` would act on that."""
     if "IsTruncated" not in page:
         kind = page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "no type")
         raise StoreFailure(f"{url}: the listing is no answer of an S3 server, but {kind}: is there a proxy between?")

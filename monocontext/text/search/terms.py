@@ -11,8 +11,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from monocontext.format.filters import case_folding as filters_fold
 from monocontext.format.filters.grams import LEAST_BYTES, stem_of
+from monocontext.format.filters.grams import fold as fold_in_filters
 from monocontext.format.filters.query import All, Any, Literal, Query
 
 _STOP_WORDS = """
@@ -163,7 +163,7 @@ def _folded(*tokens: str) -> tuple[str, ...]:
         if re.fullmatch(pattern, ending)
     ]
     by_stem: dict[bytes, str] = {}
-    for word in (*map(filters_fold.fold, tokens), *forms):
+    for word in (*map(fold_in_filters, tokens), *forms):
         by_stem.setdefault(stem_of(word.encode("utf-8", "surrogatepass")), word)
     return tuple(word for stem, word in by_stem.items() if len(stem) >= LEAST_BYTES)
 

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import groupby
 
 from monocontext.format.filters.building import GROUP_FRAMES
-from monocontext.format.filters.case_folding import TABLES
+from monocontext.format.filters.grams import TABLES
 from monocontext.format.filters.joining import can_join, join
 from monocontext.format.index import Frame
 from monocontext.format.manifest import Manifest

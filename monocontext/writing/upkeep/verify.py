@@ -58,7 +58,7 @@ def verify(
 
     Also checks that no gram of the text is missing from its search filters, since a search would miss a match then, and
     that documents are found by name and have the recorded counts. Of filters with other folding tables
-    (`case_folding.TABLES`), only names and checksums are checked.
+    (`grams.TABLES`), only names and checksums are checked.
 
     The report lists all damage. Raises `NotFound`, `NotAContext`, `AccessDenied`, or the error of a root that cannot be
     read: then nothing could be checked.

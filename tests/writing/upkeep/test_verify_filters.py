@@ -13,8 +13,8 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import NotFound
-from monocontext.format.filters.case_folding import TABLES
 from monocontext.format.filters.checking import Checker
+from monocontext.format.filters.grams import TABLES
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import FILTER_KIND, FilterRef, filter_key
