@@ -16,7 +16,7 @@ from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import Text
 from benchmarks.virtual.workers import Distance, LinkedWorkers, MeteredStore
 from monocontext import Monocontext, regex
-from monocontext.engine.prefetch import Prefetch
+from monocontext.engine.prefetch.streams import Prefetch
 from tests.simulated import VirtualClock
 
 THINK_MEDIAN_SECONDS = 3.5

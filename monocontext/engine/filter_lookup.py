@@ -16,7 +16,7 @@ from monocontext.engine.fetch.workers import LOCK
 from monocontext.format.filters.query import Query, literals
 from monocontext.format.index import Frame, Page
 from monocontext.format.refs import FilterDirectory, FilterRef
-from monocontext.records import dataclass
+from monocontext.records import dataclass, field
 
 if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
@@ -52,23 +52,19 @@ class FilterHits:
     """The approximate size of the answer and its query in memory."""
 
 
+@dataclass(slots=True, eq=False)
 class _Section:
     """Neighbouring filters that are looked up together: all filters of a text, or those that a directory names."""
 
-    def __init__(
-        self,
-        first: int,
-        stop: int,
-        directory: FilterDirectory | None,
-        planner: Planner | None,
-        others: Sequence[FilterRef] = (),
-    ):
-        self.first, self.stop = first, stop
-        """The frames that the filters cover."""
-        self.directory, self.planner, self.others = directory, planner, others
-        """`others`: filters in the root that may also have columns of these frames."""
-        self.parts: list[_Section] = []
-        """The sections that a directory of directories names."""
+    first: int
+    stop: int
+    """The frames [first, stop) are those that the filters cover."""
+    directory: FilterDirectory | None
+    planner: Planner | None
+    others: Sequence[FilterRef] = ()
+    """Filters in the root that may also have columns of these frames."""
+    parts: list[_Section] = field(default_factory=list)
+    """The sections that a directory of directories names."""
 
     @property
     def is_open(self) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from monocontext.engine.candidates import Candidates
@@ -203,28 +202,21 @@ class FrameTable:
         """Index pages by number, in one round trip (1 GET each)."""
         return self._fetcher.fetch_all([self.page_item(number) for number in numbers])
 
-    def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether every frame of characters [start, stop) has a flag of `format.index` (no GET if the root says so;
-        else 1 for each index page, `PAGES_AHEAD` in parallel)."""
-        if stop <= start or self.manifest.flags & flag:
-            return True
-        numbers = range(self._number("characters", start), self._number("characters", stop - 1) + 1)
-        for first in numbers[::PAGES_AHEAD]:
-            for page in self.fetch_pages(range(first, min(first + PAGES_AHEAD, numbers.stop))):
-                within = page.between(start, stop)
-                if not page.all_frames_have(flag, within.start, within.stop):
-                    return False
-        return True
-
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of characters [start, stop) that lack a flag; None if these are more than 64 and more than 2 % of
-        all (1 GET for each index page that is not in memory)."""
-        most = max(64, self.frames // 50)
-        frames = chain.from_iterable(self.blocks(start, stop))
-        numbers = [frame.number for frame in frames if not frame.flags & flag]
-        if len(numbers) > most:
-            return None
-        runs = [(number, number + 1) for number in numbers]
+        """The frames of characters [start, stop) that lack a flag of `format.index`; None if these are more than 64 and
+        more than 2 % of all (no GET if the root says that none does; else 1 for each index page, `PAGES_AHEAD` in
+        parallel)."""
+        runs: list[tuple[int, int]] = []
+        if start < stop and not self.manifest.flags & flag:
+            pages = range(self._number("characters", start), self._number("characters", stop - 1) + 1)
+            for first in pages[::PAGES_AHEAD]:
+                for page in self.fetch_pages(range(first, min(first + PAGES_AHEAD, pages.stop))):
+                    within = page.between(start, stop)
+                    if not page.all_frames_have(flag, within.start, within.stop):
+                        lacking = [frame.number for frame in page.frames(within) if not frame.flags & flag]
+                        runs += [(number, number + 1) for number in lacking]
+                if len(runs) > max(64, self.frames // 50):
+                    return None
         return Candidates(runs, start, stop, self.frame, self.locate, SearchStats())
 
     # -- in memory (no GET) ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from monocontext.engine.fetch.workers import ThreadWorkers, Workers
-from monocontext.engine.prefetch import Prefetch
+from monocontext.engine.prefetch.streams import Prefetch
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
 from monocontext.engine.text_in_root import TextInRoot

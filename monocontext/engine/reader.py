@@ -20,9 +20,8 @@ from monocontext.engine.fetch.workers import LOCK, Workers
 from monocontext.engine.filter_lookup import FilterLookup
 from monocontext.engine.frame import FRAME_BYTES, FrameText
 from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, Have, frame_item
-from monocontext.engine.prefetch import Prefetch, Read
-from monocontext.engine.prefetch.read_ahead import ReadAhead
-from monocontext.engine.prefetch.routes import Routes
+from monocontext.engine.prefetch.read_ahead import ReadAhead, Routes
+from monocontext.engine.prefetch.streams import Prefetch, Read
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.stats import SearchStats, Stats
 from monocontext.engine.text_in_root import Ends, TextInRoot
@@ -81,8 +80,7 @@ class Reader:
         self.under_way = fetcher.under_way
         self.table = table = FrameTable(manifest, fetcher)
         self.frame = table.frame
-        self.all_frames_have, self.frames_without = table.all_frames_have, table.frames_without
-        self.is_in_memory, self.locate = table.is_in_memory, table.locate
+        self.frames_without, self.is_in_memory, self.locate = table.frames_without, table.is_in_memory, table.locate
         self._filters = FilterLookup(table, fetcher)
         self.ahead = ReadAhead(
             "off" if workers.max_running < 2 else prefetch,  # the only request at a time is for callers

@@ -15,10 +15,6 @@ class PrefetchStats:
     """Stored bytes of these requests; part of `Stats.bytes_fetched`."""
     bytes_used: int = 0
     """Stored bytes of the frames among these that a caller then looked at, in whole frames."""
-    adopted: int = 0
-    """Requests that gained a waiting caller while in flight."""
-    cancelled: int = 0
-    """Requests that were queued and never sent, because their data was no longer expected."""
 
     @property
     def precision(self) -> float:
@@ -27,8 +23,7 @@ class PrefetchStats:
 
     def __str__(self) -> str:
         return (
-            f"{self.gets:,} of the GETs ahead, {self.bytes_fetched:,} bytes, {100 * self.precision:.0f} % of them "
-            f"used, {self.adopted:,} adopted, {self.cancelled:,} cancelled"
+            f"{self.gets:,} of the GETs ahead, {self.bytes_fetched:,} bytes, {100 * self.precision:.0f} % of them used"
         )
 
 
@@ -106,7 +101,7 @@ class Stats:
     def __str__(self) -> str:
         looked_up = self.hits + self.misses
         rate = f"{100 * self.hits / looked_up:.0f} %" if looked_up else "none"
-        ahead = f"; {self.prefetch}" if self.prefetch.gets or self.prefetch.cancelled else ""
+        ahead = f"; {self.prefetch}" if self.prefetch.gets else ""
         throttled = f", throttled {self.throttled:,} times" if self.throttled else ""
         disk = f", {self.disk_hits:,} answers of {self.disk_bytes:,} bytes from disk" if self.disk_hits else ""
         search = f"; {self.search}" if self.search.searches else ""

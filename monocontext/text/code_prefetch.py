@@ -9,8 +9,7 @@ from types import TracebackType
 from monocontext.engine.fetch.requests import Priority
 from monocontext.engine.fetch.workers import LOCK
 from monocontext.engine.hints import CodeHints, Hint, Ranges, Search
-from monocontext.engine.prefetch.read_ahead import Plan
-from monocontext.engine.prefetch.routes import Route
+from monocontext.engine.prefetch.read_ahead import Plan, Route
 from monocontext.engine.reader import Reader
 from monocontext.format.filters.query import Literal, Query
 

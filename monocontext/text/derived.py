@@ -126,9 +126,9 @@ class CaseChanged(Derived):
         source = base.source
         only = None
         if isinstance(source, StoredSource):
-            if source.reader.all_frames_have(keeps_length, base.start, base.stop):
-                return
             only = source.reader.frames_without(keeps_length, base.start, base.stop)
+            if only is not None and not only.runs:
+                return
         shift = 0
         for window in base.windows(eager=True, only=only):
             low, text = window.start - base.start, window.text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
 from monocontext.engine.fetch.workers import Workers
 from monocontext.engine.open import ContextHandle, OriginalOptions, check_place
-from monocontext.engine.prefetch import Prefetch
+from monocontext.engine.prefetch.streams import Prefetch
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats

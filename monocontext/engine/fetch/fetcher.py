@@ -158,7 +158,6 @@ class Fetcher:
             results[item.key] = request
             if priority < request.priority:
                 request.priority = priority
-                self.stats.prefetch.adopted += request.is_started
                 self._enqueue(request, 1)
         fresh = coalesce(missing, self._most_bytes, self._pressure.limit)
         for request in fresh:

@@ -1,7 +1,7 @@
 """Read ahead for one reader: expected reads become requests, within a budget.
 
 Streams of reads (`streams`), windows around the hits of searches, and code that announces reads make plans: routes
-(`routes`) that are walked a little at a time, when a model begins to think, when a request has ended, when a prefetched
+that are walked a little at a time, when a model begins to think, when a request has ended, when a prefetched
 frame is used. What is prefetched and not used takes at most a share of the cache. Nothing here waits, and failures are
 dropped: a caller that needs the data gets the error. An exception that interrupts a step at any line costs a plan or a
 request at most, since the cache and the requests alone say what is there.
@@ -10,21 +10,27 @@ request at most, since the cache and the requests alone say what is there.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from monocontext.engine.fetch.requests import FetchItem, Missing, Priority, Request
+from monocontext.engine.fetch.workers import LOCK
+from monocontext.engine.filter_lookup import FilterLookup, RecordsInMemory
 from monocontext.engine.frame import FRAME_BYTES, FrameText
 from monocontext.engine.frame_table import frame_item
-from monocontext.engine.prefetch import Prefetch, Read, Streams
-from monocontext.engine.prefetch.streams import ExpectedRead
+from monocontext.engine.prefetch.streams import ExpectedRead, Prefetch, Read, Streams
 from monocontext.errors import MonocontextError
-from monocontext.format.index import Frame
+from monocontext.format.filters.query import Query
+from monocontext.format.index import Frame, Page
 from monocontext.records import dataclass
 
 if TYPE_CHECKING:
+    from monocontext.engine.fetch.cache import Cache
     from monocontext.engine.fetch.fetcher import Fetcher
-    from monocontext.engine.prefetch.routes import Route, Routes
+    from monocontext.engine.frame_table import FrameTable
+    from monocontext.engine.hints import Reach
+    from monocontext.engine.page_tree import Column
 
 GUESSED_SHARE = 0.25
 """The share of the cache for predictions from earlier reads. Without a limit, growing read-ahead is worse than none
@@ -46,6 +52,121 @@ HITS = 32
 WINDOW = 10_000
 """Characters of a window on either side of its hit: models take 300 to 1500 at first, and up to 9000 when that was not
 enough. It costs a frame more if the hit is so near to the frame's end: 8 % of hits in ASCII."""
+CANDIDATES_BYTES = 8 << 20
+"""The most text of a search's candidates that is fetched ahead; a search that reads all of them then fetches the rest.
+"""
+FIRST_BYTES = 512 << 10
+"""The same limit for a search that may end at its first match: two frames of the usual size, since the first may be
+read in vain."""
+
+Route = Generator[Frame | Missing, None, None]
+
+
+class Routes:
+    """Turns expected reads into the frames that they need, in order. The owner of a route holds the lock.
+
+    A route fetches nothing itself: it yields the frames to prefetch, and `Missing` items that must be in memory before
+    it continues. It ends if they have not arrived when it is continued.
+    """
+
+    def __init__(self, table: FrameTable, filters: FilterLookup, cache: Cache):
+        self._table = table
+        self._filters = filters
+        self._cache = cache
+        self.characters = table.characters
+
+    def numbered(self, numbers: Iterable[int]) -> Route:
+        """Frames by number."""
+        for number in numbers:
+            page = yield from self._page("frames", number)
+            if page is None:
+                return
+            yield page[number - page.first_frame]
+
+    def between(self, start: int, stop: int, backward: bool = False) -> Route:
+        """The frames that hold characters [start, stop), in order or from the end."""
+        start, stop = max(start, 0), min(stop, self.characters)
+        while start < stop:
+            page = yield from self._page("characters", stop - 1 if backward else start)
+            if page is None:
+                return
+            for i in page.between(start, stop, backward):
+                yield page[i]
+            if backward:
+                stop = page.starts[0]
+            else:
+                start = page.starts[-1]
+
+    def ranges(self, start: int, width: int, step: int, count: int) -> Route:
+        """The frames of `count` ranges of `width` characters, each `step` characters after the one before. Consecutive
+        ranges in one frame take constant time, and yield the frame once."""
+        low = high = 0  # the characters of the last frame
+        number = 0
+        while number < count:
+            first = start + number * step
+            for frame in self.between(first, first + width):
+                if not isinstance(frame, Missing):
+                    if low <= frame.start and frame.stop <= high:
+                        continue
+                    low, high = frame.start, frame.stop
+                yield frame
+            number += 1
+            if step > 0 and high > first:
+                number = max(number, (high - width - start) // step + 1)  # the first that ends beyond the frame
+            elif step < 0 and low <= first:
+                number = max(number, (start - low) // -step + 1)  # the first that begins before the frame
+
+    def search(
+        self, query: Query | None, start: int, stop: int, within_line: bool, backward: bool, reach: Reach
+    ) -> Route:
+        """The first frames that a search reads, after rows of filters: candidates if filters name some, else all frames
+        from its beginning, if that is known. `reach`: see `hints.Reach`."""
+        if stop <= start or self._filters.is_asked_elsewhere(query, within_line):
+            return
+        asked: set[object] = set()
+        while True:
+            narrowed = self._filters.narrow(
+                query, start, stop, within_line, have=self._peek, records=RecordsInMemory(self._table), needs_text=False
+            )
+            if not isinstance(narrowed, Missing):
+                break
+            keys = {item.key for item in narrowed.items}
+            if keys <= asked:
+                return
+            asked |= keys
+            yield narrowed
+        if narrowed.runs is not None:
+            runs = [range(*run) for run in narrowed.runs]
+            numbers = chain.from_iterable(map(reversed, reversed(runs)) if backward else runs)
+            yield from _first(self.numbered(numbers), FIRST_BYTES if reach == "first" else CANDIDATES_BYTES)
+        elif reach == "first":
+            yield from _first(self.between(start, stop, backward), FIRST_BYTES)
+        elif reach == "all":
+            yield from self.between(start, stop, backward)
+
+    def _peek(self, key: object) -> object:
+        with LOCK:
+            return self._cache.peek(key)
+
+    def _page(self, column: Column, value: int) -> Generator[Missing, None, Page | None]:
+        """The index page of a character or frame; None if it did not arrive."""
+        requested = None
+        while isinstance(page := self._table.page_or_item(column, value, self._peek), FetchItem):
+            if page.key == requested:
+                return None
+            requested = page.key
+            yield Missing((page,))
+        return page
+
+
+def _first(route: Route, most_bytes: int) -> Route:
+    """A route, limited to an amount of text."""
+    for step in route:
+        if not isinstance(step, Missing):
+            most_bytes -= step.bytes
+            if most_bytes < 0:
+                return
+        yield step
 
 
 @dataclass(slots=True, eq=False)
@@ -266,12 +387,10 @@ class ReadAhead:
     def _drop(self, guesses: bool) -> None:
         """Drop the plans that are guesses, or all others, and their requests that have not started."""
         self._plans = [plan for plan in self._plans if plan.is_guess != guesses]
-        kept = [
+        self._requests = [
             request
             for request in self._requests
             if request.is_started
             or request.priority == Priority.DEMAND
             or (request.priority >= Priority.SEQUENTIAL) != guesses
         ]
-        self._fetcher.stats.prefetch.cancelled += len(self._requests) - len(kept)
-        self._requests = kept

@@ -15,6 +15,7 @@ Invariants:
 from __future__ import annotations
 
 from collections import deque
+from typing import Literal
 
 from monocontext.records import dataclass
 
@@ -24,6 +25,10 @@ MOST_AHEAD = 32
 """The most reads ahead of one stream: with seconds of thinking in between one or two are enough, a burst takes more."""
 _MOST_SINGLE = 16
 """The most reads outside of streams that are remembered: two of them and a third make a stride."""
+
+
+Prefetch = Literal["all", "code", "history", "off"]
+"""The sources of read-ahead: the code, the reads before, both, or neither."""
 
 
 @dataclass(frozen=True, slots=True)

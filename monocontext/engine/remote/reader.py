@@ -180,11 +180,6 @@ class ServedReader:
             return Candidates([], start, stop, self.frame, self.locate, SearchStats())
         return self._candidates_of(*self._ask("candidates", what="lacking", flag=flag, start=start, stop=stop))
 
-    def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
-        """Whether every frame of characters [start, stop) has a flag."""
-        lacking = self.frames_without(flag, start, stop)
-        return lacking is not None and not lacking.runs
-
     def frequency(self, query: Query) -> tuple[int, int] | None:
         """The number of frames, and the number in which a match may begin; None if no filter can tell."""
         if (row := _row(query)) is None:

@@ -7,8 +7,7 @@ from random import Random
 
 import pytest
 
-from monocontext.engine.prefetch import Read, Streams
-from monocontext.engine.prefetch.streams import MOST_AHEAD, STREAMS, ExpectedRead
+from monocontext.engine.prefetch.streams import MOST_AHEAD, STREAMS, ExpectedRead, Read, Streams
 
 FRAMES = 1000
 FRAME = 100
