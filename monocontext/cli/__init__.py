@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from monocontext.cli.help import CommandGroup
+from typing import NoReturn
 
 
 def main() -> NoReturn:
@@ -13,10 +10,4 @@ def main() -> NoReturn:
     from monocontext import __version__
     from monocontext.cli.running import run_program
 
-    run_program("monocontext", __version__, _load)
-
-
-def _load() -> CommandGroup:
-    from monocontext.cli.commands import app
-
-    return app
+    run_program("monocontext", __version__)

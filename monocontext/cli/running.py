@@ -7,13 +7,11 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
 from monocontext.cli.printing import fail, note, say
 from monocontext.errors import MonocontextError
-
-if TYPE_CHECKING:
-    import click
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as a shell reports it: 128 + SIGINT."""
@@ -21,8 +19,8 @@ CLOSED_PIPE = 141
 """The exit status if the reader of stdout has closed the pipe: 128 + SIGPIPE."""
 
 
-def run_program(name: str, version: str, load: Callable[[], click.Group]) -> NoReturn:
-    """Run the program that `load` imports with the arguments of this process, and exit with the command's status.
+def run_program(name: str, version: str) -> NoReturn:
+    """Run the commands of the package `name` with the arguments of this process, and exit with the command's status.
 
     An error that the user can correct is printed in one line, with status 2. A bug keeps its traceback.
     """
@@ -34,7 +32,7 @@ def run_program(name: str, version: str, load: Callable[[], click.Group]) -> NoR
         sys.exit(0)
     warnings.showwarning = lambda message, *_: note(str(message))
     try:
-        load().main(prog_name=name)
+        import_module(f"{name}.cli.commands").app.main(prog_name=name)
     except (MonocontextError, OSError) as error:
         fail(name, error)
         sys.exit(2)

@@ -44,8 +44,6 @@ class EntryHeader:
     key: str
     ttl_seconds: float | None
     """The lifetime of the entry from its write on; None for no end."""
-    token: str
-    """A random name for this write."""
     frames: tuple[FrameRecord, ...]
     """The value in frames of at most 256 KiB; no frame for an empty value."""
     header_bytes: int
@@ -84,7 +82,7 @@ def encode_entry(
     header_bytes = _FIRST_BYTES + len(line)
     if header_bytes > 99_999_999:
         raise InvalidEntry(f"a value of {len(body):,} bytes is too large for one entry: publish it as a context")
-    header = EntryHeader(key, ttl_seconds, str(row["token"]), frames, header_bytes, extra)
+    header = EntryHeader(key, ttl_seconds, frames, header_bytes, extra)
     return header, b"".join((_MAGIC, b"%08d\n" % header_bytes, line, body))
 
 
@@ -106,7 +104,7 @@ def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | i
         ttl = row["ttl"]
         if not isinstance(row["key"], str) or not (ttl is None or ttl == check_ttl(ttl)):
             raise ValueError(f"invalid key or TTL: {row['key']!r}, {ttl!r}")
-        return EntryHeader(row["key"], ttl, str(row["token"]), frames, header_bytes, row.get("metadata") or {})
+        return EntryHeader(row["key"], ttl, frames, header_bytes, row.get("metadata") or {})
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise DamagedData(f"{where}: the header of the entry is damaged: {error}") from None
 

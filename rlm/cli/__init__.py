@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from monocontext.cli.help import CommandGroup
+from typing import NoReturn
 
 
 def main() -> NoReturn:
@@ -20,10 +17,4 @@ def main() -> NoReturn:
             "rlm: the module `rlm` of this environment is another package's (rlms?): `pip uninstall` that, "
             "or install monocontext-rlm into an environment of its own"
         )
-    run_program("rlm", __version__, _load)
-
-
-def _load() -> CommandGroup:
-    from rlm.cli.commands import app
-
-    return app
+    run_program("rlm", __version__)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import click
 
-from monocontext.cli.options import S3, AsJson
+from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Option, Options
 from monocontext.cli.printing import remark, say
 from monocontext.cli.sessions import Place, ProjectName, place_of
@@ -32,7 +32,8 @@ def compile_command(
     from rlm.rlm import RLM
 
     url = place_of(place)
-    with Sessions.open(url, **s3) as archive:
+    options = options_of(url, s3)
+    with Sessions.open(url, **options) as archive:
         names = [project] if project else archive.projects()
     if not names:
         raise RLMError(f"no sessions at {url}")
@@ -40,7 +41,11 @@ def compile_command(
     try:
         for name in names:
             result = compile_sessions(
-                url, name, rlm, store_options=s3, on_session=lambda name, number, of: remark(f"{number}/{of} {name}")
+                url,
+                name,
+                rlm,
+                store_options=options,
+                on_session=lambda name, number, of: remark(f"{number}/{of} {name}"),
             )
             _print_result(url, result, as_json)
     except KeyboardInterrupt:

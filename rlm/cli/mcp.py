@@ -29,7 +29,6 @@ from rlm.errors import RLMError
 from rlm.rlm import RLM
 from rlm.trajectory.display import why_unfinished
 from rlm.trajectory.source import format_sources
-from rlm.trajectory.step import Step
 
 ALIAS = "chat_rlm_query"
 """The name of the same tool in the server of DeepRecurse."""
@@ -60,7 +59,7 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
         """
         if not query.strip():
             raise ToolRefusal("the query is empty")
-        limited = {**options, "on_step": _tell_turn}
+        limited = {**options, "on_step": lambda step: tell(f"turn {step.iteration} took {step.seconds:.0f} s")}
         if max_dollars is not None:
             budget = options.get("budget") or Budget()
             least = max_dollars if budget.dollars is None else min(max_dollars, budget.dollars)
@@ -106,10 +105,6 @@ def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
             raise NotFound(f"no text {name!r}: name a file or folder in {folder.resolve()} that is not hidden")
     with open_argument(SESSIONS if name == "sessions" else str(path)) as text:
         yield text
-
-
-def _tell_turn(step: Step) -> None:
-    tell(f"turn {step.iteration} took {step.seconds:.0f} s")
 
 
 @one_line_errors()

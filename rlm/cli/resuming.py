@@ -16,9 +16,6 @@ from rlm.cli.context_argument import SESSIONS, UsageError, named_texts
 from rlm.cli.options import choose_models, maker_of
 from rlm.rlm import recorded_options
 
-_MODEL_OPTIONS = (
-    "model", "sub_model", "preset", "backend", "base_url", "temperature", "option", "sub_option", "header",
-)  # fmt: skip
 _BUDGET_FIELDS = ("iterations", "calls", "tokens", "dollars", "seconds")
 _OTHER_OPTIONS = ("runner", "max_depth", "models")
 _FIXED = {
@@ -45,10 +42,9 @@ def resumed_options(
     budget: Budget = limits["budget"]
     parts = {name: getattr(budget, name) for name in _BUDGET_FIELDS if f"max_{name}" in on_command_line}
     options["budget"] = replace(options["budget"], **parts)
-    if any(name in on_command_line for name in _MODEL_OPTIONS):
-        options |= _choose_models(
-            metadata, {name: model_options[name] if name in on_command_line else None for name in _MODEL_OPTIONS}
-        )
+    if on_command_line.intersection(model_options):
+        given = {name: value if name in on_command_line else None for name, value in model_options.items()}
+        options |= _choose_models(metadata, given)
     return options
 
 

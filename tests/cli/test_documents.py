@@ -127,14 +127,3 @@ def test_grep_names_documents_and_no_forged_header(cli: Cli, folder: Path, tmp_p
     found = cli("grep", "FILE", place).fine().out
     assert found == "a.txt:=== FILE: forged ===\n"  # the header lines between documents are not searched
     assert cli("grep", "needle", place, "-g", "c*").code == 1
-
-
-def test_an_upload_follows_no_link_out_of_its_tree(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "outside.txt").write_text("outside\n")
-    (folder / "link.txt").symlink_to(tmp_path / "outside.txt")
-    said = cli("upload", folder, tmp_path / "ctx")
-    assert said.code == 0
-    assert "link.txt (leads out" in said.err
-    assert "link.txt" not in [row["name"] for row in listed(cli, tmp_path / "ctx")]
-    cli("upload", folder, tmp_path / "with", "--follow-links").fine()
-    assert cli("cat", tmp_path / "with", "--document", "link.txt").fine().out == "outside\n"

@@ -84,12 +84,6 @@ def test_every_vector(letter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     play(MemoryTool(memory), letter, wait)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("letter", sorted(set(LETTERS) - WAITING))
-def test_on_every_store(letter: str, any_store: Store) -> None:
-    play(MemoryTool(Memory(any_store)), letter, None)
-
-
 def test_no_command_says_what_one_looks_like() -> None:
     tool = MemoryTool(Memory.open("memory://spec"))
     with pytest.raises(InvalidParameters, match=r"^Invalid parameters: Missing 'command' field. "):

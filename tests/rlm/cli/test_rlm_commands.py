@@ -17,7 +17,7 @@ from monocontext import publish
 from monocontext.sessions import upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
-from rlm import RunnerUnavailable, __version__
+from rlm import RunnerUnavailable
 from rlm.cli.commands import app
 from rlm.cli.options import describe_rights
 from rlm.context.excerpt import make_printable
@@ -145,6 +145,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: 
         (["run", "file:///nowhere/to/be/found", "q"], "no context at file:///nowhere/to/be/found"),
         (["run", "ftp://x/y", "q"], "unknown scheme in the URL"),
         (["chat", "no-such-place"], "no-such-place"),
+        (["compile", ".", "--region", "eu"], "--region is not an option for ."),
     ],
 )
 def test_what_a_user_can_mend_is_one_line(args: list[str], told: str, notes: Path) -> None:
@@ -209,18 +210,6 @@ def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> No
         assert result.exit_code == 0, result.output
         assert "str needle 17000" in result.stderr  # the namespace kit answers for the text
         assert set(json.loads(result.stdout)["io"]) == {"gets", "bytes", "hits", "ms"}
-
-
-def test_the_version() -> None:
-    assert cli.invoke(app, ["--version"]).stdout == f"rlm {__version__}\n"
-
-
-def test_the_help_is_whole_and_has_a_short_flag(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    shown = cli.invoke(app, ["-h"]).stdout
-    assert shown == cli.invoke(app, ["--help"]).stdout
-    assert "..." not in shown.partition("Commands:")[2]
-    assert "--anonymous" in cli.invoke(app, ["compile", "-h"]).stdout
 
 
 # --- demo -----------------------------------------------------------------------------------------
