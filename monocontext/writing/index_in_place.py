@@ -93,7 +93,8 @@ def index(
             for item in _objects(name, options, note, stores)
             if not item.url.startswith(store.url.rstrip("/") + "/")  # the context itself may be below a source
         ]
-        names_of = tuple(dict.fromkeys(_absolute_url(name) for name in names))
+        urls = (os.fspath(name) if "://" in os.fspath(name) else open_store(name).url for name in names)
+        names_of = tuple(dict.fromkeys(urls))
 
         def write(staged: Staged) -> Written:
             if executor is not None:
@@ -139,11 +140,6 @@ def _index_share(target: Target, ranges: list[ObjectRange]) -> tuple[Written, li
         columns, put = target.layout.columns(LEAST_FRAMES), target.store(stack).put
         written = index_objects(ranges, store_of, target.layout.frame_bytes, columns, put, notes.append)
     return open_ended(written), notes
-
-
-def _absolute_url(name: str | os.PathLike[str]) -> str:
-    """The URL of a source, as the root records it."""
-    return os.fspath(name) if "://" in os.fspath(name) else open_store(name).url
 
 
 def _objects(

@@ -6,7 +6,7 @@ generation, a crash after it the new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from itertools import chain
@@ -154,25 +154,19 @@ def store_text(
     layout = layout or (SegmentLayout(base.frame_bytes, codec=base.codec) if base else SegmentLayout())
     rows = DocumentRows(store)
     pieces = read_pieces(sources, reads or InputOptions(), rows)
-    text = _read_up_to(pieces, short_bytes(layout)) if base else b""
+    text = bytearray()
+    for piece in pieces if base else ():
+        text += piece
+        if len(text) >= short_bytes(layout):
+            break
     if base and len(text) < short_bytes(layout):
-        new = Written(text=text)
+        new = Written(text=bytes(text))
     elif executor is None:
-        new = write_segments(store, chain([text], pieces), layout, progress, base.frames if base else 0)
+        new = write_segments(store, chain([bytes(text)], pieces), layout, progress, base.frames if base else 0)
     else:
         target = Target(portable_place(url), store_options or {}, layout)
-        new = share_text(target, chain([text], pieces), executor, progress)
+        new = share_text(target, chain([bytes(text)], pieces), executor, progress)
         store.keys |= new.keys
     rows.close()
     new.documents, new.layout = rows, layout
     return new
-
-
-def _read_up_to(pieces: Iterator[bytes], size: int) -> bytes:
-    """Join the first pieces of a text, until they have `size` bytes or more."""
-    text = bytearray()
-    for piece in pieces:
-        text += piece
-        if len(text) >= size:
-            break
-    return bytes(text)

@@ -31,6 +31,7 @@ from monocontext.writing.publish import store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
     Source,
+    check_names,
     describe,
     find_files,
     find_objects,
@@ -198,7 +199,9 @@ def _find(
         return stack.enter_context(open_store_at(place, options_for(place, remote)))
 
     places = [item for item in given if isinstance(item, str) and "://" in item]
-    yield from find_files([Path(item) for item in given if item not in places], options)
+    paths = [Path(item) for item in given if item not in places]
+    check_names(paths, options)
+    yield from find_files(paths, options)
     for location in places:
         try:
             above, key = split_object(location)

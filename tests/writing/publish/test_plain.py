@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from monocontext import Monocontext
+from monocontext import Monocontext, publish
 from monocontext.errors import ContextChanged, InvalidText, MonocontextError, NotFound
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
@@ -72,8 +73,6 @@ def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_folder_of_texts_is_none_itself(tmp_path: Path) -> None:
-    from monocontext import publish
-
     publish("text", tmp_path / "place" / "ctx")
     with pytest.raises(NotFound, match=r"open one, such as .*ctx"):
         Monocontext.open(tmp_path / "place")
@@ -99,8 +98,6 @@ def test_an_object_is_read_in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["manifest.json", f"generations/{1:020d}.json"])
 def test_the_root_of_a_text_is_no_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from monocontext import publish
-
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     publish("text", tmp_path / "ctx")
@@ -116,3 +113,22 @@ def test_the_root_of_a_text_is_no_text(name: str, tmp_path: Path, monkeypatch: p
     (tmp_path / "manifest.json").write_text('{"format": 1}')
     with Monocontext.open(tmp_path / "manifest.json") as text:
         assert str(text) == '{"format": 1}'
+
+
+def test_an_upload_that_has_begun_is_no_folder_of_files(tmp_path: Path) -> None:
+    (tmp_path / "segments").mkdir()
+    (tmp_path / "segments" / "0.seg").write_text("half of an upload\n")
+    with pytest.raises(NotFound):
+        Monocontext.open(tmp_path)
+
+
+def test_nor_is_one_that_begins_while_the_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def publish_late(path: Path, *arguments: Any, **options: Any) -> object:
+        (path / "segments").mkdir()
+        (path / "segments" / "0.seg").write_text("half of an upload\n")
+        return publish(path, *arguments, **options)
+
+    (tmp_path / "note").write_text("what was there before\n")
+    monkeypatch.setattr(plain, "publish", publish_late)
+    with pytest.raises(NotFound):
+        Monocontext.open(tmp_path)

@@ -164,40 +164,39 @@ def test_objects_that_only_a_later_version_understands(random: Random) -> None:
     assert gc(store).objects == 0
 
 
-def damaged_root(store: Store) -> str:
-    store.put(generation_key(2), store.get(generation_key(2)).data.replace(b'"frames": ', b'"frames": 1'))
+def changed(key_of: Callable[[Store], str], change: Callable[[bytes], bytes | None]) -> Callable[[Store], str]:
+    """Change an object, or remove it, and return its key."""
+
+    def act(store: Store) -> str:
+        key = key_of(store)
+        data = change(store.get(key).data)
+        store.delete(key) if data is None else store.put(key, data)
+        return key
+
+    return act
+
+
+def second(store: Store) -> str:
     return generation_key(2)
 
 
-def root_of_a_later_format(store: Store) -> str:
-    data = json.loads(store.get(generation_key(2)).data)
-    data |= {"format": 9, "min_reader": 9}
-    store.put(generation_key(2), json.dumps(data).encode())
-    return generation_key(2)
+def page(store: Store) -> str:
+    return read_generation(store, 2).pages[0].key
 
 
-def damaged_page(store: Store) -> str:
-    key = read_generation(store, 2).pages[0].key
-    store.put(key, bytes(len(store.get(key).data)))
-    return key
+LATER = {"format": 9, "min_reader": 9}
+DAMAGE = {
+    "root": changed(second, lambda data: data.replace(b'"frames": ', b'"frames": 1')),
+    "later format": changed(
+        second, lambda data: json.dumps(json.loads(data) | {"format": 9, "min_reader": 9}).encode()
+    ),
+    "page": changed(page, lambda data: bytes(len(data))),
+    "missing page": changed(page, lambda data: None),
+    "pointer": changed(lambda store: ROOT_KEY, lambda data: data[:-9]),
+}
 
 
-def missing_page(store: Store) -> str:
-    key = read_generation(store, 2).pages[0].key
-    store.delete(key)
-    return key
-
-
-def damaged_pointer(store: Store) -> str:
-    store.put(ROOT_KEY, store.get(ROOT_KEY).data[:-9])
-    return ROOT_KEY
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [damaged_root, root_of_a_later_format, damaged_page, missing_page, damaged_pointer],
-    ids=lambda f: f.__name__,
-)
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_damage_stops_it_before_anything_is_removed(damage: Callable[[Store], str], random: Random) -> None:
     store = Aging(memory())
     for number in range(4):

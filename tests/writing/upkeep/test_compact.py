@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections.abc import Iterator
 from itertools import pairwise
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -16,20 +14,17 @@ from monocontext.format.index import Frame
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
 from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore, Crash, CrashingStore
+from monocontext.testing import CountingStore
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
 from monocontext.writing.segments import SegmentLayout
-from monocontext.writing.splice import gaps
-from monocontext.writing.upkeep.compact import add_filters, compact, plan
+from monocontext.writing.upkeep.compact import compact, plan
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
-from tests.budget import examples
 
 from .upkept import (
     FRAME_BYTES,
     SEGMENT_BYTES,
-    Overtaken,
     check,
     grow_context,
     memory,
@@ -49,10 +44,6 @@ def segments_of(store: Store) -> list[str]:
         reader = context._source.reader  # type: ignore[attr-defined]
         names = [reader.frame(number).object for number in range(reader.manifest.frames)]
     return [name for number, name in enumerate(names) if number == 0 or names[number - 1] != name]
-
-
-def small_pages(monkeypatch: pytest.MonkeyPatch, frames: int) -> None:
-    monkeypatch.setattr(sys.modules["monocontext.writing.pages"], "FRAMES_PER_PAGE", frames)
 
 
 # -- what becomes of a text --------------------------------------------------------------------------------------------
@@ -176,30 +167,6 @@ def test_dead_bytes_are_given_back(random: Random) -> None:
     check(store, "".join(texts.values()), random)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
-def test_a_crash_at_every_put(landed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pages(monkeypatch, 8)
-    for puts in range(100):
-        random = Random(7)
-        store = memory()
-        text = grow_context(store, random, 200, 12, 40)
-        early = Monocontext.open(store, cache_bytes=0)
-        crashing = CrashingStore(store, puts, landed=landed)
-        try:
-            compact(crashing, segment_bytes=SEGMENT_BYTES)
-        except Crash:
-            pass
-        assert str(early) == text
-        check(store, text, random, 3)
-        if not crashing.crashed:
-            break
-        append("more\n", store)
-        compact(store, segment_bytes=SEGMENT_BYTES)
-        check(store, text + "more\n", random, 3)
-    assert puts >= 6
-
-
 def test_progress_counts_what_is_read(random: Random) -> None:
     store = memory()
     text = grow_context(store, random, 60, 20)
@@ -207,40 +174,3 @@ def test_progress_counts_what_is_read(random: Random) -> None:
     compact(store, segment_bytes=SEGMENT_BYTES, progress=seen.append)
     assert seen == sorted(seen)
     assert len(text.encode()) <= seen[-1] <= 2 * len(text.encode())
-
-
-@pytest.mark.parametrize("seed", range(examples(40)))
-def test_random_histories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Publish, append, compact and add filters, with appends in between and filters and pages of every size."""
-    random = Random(seed)
-    monkeypatch.setattr("monocontext.format.filters.joining._MOST_FRAMES", random.choice([0, 30, 1 << 16]))
-    monkeypatch.setattr("monocontext.format.filters.building.GROUP_FRAMES", random.choice([8, 16, 40, 1 << 16]))
-    small_pages(monkeypatch, random.choice([3, 20, 4096]))
-    store = memory()
-    text = words(random, random.choice([5, 100, 400]))
-    publish(text, store, frame_bytes=FRAME_BYTES, segment_bytes=SEGMENT_BYTES, filters=random.random() < 0.8)
-
-    def add() -> None:
-        nonlocal text
-        piece = words(random, random.choice([1, 2, 40, 150]))
-        append(piece, store, segment_bytes=SEGMENT_BYTES, filters=random.random() < 0.8)
-        text += piece
-
-    for _ in range(8):
-        others = [add] * random.choice([0, 0, 1, 2])
-        step = random.choice(["append", "append", "compact", "compact", "add filters"])
-        if step == "append":
-            add()
-        elif step == "add filters":
-            after = add_filters(Overtaken(store, *others))
-            assert not any(gaps(after.filters, after.frames)) or after.frames < 9
-        else:
-            options: dict[str, Any] = {
-                "segment_bytes": random.choice([1000, SEGMENT_BYTES]),
-                "frame_bytes": random.choice([None, None, 1024]),
-                "filters": random.random() < 0.8,
-            }
-            after = compact(Overtaken(store, *others), **options)
-            if not others:
-                assert compact(store, **options) == after
-        check(store, text, random, 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +50,14 @@ def asks_filters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("asks_filters")
 @pytest.mark.parametrize("seed", range(examples(80)))
-def test_random_programs_give_what_a_dict_gives(store: MemoryStore, seed: int, tmp_path: Path) -> None:
+def test_random_programs_give_what_a_dict_gives(
+    store: MemoryStore, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With filters and index pages of every size."""
+    sizes = random.Random(seed)
+    monkeypatch.setattr("monocontext.format.filters.joining._MOST_FRAMES", sizes.choice([0, 30, 1 << 16]))
+    monkeypatch.setattr("monocontext.format.filters.building.GROUP_FRAMES", sizes.choice([8, 16, 40, 1 << 16]))
+    monkeypatch.setattr(sys.modules["monocontext.writing.pages"], "FRAMES_PER_PAGE", sizes.choice([3, 20, 4096]))
     program = Program(store, seed, tmp_path)
     for _ in range(10):
         program.step()
@@ -298,9 +306,6 @@ def test_filters_keep_what_they_know(store: MemoryStore) -> None:
     compact(store)
     (row,) = json.loads(store.get("manifest.json").data)["filters"]
     assert len(row["runs"]) == 1
-
-
-# -- others write ------------------------------------------------------------------------------------------------------
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------
