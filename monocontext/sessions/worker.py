@@ -133,8 +133,6 @@ def state_of(path: Path) -> list[int] | None:
 def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     """The files that the agent of a hook has: first the session itself, then all others."""
     agent, path, files = str(job.get("agent") or ""), str(job.get("transcript_path") or ""), list[SessionFile]()
-    if agent and agent not in AGENTS:
-        _log(f"no agent {agent!r}: there are {', '.join(AGENTS)}")
     try:
         if path:
             main = recognize_session(Path(path).expanduser().absolute(), agent if agent in AGENTS else None)
