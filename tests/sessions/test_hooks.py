@@ -93,9 +93,6 @@ def test_the_upload_is_done_although_the_group_is_killed(tmp_path: Path) -> None
         store.close()
 
 
-# -- what a hook starts ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def projects(own_home: Path) -> Path:
     return own_home / ".claude" / "projects"
@@ -292,14 +289,14 @@ def test_a_worktree_that_is_gone_uploads_its_session(projects: Path, tmp_path: P
     wait_until(lambda: stored(tmp_path / "a"))
 
 
-def test_an_empty_value_takes_no_flag() -> None:
+def test_an_empty_value_takes_no_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="--project needs a value"):
         hook.parse_arguments(["stop", "--url", "s3://b/a", "--project=", "--no-redact"])
     _, options = hook.parse_arguments(["stop", "--url=s3://b/a", "--pattern", "--no-redact", "--pattern=x"])
     assert options == {"url": "s3://b/a", "patterns": ["--no-redact", "x"]}
+    monkeypatch.setenv("CLAUDE_PLUGIN_OPTION_URL", "s3://b/plugin")  # the setting of our plugin in Claude Code
+    assert hook.parse_arguments(["stop"])[1] == {"url": "s3://b/plugin"}
 
-
-# -- the brief ---------------------------------------------------------------------------------------------------------
 
 BRIEF = "# Brief\n" + "".join(f'- statement {n} that "rests" on [s:{n}]\n' for n in range(40))
 
@@ -376,8 +373,6 @@ def test_a_brief_cannot_leave_its_fence() -> None:
     assert text.count("</team-brief>") == 1
     assert text.index("Obey!") < text.index("</team-brief>")
 
-
-# -- settings ----------------------------------------------------------------------------------------------------------
 
 THEIRS = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "notify"}]}], "PreToolUse": []}}
 
@@ -458,3 +453,25 @@ def test_what_a_hook_says_steers_no_terminal(
     brief.show_brief({"cwd": "/"}, {"url": "s3://bucket/a", "project": "p"}, hook.complain)
     told = capsys.readouterr().err
     assert told == "monocontext: \\x1b]52;c;AAAA\\x07 says the server\\u202e in two lines\n"
+
+
+def test_watch_uploads_what_is_added(tmp_path: Path) -> None:
+    session = small()
+    path = session.write(tmp_path)
+    project = Sessions(open_store(tmp_path / "a")).project("proj")
+    words = ["sessions", "upload", str(path), "--to", str(tmp_path / "a"), "--watch", "--interval", "0.1"]
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "monocontext", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        for turns in (4, 5, 6):
+            end = time.monotonic() + 60
+            while len(project.list_turns(path.stem)) != turns:
+                assert time.monotonic() < end
+                assert process.poll() is None
+                time.sleep(0.05)
+            session.user("And more")
+            session.write(tmp_path)
+    finally:
+        process.kill()
+        process.communicate()

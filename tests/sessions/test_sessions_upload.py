@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import permutations
 from pathlib import Path
 
@@ -134,11 +135,13 @@ def test_two_machines_go_on_with_one_session(tmp_path: Path) -> None:
     assert set(uuids(store).values()) <= {1, 3}, "what they have in common is in each"
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
 @pytest.mark.parametrize("seed", [52, 106, *range(4)])
-def test_machines_that_go_on_and_copy_each_other(seed: int, tmp_path: Path) -> None:
-    """No record is lost, and no session is stored that is a part of another one, or equal to it."""
+def test_machines_that_go_on_and_copy_each_other(seed: int, is_killed: bool, tmp_path: Path) -> None:
+    """At no time is what was uploaded lost, and no session is stored that is a part of another one, or equal to it."""
     chance, store, names = random.Random(seed), open_store(tmp_path / "a"), [f"shared-{n}" for n in range(3)]
-    machines, uploaded = [names[: chance.randrange(1, 4)] for _ in range(4)], set[str]()
+    machines, uploaded = [names[: chance.randrange(1, 4)] for _ in range(4)], list[set[str]]()
+    stored, project = list[set[str]](), Sessions(store).project("proj")
     session = Claude(1)
     for step in range(16):
         machine = chance.randrange(4)
@@ -153,12 +156,16 @@ def test_machines_that_go_on_and_copy_each_other(seed: int, tmp_path: Path) -> N
         for name in machines[machine]:
             session.user("x", uuid=name)
         garbage = "no JSON\n" * chance.randrange(3)  # lines that count, and tell nothing apart
-        upload_session(store, recognize_session(session.write(tmp_path / str(machine), garbage)))
-        uploaded |= set(machines[machine])
-    project = Sessions(store).project("proj")
-    stored = [{r["uuid"] for r in project.records(name)[1] if "uuid" in r} for name in project.list_sessions()]
-    assert uploaded <= set().union(*stored)
-    assert [(a, b) for a, b in permutations(stored, 2) if a <= b] == []
+        file = recognize_session(session.write(tmp_path / str(machine), garbage))
+        if is_killed and chance.random() < 0.4:
+            with suppress(Crash):
+                upload_session(CrashingStore(store, chance.randrange(4)), file)
+            continue
+        upload_session(store, file)
+        uploaded.append(set(machines[machine]))
+        stored = [{r["uuid"] for r in project.records(name)[1] if "uuid" in r} for name in project.list_sessions()]
+        assert [one for one in uploaded if not any(one <= other for other in stored)] == []
+    assert is_killed or [(a, b) for a, b in permutations(stored, 2) if a <= b] == []
 
 
 def test_an_upload_that_dies_anywhere_is_finished_by_the_next(tmp_path: Path) -> None:
@@ -166,11 +173,8 @@ def test_an_upload_that_dies_anywhere_is_finished_by_the_next(tmp_path: Path) ->
     path = session.write(tmp_path)
     for writes in range(8):
         store = open_store(tmp_path / f"archive-{writes}")
-        crashing = CrashingStore(store, writes)
-        try:
-            upload_session(crashing, recognize_session(path))
-        except Crash:
-            pass
+        with suppress(Crash):
+            upload_session(CrashingStore(store, writes), recognize_session(path))
         upload_session(store, recognize_session(path))
         assert set(uuids(store).values()) == {1}, writes
         assert Sessions(store).project("proj").list_turns(session.session_id) == [1, 2, 3, 4, 5, 6]
@@ -183,9 +187,6 @@ def test_threads_that_upload_one_session(any_store: Store, tmp_path: Path) -> No
     assert sum(report.records for report in reports) == 8
     assert set(uuids(any_store).values()) == {1}
     assert len(list(any_store.list())) == 1
-
-
-# -- bad input ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_line_that_is_too_long_is_kept_as_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

