@@ -13,7 +13,7 @@ from typing import Any
 
 from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
-from rlm.calls.subcalls import ChildAnswer, SubCalls
+from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.description import check_context, check_query, describe
 from rlm.context.lazy import ReadMeter, cost_between, lazy_parts
@@ -245,7 +245,7 @@ class Session:
         if step.final_answer is not None:
             self._runner.run(prompts.NEW_QUESTION)
 
-    def _spawn(self, query: str, context: object, model: str | None) -> ChildAnswer:
+    def _spawn(self, query: str, context: object, model: str | None) -> tuple[str, Usage, dict[str, Any]]:
         """Run a child with a namespace of its own and the gateway of this run."""
         setup = replace(self._setup, root_model=model or self._setup.root_model)
         with Session(setup, context, parent=self.gate, depth=self._depth + 1) as child:
@@ -258,16 +258,14 @@ class Session:
         lines = completion.trajectory[1:]
         count_lines(lines, usage)
         steps = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
-        return ChildAnswer(completion.answer, usage, steps, completion.reason)
+        return completion.answer, usage, {"usage": usage.to_dict(), "iterations": steps, "reason": completion.reason}
 
     def _first_messages(self, query: str) -> list[Message]:
+        setup = self._setup
         system = system_prompt(
-            self._description,
-            prompt_characters=self._setup.prompt_characters,
-            output_limit=self._setup.output_limit,
-            children=self._depth < self._setup.max_depth,
-            tools=self._tool_lines,
-        )
+            self._description, prompt_characters=setup.prompt_characters, output_limit=setup.output_limit,
+            children=self._depth < setup.max_depth, tools=self._tool_lines,
+        )  # fmt: skip
         return prompts.opening_messages(query, self._description, system)
 
     def _metadata_of(self, query: str) -> dict[str, Any]:

@@ -292,12 +292,6 @@ class Gateway:
                 log(WARNING, "a sub-answer was not kept: %s", exc.strerror or type(exc).__name__)
         return reply
 
-    def write_child(self, key: str, order: int, model: str, text: str) -> None:
-        """Journal the end of a child run, so that a resumed run does not repeat it."""
-        if self.journal:
-            about = {"key": key, "root_model": model, "turn": None, "order": order}
-            self.journal({"type": "child", **about, "response": text})
-
     def _try(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
     ) -> Reply:

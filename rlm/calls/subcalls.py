@@ -54,18 +54,8 @@ class SubCall:
     """For a child run: `usage`, `reason`, and `iterations` as in a trajectory but without prompts."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChildAnswer:
-    """The result of a child run."""
-
-    text: str
-    usage: Usage
-    steps: Sequence[Mapping[str, Any]]
-    reason: str
-
-
-Spawn = Callable[[str, object, str | None], ChildAnswer]
-"""Runs a child over `(query, context, model)`."""
+Spawn = Callable[[str, object, str | None], tuple[str, Usage, Mapping[str, Any]]]
+"""Runs a child over `(query, context, model)`. Returns its answer, its usage, and `SubCall.child`."""
 
 
 class SubCalls:
@@ -202,17 +192,17 @@ class SubCalls:
             if self.gate.paid and (paid := self.gate.paid.take(key)):
                 self._record(prompt, paid, paid.dollars, **about)
                 return paid.text
-            answer = self._spawn(query, context, model)
+            answer, used, child = self._spawn(query, context, model)
         except LLMError as exc:
             self._record(prompt, Reply("", 0, 0, model or "child run"), None, error=exc, **about)
             raise
-        used = answer.usage
         name = model or next(iter(used.models), "child run")
-        self.gate.write_child(key, order, name, answer.text)
-        reply = Reply(answer.text, used.input_tokens, used.output_tokens, name)
-        child = {"usage": used.to_dict(), "iterations": list(answer.steps), "reason": answer.reason}
+        if self.gate.journal:  # a resumed run does not repeat the child
+            ended = {"key": key, "root_model": name, "turn": None, "order": order, "response": answer}
+            self.gate.journal({"type": "child", **ended})
+        reply = Reply(answer, used.input_tokens, used.output_tokens, name)
         self._record(prompt, reply, used.dollars, child=child, **about)
-        return answer.text
+        return answer
 
     def _make(
         self, calls: Sequence[Callable[[int], str]], most: int, return_exceptions: bool | None = None

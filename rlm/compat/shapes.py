@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from rlm.calls.usage import Usage
@@ -11,12 +11,9 @@ from rlm.models.lm import Message
 from rlm.rlm import READ_ALL, RLM
 
 
-@dataclass
-class _Names:
-    """Names that a subclass adds for the code of a run."""
-
-    globals: dict[str, Any] = field(default_factory=dict)
-    locals: dict[str, Any] = field(default_factory=dict)
+def _no_names() -> Any:
+    """The names that a subclass adds for the code of a run: none yet."""
+    return SimpleNamespace(globals={}, locals={})
 
 
 class RLM_REPL:
@@ -54,14 +51,14 @@ class RLM_REPL:
         self._usage = Usage().to_dict()
         self.query: str | None = None
         self.messages: list[Message] = []
-        self.repl_env = _Names()
+        self.repl_env = _no_names()
 
     def setup_context(self, context: object, query: str | None = None) -> list[Message]:
         """Begin a question. Returns messages that the model gets before the question.
 
         A subclass may add text to the messages, and names to `repl_env.globals` and `.locals`, even `context`.
         """
-        self.repl_env = _Names()
+        self.repl_env = _no_names()
         self.query = query or READ_ALL
         self.messages = [{"role": "system", "content": ""}]
         return self.messages
@@ -85,6 +82,6 @@ class RLM_REPL:
 
     def reset(self) -> None:
         """Forget the last question."""
-        self.repl_env = _Names()
+        self.repl_env = _no_names()
         self.query = None
         self.messages = []

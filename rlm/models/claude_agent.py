@@ -33,11 +33,7 @@ class ClaudeAgentLM:
         return f"<ClaudeAgentLM {self.model}>"
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
         """One call, from a thread without an event loop of its own. Raises LLMError."""
         try:

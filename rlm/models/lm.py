@@ -93,11 +93,7 @@ class LM(Protocol):
     """
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
         """Answer a conversation, calling `on_delta` with each piece of text as it arrives.
 

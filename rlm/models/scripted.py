@@ -31,11 +31,7 @@ class ScriptedLM:
         """The messages of each call so far, copied."""
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
         """The next reply, handed to `on_delta` line by line. Tokens are estimated: four characters each.
 

@@ -165,11 +165,7 @@ class SDKModel(ABC):
         return self._client.known("base_url") or self.base_url
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
         """Make one call, streamed where the endpoint allows it. Raises LLMError, whose message is one line.
 

@@ -231,11 +231,7 @@ class ReplayLM:
         self._turn = 0
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
         """The recorded reply. Raises ScriptExhausted if there is none, LLMError if the recorded call failed."""
         if len(messages) > 1:

@@ -42,14 +42,12 @@ def test_a_context_may_name_what_is_no_place() -> None:
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [
-        ({"model": ScriptedLM([])}, "model must be a name.*give lm="),
-        ({"sub_model": ScriptedLM([])}, "sub_model must be a name.*give sub_lm="),
-        ({"lm": ScriptedLM}, r"lm must be an object with complete\(messages\), not <class"),
-        ({"sub_lm": print}, r"sub_lm must be an object with complete\(messages\)"),
-        ({"custom_tools": [print]}, "custom_tools must be a dict.*not list"),
-    ],
-)
+    [({"model": ScriptedLM([])}, "model must be a name.*give lm="),
+     ({"sub_model": ScriptedLM([])}, "sub_model must be a name.*give sub_lm="),
+     ({"lm": ScriptedLM}, r"lm must be an object with complete\(messages\), not <class"),
+     ({"sub_lm": print}, r"sub_lm must be an object with complete\(messages\)"),
+     ({"custom_tools": [print]}, "custom_tools must be a dict.*not list")],
+)  # fmt: skip
 def test_an_option_of_the_wrong_kind_names_the_right_one(options: dict[str, object], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         RLM(**options)  # type: ignore[arg-type]

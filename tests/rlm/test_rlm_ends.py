@@ -65,14 +65,11 @@ def run(root: Any, sub: Any = None, context: str = "text", **options: Any) -> An
 
 @pytest.mark.parametrize(
     ("reply", "words"),
-    [
-        (said("half a lis", cut=True), "was cut by the limit of tokens after 10 characters: 'half a lis'"),
-        (said("", cut=True, thinking="hm"), "was cut by the limit of tokens after 0 characters"),
-        (said("", called="python"), "called the tool 'python'"),
-        (said("Let me see.", called="python"), "called the tool 'python'"),
-        (refused(), "it refused: no"),
-    ],
-)
+    [(said("half a lis", cut=True), "was cut by the limit of tokens after 10 characters: 'half a lis'"),
+     (said("", cut=True, thinking="hm"), "was cut by the limit of tokens after 0 characters"),
+     (said("", called="python"), "called the tool 'python'"),
+     (said("Let me see.", called="python"), "called the tool 'python'"), (refused(), "it refused: no")],
+)  # fmt: skip
 def test_what_is_no_answer_is_an_error_in_the_cell(reply: Any, words: str, tmp_path: Path) -> None:
     cell = code("try:\n    FINAL(llm_query('x'))\nexcept LLMError as error:\n    FINAL(f'error: {error}')")
     sub = Ending(reply)
@@ -148,16 +145,12 @@ def told(root: Ending) -> str:
 
 @pytest.mark.parametrize(
     ("first", "words", "not_words"),
-    [
-        (said("Let me think about", cut=True), CUT, "Nothing was run"),
-        (said(code("print(1)") + "\nAnd then", cut=True), CUT, CUT_AND_RUN),
-        (said("```repl\nprint(1)\n", cut=True), CUT_AND_RUN, CUT),
-        (said("```repl\nprint((1\n", cut=True), CUT_NOT_RUN, CUT),
-        (said(""), EMPTY, CUT),
-        (said("", called="python"), "you called the tool python", CUT),
-        (said("FINAL(...)", cut=True), CUT, ""),
-    ],
-)
+    [(said("Let me think about", cut=True), CUT, "Nothing was run"),
+     (said(code("print(1)") + "\nAnd then", cut=True), CUT, CUT_AND_RUN),
+     (said("```repl\nprint(1)\n", cut=True), CUT_AND_RUN, CUT),
+     (said("```repl\nprint((1\n", cut=True), CUT_NOT_RUN, CUT), (said(""), EMPTY, CUT),
+     (said("", called="python"), "you called the tool python", CUT), (said("FINAL(...)", cut=True), CUT, "")],
+)  # fmt: skip
 def test_the_model_is_told_how_its_reply_ended(first: Reply, words: str, not_words: str, tmp_path: Path) -> None:
     root = Ending(first, "FINAL(done)")
     done = run(root, context="", trajectory=tmp_path / "run.jsonl")
@@ -170,17 +163,12 @@ def test_the_model_is_told_how_its_reply_ended(first: Reply, words: str, not_wor
 
 @pytest.mark.parametrize(
     ("text", "answer"),
-    [
-        ("FINAL(42)\nFor the log says", "42"),
-        ("I found it.\nFINAL('42')", "42"),
-        ("FINAL(The list:\n1) one\n2) tw", "done"),
-        ("FINAL(two things: a) disk and b) ne", "done"),
-        ("FINAL(Paris is the ca", "done"),
-        ("FINAL(The items are (a)\nand (b)", "done"),
-        ("FINAL（第一（甲）\n第二（乙）", "done"),
-        ("FINAL(see (a)\nand (b))", "see (a)\nand (b)"),
-    ],
-)
+    [("FINAL(42)\nFor the log says", "42"), ("I found it.\nFINAL('42')", "42"),
+     ("FINAL(The list:\n1) one\n2) tw", "done"), ("FINAL(two things: a) disk and b) ne", "done"),
+     ("FINAL(Paris is the ca", "done"), ("FINAL(The items are (a)\nand (b)", "done"),
+     ("FINAL（第一（甲）\n第二（乙）", "done"),
+     ("FINAL(see (a)\nand (b))", "see (a)\nand (b)")],
+)  # fmt: skip
 def test_an_answer_that_may_be_half_is_none(text: str, answer: str) -> None:
     assert run(Ending(said(text, cut=True), "FINAL(done)"), context="").answer == answer
 

@@ -39,15 +39,10 @@ def test_a_str_context(complete: Complete) -> None:
 
 @pytest.mark.parametrize(
     ("context", "code", "answer"),
-    [
-        (["one", "two"], "FINAL(context[1])", "two"),
-        ({"k": {"deep": 1}}, "FINAL(context['k']['deep'])", "1"),
-        ([{"role": "user"}], "FINAL(len(context))", "1"),
-        (None, "FINAL(repr(context))", "None"),
-        (("t",), "FINAL(type(context).__name__)", "tuple"),
-        (b"bytes", "FINAL(context[0])", "98"),
-    ],
-)
+    [(["one", "two"], "FINAL(context[1])", "two"), ({"k": {"deep": 1}}, "FINAL(context['k']['deep'])", "1"),
+     ([{"role": "user"}], "FINAL(len(context))", "1"), (None, "FINAL(repr(context))", "None"),
+     (("t",), "FINAL(type(context).__name__)", "tuple"), (b"bytes", "FINAL(context[0])", "98")],
+)  # fmt: skip
 def test_other_contexts(complete: Complete, context: object, code: str, answer: str) -> None:
     assert complete([repl(code)], context).answer == answer
 
@@ -112,24 +107,12 @@ def test_messages_have_the_shape_of_rlms() -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        "FINAL(len(context))",
-        "FINAL(f'{len(context)}')",
-        "    FINAL(len(context))",
-        "SUBMIT(answer=len(context))",
-        "FINAL(context.count('t') * 2)",
-        "x = len(context)\nFINAL(x)",
-        "repl\nFINAL(len(context))\nprint(1)\n```",
-        "~~~python\nFINAL(len(context))\n~~~",
-        "```python3\nFINAL(len(context))\n```",
-        "````py\nFINAL(len(context))\n````",
-        "<code>\nFINAL(len(context))\n</code>",
-        "FINAL(four)",
-        "FINAL(four, sources=[(0, 4)])",
-        "FINAL_VAR(str(four))",
-        "**FINAL(four)**",
-    ],
-)
+    ["FINAL(len(context))", "FINAL(f'{len(context)}')", "    FINAL(len(context))", "SUBMIT(answer=len(context))",
+     "FINAL(context.count('t') * 2)", "x = len(context)\nFINAL(x)", "repl\nFINAL(len(context))\nprint(1)\n```",
+     "~~~python\nFINAL(len(context))\n~~~", "```python3\nFINAL(len(context))\n```",
+     "````py\nFINAL(len(context))\n````", "<code>\nFINAL(len(context))\n</code>", "FINAL(four)",
+     "FINAL(four, sources=[(0, 4)])", "FINAL_VAR(str(four))", "**FINAL(four)**"],
+)  # fmt: skip
 @pytest.mark.parametrize("turns", [5, 1])
 def test_an_answer_that_is_code_is_run(reply: str, turns: int) -> None:
     completion = RLM(lm=ScriptedLM([repl("four = 4"), reply]), max_iterations=turns).completion("q", "text")
@@ -138,30 +121,14 @@ def test_an_answer_that_is_code_is_run(reply: str, turns: int) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        "I count.\n\nfour = len(context)\n\nFINAL(four)",
-        "I count.\n\nkept = len(context) + 1\nFINAL(kept)",
-        "I count.\n\nkept = len(context) + 1\nFINAL_VAR(kept)",
-        "<shell>\nkept = 5\nFINAL(kept)\n</shell>",
-        "So:\nprint(kept)\nFINAL(It is 4)",
-        "FINAL('Errors found:', kept)",
-        "four = len(context\nFINAL(four)",
-        "```javascript\nfour = 4\n```\nFINAL(f'{four}')",
-        "FINAL(rows[:4])",
-        "FINAL(', '.join(rows))",
-        "FINAL(context[10:20)",
-        "FINAL(re.search(r'(t', context)",
-        "FINAL(at = context.find('t')\nprint(at))",
-        "FINAL(`context[:4]`)",
-        "FINAL(There are {kept} items)",
-        "FINAL('There are {kept:,} items')",
-        "FINAL([answer])",
-        "FINAL(your_answer)",
-        "FINAL(<your final answer>)",
-        "FINAL([answer here])",
-        "FINAL(result)",
-    ],
-)
+    ["I count.\n\nfour = len(context)\n\nFINAL(four)", "I count.\n\nkept = len(context) + 1\nFINAL(kept)",
+     "I count.\n\nkept = len(context) + 1\nFINAL_VAR(kept)", "<shell>\nkept = 5\nFINAL(kept)\n</shell>",
+     "So:\nprint(kept)\nFINAL(It is 4)", "FINAL('Errors found:', kept)", "four = len(context\nFINAL(four)",
+     "```javascript\nfour = 4\n```\nFINAL(f'{four}')", "FINAL(rows[:4])", "FINAL(', '.join(rows))",
+     "FINAL(context[10:20)", "FINAL(re.search(r'(t', context)", "FINAL(at = context.find('t')\nprint(at))",
+     "FINAL(`context[:4]`)", "FINAL(There are {kept} items)", "FINAL('There are {kept:,} items')", "FINAL([answer])",
+     "FINAL(your_answer)", "FINAL(<your final answer>)", "FINAL([answer here])", "FINAL(result)"],
+)  # fmt: skip
 def test_code_that_was_not_run_is_no_answer(reply: str) -> None:
     lm = ScriptedLM([repl("kept = 4"), reply, "FINAL(done)"])
     assert RLM(lm=lm, runner="local").completion("q", "text").answer == "done"
@@ -169,12 +136,9 @@ def test_code_that_was_not_run_is_no_answer(reply: str) -> None:
 
 @pytest.mark.parametrize(
     ("blocks", "told"),
-    [
-        (["x = context.index('zzz')", "FINAL(x)"], "ValueError"),
-        (["FINAL(None)", "FINAL(x)"], "Answer refused"),
-        (["x = (", "print(1)", "FINAL(x)"], "SyntaxError"),
-    ],
-)
+    [(["x = context.index('zzz')", "FINAL(x)"], "ValueError"), (["FINAL(None)", "FINAL(x)"], "Answer refused"),
+     (["x = (", "print(1)", "FINAL(x)"], "SyntaxError")],
+)  # fmt: skip
 def test_after_a_block_that_raises_no_later_block_answers(blocks: list[str], told: str) -> None:
     lm = ScriptedLM([repl("x = 'old'"), "\nThen:\n".join(map(repl, blocks)), "FINAL(done)"])
     assert RLM(lm=lm).completion("q", "text").answer == "done"
@@ -212,22 +176,12 @@ def test_a_name_that_failing_code_assigns_is_no_answer() -> None:
 
 @pytest.mark.parametrize(
     ("final", "answer"),
-    [
-        ("f'{1 + 3}'", "4"),
-        ("'a' + 'b'", "ab"),
-        ("'%d items' % 4", "4 items"),
-        ("', '.join(['a', 'b'])", "a, b"),
-        ("str(4)", "4"),
-        ("FINAL(4)", "4"),
-        ("The set is {x, y}", "The set is {x, y}"),
-        ("\\frac{kept}{2}", "\\frac{kept}{2}"),
-        ("It is {unknown}", "It is {unknown}"),
-        ('{"kept": 4}', '{"kept": 4}'),
-        ("context[0:5] is where the name stands", "context[0:5] is where the name stands"),
-        ("\"context.find('x')\"", "context.find('x')"),
-        ("the resulting text", "the resulting text"),
-    ],
-)
+    [("f'{1 + 3}'", "4"), ("'a' + 'b'", "ab"), ("'%d items' % 4", "4 items"), ("', '.join(['a', 'b'])", "a, b"),
+     ("str(4)", "4"), ("FINAL(4)", "4"), ("The set is {x, y}", "The set is {x, y}"),
+     ("\\frac{kept}{2}", "\\frac{kept}{2}"), ("It is {unknown}", "It is {unknown}"), ('{"kept": 4}', '{"kept": 4}'),
+     ("context[0:5] is where the name stands", "context[0:5] is where the name stands"),
+     ("\"context.find('x')\"", "context.find('x')"), ("the resulting text", "the resulting text")],
+)  # fmt: skip
 def test_an_answer_that_can_only_be_code_is_run_and_other_braces_are_words(final: str, answer: str) -> None:
     lm = ScriptedLM([repl("kept = 4"), f"FINAL({final})"])
     assert RLM(lm=lm, runner="local").completion("q", "text").answer == answer

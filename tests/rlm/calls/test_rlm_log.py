@@ -26,12 +26,10 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 @pytest.mark.parametrize(
     ("refused", "status", "said", "notes"),
-    [
-        (lambda body: "stream_options" in body, 400, "no stream_options", ["refuses stream_options: left out"]),
-        (lambda body: "stream" in body, 400, "cannot stream", ["refuses stream: left out"]),
-        (lambda body: "messages" in body, 404, "v1/responses", []),
-    ],
-)
+    [(lambda body: "stream_options" in body, 400, "no stream_options", ["refuses stream_options: left out"]),
+     (lambda body: "stream" in body, 400, "cannot stream", ["refuses stream: left out"]),
+     (lambda body: "messages" in body, 404, "v1/responses", [])],
+)  # fmt: skip
 def test_an_endpoint_that_refuses_a_way_of_asking(
     endpoint: Any, refused: Any, status: int, said: str, notes: list[str]
 ) -> None:

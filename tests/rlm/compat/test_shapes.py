@@ -39,15 +39,13 @@ def test_options_of_a_backend_reach_the_model(endpoint: Any) -> None:
 
 @pytest.mark.parametrize(
     ("make", "error", "said"),
-    [
-        (lambda: RLM(lm=ScriptedLM([]), cache_dr="x"), TypeError, "cache_dr"),
-        (lambda: RLM_REPL(lm=ScriptedLM([]), max_dept=2), TypeError, "max_dept"),
-        (lambda: OpenAILM("m", base_ur="x"), UnknownOption, "no option base_ur; there are .*base_url"),
-        (lambda: RLM(backend="openai", backend_kwargs={"nonsense": 1}), UnknownOption, "no option nonsense"),
-        (lambda: RLM(backend="nonsense"), UnknownOption, "'anthropic'"),
-        (lambda: RLM(backend="openai", environment="daytona"), RunnerUnavailable, "no runner 'daytona'"),
-    ],
-)
+    [(lambda: RLM(lm=ScriptedLM([]), cache_dr="x"), TypeError, "cache_dr"),
+     (lambda: RLM_REPL(lm=ScriptedLM([]), max_dept=2), TypeError, "max_dept"),
+     (lambda: OpenAILM("m", base_ur="x"), UnknownOption, "no option base_ur; there are .*base_url"),
+     (lambda: RLM(backend="openai", backend_kwargs={"nonsense": 1}), UnknownOption, "no option nonsense"),
+     (lambda: RLM(backend="nonsense"), UnknownOption, "'anthropic'"),
+     (lambda: RLM(backend="openai", environment="daytona"), RunnerUnavailable, "no runner 'daytona'")],
+)  # fmt: skip
 def test_an_unknown_option_is_an_error(make: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         make()

@@ -66,12 +66,9 @@ def test_sampling_of_root_and_of_sub_calls(endpoint: Any) -> None:
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [
-        ({"model": "x"}, "'model' cannot be set in sampling options"),
-        ({"temperature": math.nan}, "temperature=nan cannot be sent"),
-        ({"stop": object()}, "cannot be sent"),
-    ],
-)
+    [({"model": "x"}, "'model' cannot be set in sampling options"),
+     ({"temperature": math.nan}, "temperature=nan cannot be sent"), ({"stop": object()}, "cannot be sent")],
+)  # fmt: skip
 def test_options_that_cannot_be_sent_are_one_line(endpoint: Any, options: dict[str, Any], told: str) -> None:
     with pytest.raises(UnknownOption, match=told):
         RLM("m", base_url=endpoint.url, api_key="k", sampling=options)

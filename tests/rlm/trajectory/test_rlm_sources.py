@@ -45,13 +45,10 @@ LOOK = repl(f"print(context[{AT - 200}:{AT + 200}])")
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize(
     "finish",
-    [
-        repl(f"FINAL('it', sources=[({AT}, {AT + len(LINE)})])"),
-        repl(f"FINAL('it', sources={LINE!r})"),
-        repl(f"found = 'it'\nFINAL_VAR('found', sources=[[{AT}, {AT + len(LINE)}]])"),
-        repl(f"answer['content'] = 'it'; answer['sources'] = [{LINE!r}]; answer['ready'] = True"),
-    ],
-)
+    [repl(f"FINAL('it', sources=[({AT}, {AT + len(LINE)})])"), repl(f"FINAL('it', sources={LINE!r})"),
+     repl(f"found = 'it'\nFINAL_VAR('found', sources=[[{AT}, {AT + len(LINE)}]])"),
+     repl(f"answer['content'] = 'it'; answer['sources'] = [{LINE!r}]; answer['ready'] = True")],
+)  # fmt: skip
 def test_each_way_to_answer_may_cite(place: Path, lazy: bool, finish: str) -> None:
     with Monocontext.open(place) as text:
         completion = ask(text if lazy else TEXT, LOOK, finish)
