@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 
 from monocontext.engine.stats import SearchStats
 from monocontext.format.index import ENDS_LINE, Frame
@@ -62,8 +63,8 @@ class Candidates:
         self._frame = frame
         self._locate = locate
         self._stats = stats
-        self._to_here: Callable[[int], int] = _same
-        self._to_stored: Callable[[int], int] = _same
+        self._to_here: Callable[[int], int] = int
+        self._to_stored: Callable[[int], int] = int
         self._last: Frame | None = None
 
     @property
@@ -77,16 +78,11 @@ class Candidates:
 
     def through(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
         """The same candidates for a text with other offsets; both functions must be monotonic."""
-        result, inner_to_here, inner_to_stored = self._copy(), self._to_here, self._to_stored
+        result, inner_to_here, inner_to_stored = copy(self), self._to_here, self._to_stored
         result._to_here = lambda at: to_here(inner_to_here(at))
         result._to_stored = lambda at: inner_to_stored(to_stored(at))
         result.start, result.stop = to_here(self.start), to_here(self.stop)
         return result
-
-    def _copy(self) -> Candidates:
-        from copy import copy  # 2 ms to import
-
-        return copy(self)
 
     def regions(self) -> Iterator[Region]:
         """The runs as characters, in order (1 GET for each index page of their ends)."""
@@ -115,7 +111,7 @@ class Candidates:
             if runs and first <= runs[-1][1]:
                 first = runs.pop()[0]
             runs.append((first, stop))
-        result = self._copy()
+        result = copy(self)
         result.runs, result._stats = runs, SearchStats()
         return result
 
@@ -134,7 +130,3 @@ class Candidates:
     def looked_at(self, frames: int = 1) -> None:
         """Count the candidates that the search received."""
         self._stats.looked_at += frames
-
-
-def _same(character: int) -> int:
-    return character

@@ -83,16 +83,14 @@ class DocumentTable:
     def first_ending_after(self, characters: Sequence[int]) -> list[int]:
         """For each character, the number of the first document that ends after it, or the number of documents if none
         does (1 GET a page, many at once)."""
-        pages = [bisect_right(self._ends, character) for character in characters]
-        results: dict[int, int] = {}
-        wanted = [number for number in dict.fromkeys(pages) if number < len(self.refs)]
+        by_page: dict[int, list[int]] = {}
+        for character in characters:
+            by_page.setdefault(bisect_right(self._ends, character), []).append(character)
+        by_page.pop(len(self.refs), None)
+        wanted, results = list(by_page), dict[int, int]()
         for i in range(0, len(wanted), _MOST_AHEAD):
-            some = wanted[i : i + _MOST_AHEAD]
-            loaded = dict(zip(some, self._load_pages(some), strict=True))
-            for number, character in zip(pages, characters, strict=True):
-                if number in loaded:
-                    page = loaded[number]
-                    results[character] = page.first + page.first_ending_after(character)
+            for page, number in zip(self._load_pages(wanted[i : i + _MOST_AHEAD]), wanted[i:], strict=False):
+                results |= {at: page.first + page.first_ending_after(at) for at in by_page[number]}
         return [results.get(character, self.count) for character in characters]
 
 
@@ -112,11 +110,12 @@ def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTabl
 def _fetch_directory(ref: Directory, fetcher: Fetcher) -> bytes:
     """The stored bytes of a directory (1 GET)."""
 
-    def decode(body: memoryview) -> CachedBytes:
-        return CachedBytes(bytes(body), len(body) + _OBJECT_OVERHEAD_BYTES)
-
-    item = FetchItem(("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes, decode)
-    result: CachedBytes = fetcher.fetch_one(item)
+    result: CachedBytes = fetcher.fetch_one(
+        FetchItem(
+            ("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes,
+            lambda body: CachedBytes(bytes(body), len(body) + _OBJECT_OVERHEAD_BYTES),
+        )
+    )  # fmt: skip
     return result.body
 
 

@@ -12,9 +12,7 @@ from monocontext.format.index import ASCII, Frame
 FRAME_BYTES = 600
 """The memory that a frame takes in the cache and in an index page, without its text."""
 CHECKPOINT_EVERY = 1024
-"""Bytes between two checkpoints of the count of characters: a short slice decodes 2 KB instead of 256
-KiB, for 4 bytes of memory in 1024. Denser ones gain little; with one every 4096 bytes a slice takes three times as
-long."""
+"""Bytes between two checkpoints of the count of characters: a short slice decodes 2 KB instead of 256 KiB."""
 NEWLINES_EVERY = 4096
 """Bytes between two checkpoints of the count of newlines: about 50 lines."""
 _CONTINUATION = bytes(range(0x80, 0xC0))
@@ -29,16 +27,9 @@ class FrameText:
     """The text of one frame, which never changes. Offsets are characters from its start unless named `byte`."""
 
     __slots__ = (
-        "_character_checkpoints",
-        "_newline_checkpoints",
-        "data",
-        "frame",
-        "is_ascii",
-        "is_prefetched",
-        "is_used",
-        "size_bytes",
-        "was_awaited",
-    )
+        "_character_checkpoints", "_newline_checkpoints", "data", "frame", "is_ascii", "is_prefetched", "is_used",
+        "size_bytes", "was_awaited",
+    )  # fmt: skip
 
     def __init__(self, frame: Frame, data: bytes, *, is_used: bool = False):
         self.frame = frame

@@ -19,11 +19,8 @@ MOST_HINTS = 256
 """The most hints of one reply, and the most values of a list that are known."""
 _MOST_LINE = 4_000
 """Characters of a line that are read, and of lines that are read together."""
-_MOST_LINES = 20
-"""The most lines that are read together."""
-_MOST_NAMES = 500
-_MOST_NUMBER = 1 << 62
-"""The largest number that is folded: `9 ** 9 ** 9` takes no time."""
+_MOST_LINES, _MOST_NAMES, _MOST_NUMBER = 20, 500, 1 << 62
+"""The most lines that are read together, names that are known, and the largest number: `9 ** 9 ** 9` takes no time."""
 
 Reach = Literal["all", "first", "unplaced"]
 """The matches that a search looks for: all (`count`, `findall`), the first (`find`, `in`, `search`), or those from a
@@ -193,11 +190,11 @@ class CodeHints:
 
     # -- reads -------------------------------------------------------------------------------------------------------
 
-    def _reads(self, node: ast.expr, scope: _Scope, is_inner: bool, is_drained: bool = False) -> Iterator[Hint]:
-        """The reads of an expression and of its parts. `is_drained`: a list is made of all its items."""
+    def _reads(self, node: ast.expr, scope: _Scope, is_inner: bool) -> Iterator[Hint]:
+        """The reads of an expression and of its parts."""
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             for generator in node.generators:
-                yield from self._reads(generator.iter, scope, is_inner, not isinstance(node, ast.GeneratorExp))
+                yield from self._reads(generator.iter, scope, is_inner)
                 scope = self._loop(generator.target, generator.iter, scope, scope.indent)
             is_inner = True
         match node:
@@ -208,7 +205,7 @@ class CodeHints:
             case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=name), args=[pattern, text, *flags]):
                 if name in _MATCHES:
                     flags += [keyword.value for keyword in node.keywords if keyword.arg == "flags"]
-                    yield from self._match(text, pattern, flags, scope, "all" if is_drained else _MATCHES[name])
+                    yield from self._match(text, pattern, flags, scope, _MATCHES[name])
             case ast.Call(func=ast.Attribute(value=text, attr=name), args=arguments) if name in _SEARCHES:
                 yield from self._search(text, arguments, scope, *_SEARCHES[name])
             case _:

@@ -167,8 +167,9 @@ class ContextHandle:
             root, key = split_object(url)
         except InvalidUrl as error:
             raise ForeignObject(f"{own} refers to {url}: {error}") from None
-        if root not in self._foreign:
-            self._foreign[root] = self._sibling(root)
+        if root not in self._foreign:  # with the endpoint and client of this store
+            sibling = innermost(self.store).sibling(root) if root.startswith("s3:") else None
+            self._foreign[root] = sibling or open_store(root, **options_for(root, self.store_options))
         return self._with_disk_cache(self._foreign[root], root, is_own=False), key
 
     def _with_disk_cache(self, store: Store, url: str, *, is_own: bool) -> RangeReader:
@@ -180,20 +181,13 @@ class ContextHandle:
         # The name has the endpoint, since the same URL at two servers is two places.
         return DiskCachedReader(store, self.disk, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
 
-    def _sibling(self, url: str) -> Store:
-        """A store at another URL, with the endpoint and client of this one."""
-        if url.startswith("s3:") and (store := innermost(self.store).sibling(url)) is not None:
-            return store
-        return open_store(url, **options_for(url, self.store_options))
-
     def handle(self) -> tuple[str, dict[str, Any]]:
         """A URL and options that open the same context in another process, with that process's credentials."""
         if self.store.url.startswith("memory:"):
             raise NotPicklable(f"{self.store.url} is in the memory of this process: no other process can open it")
         if "client" in self.store_options:
             raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: use other options")
-        options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow}
-        options["prefetch"] = self.prefetch
+        options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "prefetch": self.prefetch}
         if self.disk is not None:
             options |= {"cache_dir": self.disk.folder, "cache_dir_bytes": self.disk.capacity_bytes}
         return self.store.url, options | self.store_options

@@ -13,15 +13,11 @@ from monocontext.stores.protocol import Blob, RangeReader
 
 
 class TextInRoot:
-    """A store that answers from the copies of frames in a root, and else asks the store below. Safe for use by many
-    threads.
-
-    Its answers are verified like any other. After damage, no copy is used any more.
-    """
+    """A store that answers from the copies of frames in a root, and else asks the store below. Its answers are verified
+    like any other; after damage, no copy is used any more. Safe for use by many threads."""
 
     def __init__(self, store: RangeReader, manifest: Manifest) -> None:
         self.store = store
-        """The store below."""
         self._manifest = manifest
         self._stretches: dict[str, list[tuple[int, int, int]]] | None = None
         """By object, the stretches that the root has: start and stop in the object, and start in the copy."""

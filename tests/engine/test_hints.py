@@ -68,7 +68,6 @@ TABLE: dict[str, list[Hint]] = {
     "import re\nre.search('a+b', context)": [_look("a+b", flags=0)],
     "re.findall('a+b', context.upper(), re.S | re.M)": [_look("a+b", reach="all", flags=26)],
     "re.finditer('a', context, flags=re.I)": [_look("a", flags=2)],
-    "[m.start() for m in re.finditer('a', context)]": [_look("a", reach="all", flags=0)],
     # What says nothing.
     "I will read context[100:500] and then context[1:2].": [],
     "x = 'context[100:500]'  # context[1:2]": [],

@@ -1,8 +1,4 @@
-"""Measure the link to a store, and how many requests it takes at once. Times come in as arguments.
-
-Data that transfers no slower than a request is answered is requested in one wave: a search that looks at filters first
-needs three round trips, for rows, for a frame, and for the text around a match in the next frame.
-"""
+"""Measure the link to a store, and how many requests it takes at once. Times come in as arguments."""
 
 from __future__ import annotations
 
@@ -12,12 +8,8 @@ remote store, S3 Express, takes 2.2 ms."""
 FIRST_BYTES_PER_SECOND = 100e6
 """The assumed rate before a transfer was measured: a laptop's or a container's link."""
 FIRST_WAVE_BYTES = 8 << 20
-"""One wave carries at least this much before any transfer was measured: a text of 20 to 40 MB.
-
-These are eight concurrent requests, of 12 ms each at the 90 MB/s of a connection. At 100 MB/s they take 80 ms, a third
-of the time to read the text as one object, and as long as three round trips from another zone. Each later look at the
-text saves these.
-"""
+"""One wave carries at least this much before any transfer was measured, a text of 20 to 40 MB: at 100 MB/s it takes 80
+ms, as long as the three round trips of a search by filters from another zone."""
 _SMALL_BYTES = 64 << 10
 """Answers up to this size measure round trips: the body takes under 1 ms at 90 MB/s."""
 _TRANSFER_BYTES = 2 << 20
@@ -78,9 +70,8 @@ class Link:
 class Pressure:
     """The limit of concurrent requests of one fetcher, by the answers of the store. Its owner holds the lock.
 
-    S3 answers 503 SlowDown when a prefix gets more requests than its partitions carry (5,500 GETs a second each), and
-    takes minutes to split them. The rule of TCP settles near the available rate (AIMD: Chiu and Jain, 1989): a wave of
-    refusals halves the limit once, and answers raise it slowly to its maximum.
+    As in TCP, a wave of refusals (503 SlowDown) halves it once, and answers raise it slowly to its maximum (AIMD: Chiu
+    and Jain, 1989).
     """
 
     __slots__ = ("_decreased", "_exact", "_grown", "is_throttled", "limit", "maximum")

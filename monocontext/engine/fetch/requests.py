@@ -1,7 +1,6 @@
 """Plan ranged requests for the stored items that callers want.
 
-Nearby ranges in one object become one request, and long ranges are split into parts that arrive in parallel. Two
-ranges a little apart are cheaper as one: a request costs as much as the transfer of about 100 KB.
+Nearby ranges in one object become one request, and long ranges are split into parts that arrive in parallel.
 """
 
 from __future__ import annotations
@@ -15,19 +14,11 @@ from typing import Any
 from monocontext.records import NamedTuple, dataclass
 
 GAP_BYTES = 128 << 10
-"""Read over a gap of up to this size rather than send two requests.
-
-A parallel request costs no round trip, so the gap saves only the request itself: 0.11 ms of the client's CPU, as much
-as it takes to receive 800 KiB. The bytes in the gap delay the data after them by 1.5 ms at 90 MB/s, a twentieth of the
-30 ms that a request takes near the store.
-"""
+"""Read over a gap of up to this size rather than send two requests: a request costs 0.11 ms of the client's CPU, as
+much as it takes to receive 800 KiB. The gap delays the data after it by 1.5 ms at 90 MB/s."""
 WIDER = (1, 2, 4, 8)
-"""Factors by which gaps grow while more requests are needed than may run at once: each one less saves a round trip.
-
-Simulated for a third of 2,000 frames with round trips of 150 ms: 1.3 s with gaps of 128 KiB, 0.8 with 256 and 0.5 with
-1 MiB, for 1.2, 1.8 and 2.8 times the bytes. Where one wave carries everything, wider gaps gain nothing
-(docs/decisions/006).
-"""
+"""Factors by which gaps grow while more requests are needed than may run at once: each one less saves a round trip
+(docs/decisions/006)."""
 FILTER_GAP_BYTES = 4 << 10
 """The gap for blocks of a filter: they are small and far apart, and a whole filter is a fifth of the text."""
 PART_BYTES = 1 << 20
@@ -138,11 +129,8 @@ class Request(Arrival):
 
 
 def part_bytes(total_bytes: int) -> int:
-    """The size of each request when `total_bytes` are wanted at once.
-
-    It is a sixteenth of the whole, at least 1 MiB and at most 8 MiB: small reads are spread over connections, large
-    ones do not become a storm of requests.
-    """
+    """The size of each request when `total_bytes` are wanted at once: small reads are spread over connections, large
+    ones do not become a storm of requests."""
     return min(max(total_bytes // FAN_OUT, PART_BYTES), MAX_PART_BYTES)
 
 

@@ -1,7 +1,7 @@
 """Carry out requests in threads that all readers of the process share.
 
-The process does not wait for these threads at its end, as it does for those of `concurrent.futures`: a request that a
-silent server delays would delay the end as long. A benchmark or test may pass workers on a virtual clock instead.
+The process does not wait for these threads at its end, as it does for those of `concurrent.futures`: a silent server
+would delay it. A benchmark or test may pass workers on a virtual clock instead.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Recognize streams of reads (forward, backward or in strides) and predict their next reads.
 
-A loop over slices is a stream, and a program may have several streams that take turns. The last reads of a stream
-predict the next ones. How far to read ahead depends on whether the reader had to wait. Reads that memory answers are
-not reported here, so a loop over short slices shows up once a frame.
-
-Invariants:
+A loop over slices is a stream, and a program may have several streams that take turns. Reads that memory answers are
+not reported here, so a loop over short slices shows up once a frame. Invariants:
 
 - nothing is read ahead after a first read, nor after a second one elsewhere
 - a stream reads further ahead only after its reader has waited
@@ -22,7 +19,7 @@ from monocontext.records import dataclass
 STREAMS = 16
 """The most streams: a loop that zips eight logs has eight, and other reads in between add some."""
 MOST_AHEAD = 32
-"""The most reads ahead of one stream: with seconds of thinking in between one or two are enough, a burst takes more."""
+"""The most reads ahead of one stream."""
 _MOST_SINGLE = 16
 """The most reads outside of streams that are remembered: two of them and a third make a stride."""
 

@@ -203,8 +203,7 @@ class ServedReader:
 
     def frame(self, number: int) -> Frame:
         """The record of a frame by its number."""
-        record = self._records.get(number)
-        return record or self._keep(wire.frame_of(self._locate("frame", number)))
+        return self._records.get(number) or self._keep(wire.frame_of(self._locate("frame", number)))
 
     def locate(self, character: int) -> Frame:
         """The record of the frame that holds a character."""
