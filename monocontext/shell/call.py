@@ -50,30 +50,19 @@ class Call:
     def is_folder(self, path: str) -> bool:
         return bool(self.files.stat(path)["file_type"] == "directory")
 
-    def why_unreadable(self, operand: str) -> str:
-        """What is wrong with an operand; empty if it is a file."""
-        path = self.path(operand)
-        if not self.files.exists(path):
-            return "No such file or directory"
-        return "Is a directory" if self.is_folder(path) else ""
-
-    async def pieces(self, operand: str) -> AsyncIterator[str]:
-        """The text of a file, or of stdin for `-`, piece by piece."""
-        match = self.document(operand)
-        if operand == "-":
-            decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-            async for chunk in self._context.stdin:
-                yield decoder.decode(chunk)
-            yield decoder.decode(b"", True)
-        elif match is not None:
-            for piece in match[0].view(match[1]).chunks():
-                yield piece
-        else:
-            yield self.files.read_file(self.path(operand)).decode(errors="surrogateescape")
+    async def stdin(self) -> AsyncIterator[str]:
+        """The text of stdin, piece by piece."""
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        async for chunk in self._context.stdin:
+            yield decoder.decode(chunk)
+        yield decoder.decode(b"", True)
 
     async def lines(self, operand: str) -> list[str]:
         """All lines of a file, or of stdin for `-`, without their ends."""
-        text = "".join([piece async for piece in self.pieces(operand)])
+        if operand == "-":
+            text = "".join([piece async for piece in self.stdin()])
+        else:
+            text = self.files.read_file(self.path(operand)).decode(errors="surrogateescape")
         return text.removesuffix("\n").split("\n") if text else []
 
     async def write(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Parts of documents for `cat`, `head`, `tail`, `sed -n` and `wc`, without reading the rest of them."""
+"""Parts of documents for `head`, `tail`, `sed -n` and `wc`, without reading the rest of them."""
 
 from __future__ import annotations
 
@@ -16,56 +16,10 @@ PRELUDE = "\n".join(
     f'{name}() {{ __document {name} "$@"; local c=$?; [ $c = {NOT_OURS} ] || return $c; command {name} "$@"; }}'
     for name in ("head", "tail", "sed", "wc")
 )
-"""Functions that ask `document` first, and then the command of the shell. bashkit reads nothing from a pipe into a
-function that is named `cat`."""
+"""Functions that ask `document` first, and then the command of the shell."""
 _SED = re.compile(r"(\d+|\$)(?:,(\+?\d+|\$))?p(?:;\s*(\d+)q)?")
 _NUMBER = re.compile(r"([+-]?)(\d+)([kKMG]?)")
 _UNITS = {"": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_CONTROLS = {code: f"^{chr(code + 64)}" for code in range(32)} | {127: "^?"}
-_SHOWN = {code: shown for code, shown in _CONTROLS.items() if code not in (9, 10)}
-"""Characters as `cat -v` prints them: controls, and bytes above 127 as `surrogateescape` decodes them."""
-_SHOWN |= {0xDC00 + code: f"M-{_CONTROLS.get(code - 128, chr(code - 128))}" for code in range(128, 256)}
-_IMPLIED = {"A": "vET", "e": "vE", "t": "vT", "number": "n", "show-all": "vET", "show-ends": "E"}
-"""The letters that an option of `cat` stands for."""
-
-
-async def cat(call: Call) -> int:
-    """Answer `cat ARGUMENT...`."""
-    try:
-        options, operands = getopt.gnu_getopt(call.arguments, "AETbenstuv", ["number", "show-all", "show-ends"])
-    except getopt.GetoptError as error:
-        await call.complain(error.msg)
-        return 1
-    letters = set("".join(_IMPLIED.get(name.lstrip("-"), name[1:]) for name, _ in options)) - {"u"}
-    status, number, was_blank, rest = 0, 0, False, ""
-    for operand in operands or ["-"]:
-        if operand != "-" and call.document(operand) is None and (reason := call.why_unreadable(operand)):
-            await call.complain(f"{operand}: {reason}")
-            status = 1
-            continue
-        async for piece in call.pieces(operand):
-            if not letters:
-                await call.write(piece)
-                continue
-            *lines, rest = (rest + piece).split("\n")
-            for line in lines:
-                if not ("s" in letters and was_blank and not line):
-                    number += bool(line) or "b" not in letters
-                    await call.write(_decorate(line, letters, number) + ("$\n" if "E" in letters else "\n"))
-                was_blank = not line
-    if rest:
-        await call.write(_decorate(rest, letters, number + 1))
-    await call.flush()
-    return status
-
-
-def _decorate(line: str, letters: set[str], number: int) -> str:
-    """A line as `cat` prints it with options; it numbers blank lines too, but for `-b`."""
-    if "v" in letters:
-        line = line.encode(errors="surrogateescape").decode("ascii", "surrogateescape").translate(_SHOWN)
-    if "T" in letters:
-        line = line.replace("\t", "^I")
-    return f"{number:>6}\t{line}" if ("b" in letters and line) or ("n" in letters and "b" not in letters) else line
 
 
 async def document(call: Call) -> int:
@@ -101,7 +55,7 @@ async def document(call: Call) -> int:
 
 async def _head_of_stdin(call: Call, count: int) -> int:
     """Print the first lines of stdin: the shell's own command takes 10 s for 50,000 lines."""
-    pieces = call.pieces("-")
+    pieces = call.stdin()
     while count and (piece := await anext(pieces, None)) is not None:
         lines = piece.split("\n", count)
         await call.write(piece.removesuffix(lines[-1]) if len(lines) > count else piece)

@@ -13,8 +13,7 @@ _CLASS = re.compile(r"\[:(\w+):\]")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
 _INTERVAL = re.compile(r"\d+(?:,\d*)?|,\d+")
 _ESCAPES = {r"\<": r"\b(?=\w)", r"\>": r"\b(?<=\w)", r"\`": r"\A", r"\'": r"\Z"}
-_KEPT = re.compile(r"\\[bBwWsS1-9]")
-_OPERATORS = frozenset("(){}|+?")
+_ESCAPES |= {escape: escape for escape in (rf"\{letter}" for letter in "bBwWsS123456789")}
 
 
 def from_posix(pattern: str, *, extended: bool) -> str:
@@ -26,8 +25,7 @@ def from_posix(pattern: str, *, extended: bool) -> str:
         raise re.error("Unmatched [, [^, [:, [., or [=")
     operators = [_operator(token, extended) for token in tokens]
     result: list[str] = []
-    depth = 0
-    offset = 0
+    depth = offset = 0
     while offset < len(tokens):
         token, operator = tokens[offset], operators[offset]
         begins = not result or result[-1] in ("(", "|")
@@ -45,19 +43,15 @@ def from_posix(pattern: str, *, extended: bool) -> str:
                 raise re.error("Unmatched \\{" if close == len(tokens) else "Invalid content of \\{\\}")
             result.append(f"{{{bounds}}}" if is_interval and not begins else re.escape(token))
             offset = close + 1 if is_interval else offset
-        elif operator == "^":
-            result.append("^" if extended or begins else r"\^")
-        elif operator == "$":
-            result.append("$" if extended or ends else r"\$")
+        elif operator in ("^", "$"):
+            result.append(operator if extended or (begins if operator == "^" else ends) else rf"\{operator}")
         elif operator == ")" and not depth and extended:
             result.append(r"\)")
         elif operator and operator != "}":
             depth += (operator == "(") - (operator == ")")
             result.append(operator)
         elif len(token) > 1 and token[0] == "[":
-            result.append(bracket(token))
-        elif _KEPT.fullmatch(token):
-            result.append(token)
+            result.append(_bracket(token))
         else:
             result.append(_ESCAPES.get(token) or re.escape(token[-1]))
     return "".join(result)
@@ -67,22 +61,19 @@ def _operator(token: str, extended: bool) -> str:
     """The operator that a token is; empty for a character."""
     if token in ("*", "^", "$", "."):
         return token
-    is_operator = token[-1] in _OPERATORS and len(token) == (1 if extended else 2) and token[0] in (token[-1], "\\")
+    is_operator = token[-1] in "(){}|+?" and len(token) == (1 if extended else 2) and token[0] in (token[-1], "\\")
     return token[-1] if is_operator else ""
 
 
-def bracket(token: str) -> str:
+def _bracket(token: str) -> str:
     r"""A bracket expression: in those of POSIX, `\` is a character."""
-    body = _CLASS.sub(lambda match: f"\0{match[1]}\0", token[1:-1])
+    body = token[1:-1]
+    if unknown := [name for name in _CLASS.findall(body) if name not in _CLASSES]:
+        raise re.error(f"Invalid character class name {unknown[0]!r}")
     negated = "^" if body.startswith("^") else ""
-    parts = body.removeprefix("^").split("\0")
-    for i, part in enumerate(parts):
-        if i % 2:
-            if part not in _CLASSES:
-                raise re.error(f"Invalid character class name {part!r}")
-            parts[i] = _CLASSES[part]
-        else:
-            parts[i] = re.sub(r"([\\\[\]&~|^])", r"\\\1", part)
+    parts = _CLASS.split(body.removeprefix("^"))
+    parts[::2] = [re.sub(r"([\\\[\]&~|^])", r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [_CLASSES[name] for name in parts[1::2]]
     return f"[{negated}{''.join(parts)}]"
 
 

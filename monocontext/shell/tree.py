@@ -16,8 +16,8 @@ from monocontext.format.documents import Document
 from monocontext.text.documents.by_name import Documents
 from monocontext.text.monocontext import Monocontext
 
-MOST_READ_BYTES = 8 << 20
-"""The largest file that a command of the shell itself may read, since it keeps it in memory as a whole."""
+MOST_READ_BYTES = 24 << 20
+"""The largest file that a command of the shell itself may read: it keeps at most 32 MB of text in memory."""
 
 
 class FileInfo(NamedTuple):
@@ -67,11 +67,8 @@ class TextFiles:
             self.stat(path)
             raise IsADirectoryError(errno.EISDIR, "Is a directory")
         if record.bytes > MOST_READ_BYTES:
-            raise OSError(
-                errno.EFBIG,
-                f"too large for this command, {record.bytes:,} bytes: search it with grep, read parts with head, tail "
-                "or sed -n A,Bp, or pipe cat into the command",
-            )
+            why = f"too large for this command, {record.bytes:,} bytes: grep it, or read parts with head, tail, sed -n"
+            raise OSError(errno.EFBIG, why)
         return "".join(self.view(record).chunks()).encode()
 
     def find(self, path: str) -> Document | None:

@@ -18,7 +18,7 @@ from monocontext.shell.call import Call
 from monocontext.shell.capsule import Capsule
 from monocontext.shell.grep import grep
 from monocontext.shell.listing import ls
-from monocontext.shell.parts import PRELUDE, cat, document
+from monocontext.shell.parts import PRELUDE, document
 from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext, served_text
@@ -35,7 +35,7 @@ _KEPT_BYTES = 10 << 20
 """What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
 _KEEPS = re.compile(r"[(){}<>&;`\n]|\b(?:xargs|find|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
 """What a command line without any has no place in which output would be kept, other than that of its last command."""
-_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "cat": cat, "__document": document}
+_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "__document": document}
 
 
 class _Worker:

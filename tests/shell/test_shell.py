@@ -68,30 +68,33 @@ def test_folders_of_names_that_are_alike_or_within_each_other(tmp_path: Path) ->
     ("command", "lines"),
     [
         ("cat mid | wc -l", "60000"),
-        ("cat mid > /tmp/x; wc -l < /tmp/x", "60000"),
+        ("grep e mid > /tmp/x; wc -l < /tmp/x", "60000"),
         ("sed -n 1,50000p mid > /tmp/x; wc -l < /tmp/x", "50000"),
-        ("{ cat mid; } 2>&1 | wc -l", "60000"),
-        ("x=$(cat mid); echo ${#x}", "1859999"),
-        ("sort <(cat mid) | wc -l", "60000"),
-        ("echo mid | xargs cat | wc -l", "60000"),
-        ("cat long 2>/dev/null | grep -c each", "400000"),
-        ("grep e long | grep -c each", "400000"),
-        ("sed -n 1,350000p long | grep -c each", "350000"),
+        ("{ grep e mid; } 2>&1 | wc -l", "60000"),
+        ("x=$(grep e mid); echo ${#x}", "1859999"),
+        ("sort <(grep e mid) | wc -l", "60000"),
+        ("echo mid | xargs grep e | wc -l", "60000"),
         ("cat long | grep -c each", "400000"),
-        ("{ cat long; } 2>&1 | wc -l", None),
-        ("x=$(cat long); echo ${#x}", None),
-        ("sed -n 1,350000p long > /tmp/x", None),
-        ("sort <(cat long) | tail -1", None),
-        ("echo long | xargs cat | wc -l", None),
-        ("find . -name long -exec cat {} + | wc -l", None),
-        ("for f in mid mid mid mid mid mid; do cat $f; done 2>&1 | wc -l", None),
-        ("timeout 20 cat long | wc -l", None),
+        ("echo long | xargs cat | grep -c each", "400000"),
+        ("find . -name long -exec cat {} + | grep -c each", "400000"),
+        ("wc -w long | cut -d' ' -f1", "2000000"),
+        ("grep e long | grep -c each", "400000"),
+        ("grep e long 2>/dev/null | grep -c each", "400000"),
+        ("sed -n 1,350000p long | grep -c each", "350000"),
+        ("{ grep e long; } 2>&1 | grep -c each", None),
+        ("sort <(grep e long) | tail -1", None),
+        ("echo long | xargs grep e | grep -c each", None),
+        ("find . -name long -exec grep e {} + | grep -c each", None),
+        ("for f in mid mid mid mid mid mid; do grep e $f; done 2>&1 | grep -c each", None),
+        ("timeout 20 grep e long | grep -c each", None),
+        ("x=$(head -n 400000 long); echo ${#x}", None),
+        ("head -n 400000 long > /tmp/x", None),
     ],
 )
 def test_output_above_10_mib_is_whole_or_an_error(long_lines: Bash, command: str, lines: str | None) -> None:
     """bashkit drops the rest of what it keeps of our commands, and says nothing."""
     told = long_lines(command)
-    assert told == lines if lines else "more than 10,485,760 bytes of output" in told and "[exit code 1]" in told
+    assert told == lines if lines else "more than 10,485,760 bytes of output" in told and "[exit code" in told
 
 
 @pytest.fixture(scope="module")
