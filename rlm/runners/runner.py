@@ -56,6 +56,7 @@ class Runner(Protocol):
 
     def run(self, code: str) -> CellResult:
         """Run one block. Exceptions of its code are text in the result; only a Ctrl-C of the user is raised."""
+        ...
 
     def close(self) -> None:
         """End running code and free the namespace."""
