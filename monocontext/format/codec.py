@@ -24,11 +24,8 @@ from monocontext.format.index import (
     FrameRecord,
 )
 
-ZSTD_LEVEL = 3
 RAW_FRAME_BYTES = 256 << 10
-
 _local = threading.local()  # zstd contexts are cheap to keep and not safe to share between threads
-
 _BREAKS_ASCII: tuple[bytes, ...] = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")
 _BREAKS_OTHER = tuple(c.encode() for c in "\x85\u2028\u2029")
 
@@ -75,8 +72,7 @@ class Framer:
 
     def finish(self) -> Iterator[bytes]:
         """Yield the last frames."""
-        data, start = self._rest, 0
-        self._rest = b""
+        data, start, self._rest = self._rest, 0, b""
         while len(data) - start > self._frame_bytes:
             stop = frame_end(data, start, self._frame_bytes)
             yield data[start:stop]
@@ -107,9 +103,7 @@ def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:
     """The stored form and the record of a frame. Safe for use by many threads; zstd releases the GIL."""
     if codec == "raw":
         return data, describe(data, data)
-    compressor = getattr(_local, "compressor", None)
-    if compressor is None:
-        compressor = _local.compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
+    compressor = _local.compressor = getattr(_local, "compressor", None) or zstandard.ZstdCompressor(level=3)
     stored = compressor.compress(data)
     return stored, describe(data, stored)
 
@@ -151,9 +145,7 @@ def _as_bytes(stored: bytes | memoryview) -> bytes:
 
 def _inflate(stored: bytes, frame: Frame) -> bytes:
     """The text of a zstd frame, whose header must have the recorded size: then no more than that is allocated."""
-    decompressor: zstandard.ZstdDecompressor | None = getattr(_local, "decompressor", None)
-    if decompressor is None:
-        decompressor = _local.decompressor = zstandard.ZstdDecompressor()
+    decompressor = _local.decompressor = getattr(_local, "decompressor", None) or zstandard.ZstdDecompressor()
     try:
         claimed = zstandard.frame_content_size(stored)
         if claimed == frame.bytes:

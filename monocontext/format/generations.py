@@ -55,8 +55,7 @@ def read_newest_after(store: Store, manifest: Manifest) -> Manifest:
 
 def read_newest(store: Store) -> Manifest | None:
     """Read the newest root for a writer; `None` at an empty prefix (2 requests, and 1 for each generation after the one
-    in `manifest.json`; if that copy is damaged, generations are listed). Raises `NotAContext` for a foreign manifest
-    and `UnsupportedFormat` for a newer one, since a writer must overwrite neither."""
+    in `manifest.json`). Raises `NotAContext` and `UnsupportedFormat` for what a writer must not overwrite."""
     try:
         copy = _read_root(store, ROOT_KEY).manifest
     except (NotFound, DamagedData) as error:

@@ -58,11 +58,9 @@ class Gathered:
 
 
 def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
-    """The copies in the root of a text that consists of the text of `base`, if given, and added frames.
-
-    `may_be_whole` says that the root has the records of all frames: only then a small text is copied whole. Text in
-    foreign objects is not copied: such an object may be replaced, and then a read must be an error.
-    """
+    """The copies in the root of a text that consists of the text of `base`, if given, and added frames. `may_be_whole`
+    says that the root has the records of all frames. Text in foreign objects is not copied: if such an object is
+    replaced, a read must be an error."""
     if base is None or not base.frames:
         if may_be_whole and added.stored is not None:
             return whole(bytes(added.stored))

@@ -64,10 +64,6 @@ class History:
             return None
         return self.ancestors[-back] == write_id[:8]
 
-    def as_object(self) -> dict[str, Any]:
-        """The JSON form, without empty fields."""
-        return {name: value for name in self.__match_args__ if (value := getattr(self, name))}
-
     @classmethod
     def from_object(cls, row: dict[str, Any]) -> History:
         """Parse the JSON form. Raises `ValueError` or `TypeError`."""
@@ -185,7 +181,7 @@ class Manifest:
             "filter_directories": [refs.as_object(ref) for ref in self.filter_directories],
             "filters": [refs.as_object(ref) for ref in self.filters],
             "documents": self.documents.as_object() if self.documents else None,
-            "history": self.history.as_object(),
+            "history": {name: value for name, value in refs.as_object(self.history).items() if value},
         }
         root: dict[str, Any] = {
             **self.extra,
@@ -226,10 +222,8 @@ class Manifest:
             raise NotAContext(f'{name}: JSON, but not the manifest of a context (no field "format")')
         min_reader = root.get("min_reader", root["format"])
         if not isinstance(min_reader, int) or min_reader > _FORMAT:
-            raise UnsupportedFormat(
-                f"{name}: has format {min_reader!r}, and this version reads formats up to {_FORMAT}: "
-                "upgrade monocontext"
-            )
+            reads = f"and this version reads formats up to {_FORMAT}: upgrade monocontext"
+            raise UnsupportedFormat(f"{name}: has format {min_reader!r}, {reads}")
         if (requires := root.get("requires")) and requires != [DIRECTORIES]:
             raise UnsupportedFormat(
                 f"{name}: needs the features {requires!r}, and this version lacks some of them: upgrade monocontext"

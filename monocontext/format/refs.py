@@ -103,8 +103,7 @@ class FilterRef:
     width: int
     """The number of stored columns."""
     runs: tuple[tuple[int, int, int], ...]
-    """The frames of the columns: runs of (first frame of the text, first column, number of frames), which rise in
-    both."""
+    """The frames of the columns: rising runs of (first frame of the text, first column, number of frames)."""
     parts: tuple[str, ...]
     """The ids of the objects, in order: the truncated SHA-256 of each."""
     seed: int
@@ -147,8 +146,7 @@ class FilterDirectory:
     crc32c: int
     first_frame: int
     frames: int
-    """The number of frames from the first one of its first filter to the last one of its last. No other directory has
-    filters of these; filters in the root may."""
+    """The number of frames from the first of its first filter to the last of its last."""
     entries: int
     level: int
 

@@ -11,7 +11,6 @@ import math
 import tempfile
 import weakref
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,13 @@ _PAIR_BYTES = 6
 """The length of two CJK characters."""
 _PAIRED = range(0xE3, 0xEA)
 """The first bytes of CJK characters."""
+_MASKS = np.array([(1 << 8 * min(index, hashing.EDGE)) - 1 for index in range(_LONGEST + 1)], np.uint64)
+"""The mask of the first 8 bytes of a word, by its length."""
+_CUTS = np.zeros(1 << 16, np.int8)
+"""The length of a word's ending by the last two bytes of the word. For 3, the byte before must be an `i`."""
+_CUTS[ord("e") << 8 : (ord("e") + 1) << 8] = 1
+for _ending in hashing.ENDINGS[:-1]:
+    _CUTS[int.from_bytes(_ending[-2:], "little")] = len(_ending)
 FULL = 0.5
 """The share of a column's rows that may be set on average. At this value code takes 2 ** 15 rows: half as many as at
 0.43, for 2.6 % instead of 1.9 % of the bytes read (docs/decisions/005-search-filters.md)."""
@@ -45,11 +51,8 @@ _TILE_BYTES = 32
 
 
 def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """The column of a frame (UTF-8) with the folded text that follows it: a byte for each of the `HIGHEST` rows, 1 if
-    the row is set. Runs in any thread or process.
-
-    `rows` is an array of zeros to use instead of a new one. Words are counted in the frame alone.
-    """
+    """The column of a frame (UTF-8) with the folded text that follows it. `rows` is an array of zeros to use instead of
+    a new one. Words are counted in the frame alone."""
     folded = fold_bytes(frame)
     rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
     _set_word_rows(rows[1 << MAX_BITS :], folded)
@@ -98,7 +101,7 @@ def _hashes(folded: bytes) -> NDArray[np.int64]:
     # 1. a final s
     stops = stops - ((raw.take(stops - 1) == ord("s")) & (stops - starts > hashing.LEAST_BYTES))
     # 2. an ending, by the last two bytes (and the one before, for `ing` and `ion`)
-    cuts = _cuts().take(raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | raw.take(stops - 2))
+    cuts = _CUTS.take(raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | raw.take(stops - 2))
     three = np.flatnonzero(cuts == 3)
     cuts[three] *= raw.take(stops.take(three) - 3) == ord("i")
     sizes = np.minimum(stops - starts, _LONGEST).astype(np.int8)
@@ -106,34 +109,18 @@ def _hashes(folded: bytes) -> NDArray[np.int64]:
     sizes -= cuts
     # 3. hash the first and the last eight bytes
     mixed = eights[starts]
-    mixed &= _masks().take(sizes)
+    mixed &= _MASKS.take(sizes)
     mixed *= np.uint64(hashing.FIRST)
     longer = np.flatnonzero(sizes > hashing.EDGE)
     mixed[longer] ^= eights[stops.take(longer) - cuts.take(longer) - hashing.EDGE] * np.uint64(hashing.LAST)
     if not folded.isascii():
         leads = raw - np.uint8(_PAIRED.start) < len(_PAIRED)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
-        mixed = np.concatenate([mixed, (eights[pairs] & _masks()[_PAIR_BYTES]) * np.uint64(hashing.FIRST)])
+        mixed = np.concatenate([mixed, (eights[pairs] & _MASKS[_PAIR_BYTES]) * np.uint64(hashing.FIRST)])
     mixed *= np.uint64(hashing.MIX)
     mixed >>= np.uint64(64 - hashing.HASH_BITS)
     hashes: NDArray[np.int64] = mixed.view(np.int64)
     return hashes
-
-
-@lru_cache(1)
-def _cuts() -> NDArray[np.int8]:
-    """The length of a word's ending by the last two bytes of the word. For 3, the byte before must be an `i`."""
-    result = np.zeros(1 << 16, np.int8)
-    result[ord("e") << 8 : (ord("e") + 1) << 8] = 1
-    for item in hashing.ENDINGS[:-1]:
-        result[int.from_bytes(item[-2:], "little")] = len(item)
-    return result
-
-
-@lru_cache(1)
-def _masks() -> NDArray[np.uint64]:
-    """The mask of the first 8 bytes of a word, by its length."""
-    return np.array([(1 << 8 * min(index, hashing.EDGE)) - 1 for index in range(_LONGEST + 1)], np.uint64)
 
 
 class ColumnFile:
@@ -225,9 +212,8 @@ class StoredRows:
         """What is wrong with its objects; then the rows cannot be read."""
         self._tile: tuple[int, NDArray[np.uint8]] | None = None
         if len(ref.parts) != self._layout.parts:
-            self.errors.append(
-                DamagedData(f"{ref.keys[0]}: expected {self._layout.parts} objects, found {len(ref.parts)}")
-            )
+            found = f"expected {self._layout.parts} objects, found {len(ref.parts)}"
+            self.errors.append(DamagedData(f"{ref.keys[0]}: {found}"))
             return
         # Written to the file, not to a map of it: that would kill the process on a full disk.
         with tempfile.TemporaryFile() as file:

@@ -108,10 +108,8 @@ def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.u
 @lru_cache(256)
 def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = False) -> tuple[int, ...]:
     """The rows that are all set in the column of a frame in which the literal begins; empty if the filter cannot tell.
-
-    Only grams that begin in the first `within_bytes` of the folded literal count: the column may lack later ones.
-    `ascii_only` says that the filter has other folding tables, so only ASCII is certain.
-    """
+    The column may lack grams after the first `within_bytes` of the folded literal. `ascii_only` says that the filter
+    has other folding tables, so only ASCII is certain."""
     if ascii_only:
         # Other characters may have been folded to any number of bytes up to `MAX_BYTES`.
         parts = [(match.start() * MAX_BYTES, match[0]) for match in re.finditer(r"[\0-\x7f]+", literal)]

@@ -83,11 +83,8 @@ def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ..
 
 
 def added(refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put) -> tuple[FilterRef, ...]:
-    """All filters of a text, given those before and new ones (1 GET for each object that is joined, 1 PUT).
-
-    A filter is joined with later ones that have half as many frames, so their number grows with the logarithm of the
-    number of edits. A filter that cannot be read is not joined.
-    """
+    """All filters of a text, given those before and new ones (1 GET for each object that is joined, 1 PUT). A filter is
+    joined with later ones that have half as many frames, if all can be read: their number stays small."""
     if not new:
         return tuple(refs)
     stays, frames = len(refs), sum(ref.frames for ref in new)

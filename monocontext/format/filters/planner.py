@@ -81,10 +81,8 @@ class Planner:
         return [rows_to_read(leaf.text, ref.bits, ref.overlap_bytes, ref.fold != TABLES) for ref in refs]
 
     def _answerable_part(self, query: Query | None) -> Query | None:
-        """The part of a query that filters can answer; `None` if there is none.
-
-        Alternatives are part of it only if all of them are.
-        """
+        """The part of a query that filters can answer, alternatives only if all of them are; `None` if there is
+        none."""
         if isinstance(query, All | Any):
             parts = tuple(part for part in map(self._answerable_part, query.queries) if part)
             if isinstance(query, All):
@@ -95,10 +93,8 @@ class Planner:
         return query  # a query for frequencies, too: without rows of words, there are no such frames
 
     def candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool = False) -> Frames | None:
-        """The frames in which a match may begin; `None` for all. Without some of the rows there may be more.
-
-        `within_line` says that no match, and nothing that it looks at, extends over a newline.
-        """
+        """The frames in which a match may begin; `None` for all. Without some of the rows there may be more. With
+        `within_line` neither a match nor what it looks at extends over a newline."""
         return self._candidates(self._answerable_part(query), rows, records, within_line)
 
     def _candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool) -> Frames | None:

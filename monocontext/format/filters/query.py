@@ -19,10 +19,8 @@ class Literal:
 
     text: str
     flags: int = 0
-    """`re.I` if the literal may occur in another case, with `re.A` if the pattern has it; else 0.
-
-    With `re.I` other characters match ASCII letters too: U+212A matches k, U+017F s, U+0130 and U+0131 i.
-    """
+    """`re.I` if the literal may occur in another case, with `re.A` if the pattern has it; else 0. With `re.I` alone,
+    U+212A matches k, U+017F s, U+0130 and U+0131 i."""
     earliest: int = 0
     """The least number of characters from the start of the match to the literal."""
     latest: int = 0
@@ -58,13 +56,9 @@ Query = Literal | FrequencyQuery | All | Any
 
 def leaves(query: Query | None) -> tuple[Literal | FrequencyQuery, ...]:
     """The leaves of a query, in order."""
-    match query:
-        case None:
-            return ()
-        case Literal() | FrequencyQuery():
-            return (query,)
-        case All(parts) | Any(parts):
-            return tuple(leaf for part in parts for leaf in leaves(part))
+    if isinstance(query, All | Any):
+        return tuple(leaf for part in query.queries for leaf in leaves(part))
+    return () if query is None else (query,)
 
 
 def literals(query: Query | None) -> tuple[Literal, ...]:

@@ -10,7 +10,7 @@ from monocontext.errors import ForeignObject, MonocontextError, NotFound
 from monocontext.format import codec, inline
 from monocontext.format.document_names import HASH_BYTES, decode_names, entries_of, last_of_each_name, name_hash
 from monocontext.format.documents import Document, DocumentPage
-from monocontext.format.filters.checking import Checker, describe_lacking
+from monocontext.format.filters.checking import Checker
 from monocontext.format.generations import find_root, read_generation, read_newest
 from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame
 from monocontext.format.manifest import Manifest
@@ -108,7 +108,6 @@ def _check_text(
         progress(report)
     counter.end()
     report.problems += checker.finish()
-    report.problems += describe_lacking(checker.lacking)
     if root.flags & ~flags:
         report.problems.append(f"{report.url}: flags differ: expected {root.flags} of all frames, found {flags}")
     for name, value in (("stored_bytes", report.stored_bytes), ("final_newline", final_newline)):
