@@ -140,10 +140,7 @@ class Loop:
             asked_turns, previous, refused = turn, step, refused or step.notice == prompts.UNSEEN
 
     def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None, may_refuse: bool) -> Step:
-        """Ask with these messages, which end with the one that opens the turn, and run the code of the reply.
-
-        `may_refuse`: an answer in words is sent back, since no code has run yet.
-        """
+        """Ask, and run the code of the reply. `may_refuse`: an answer in words is sent back, since no code has run."""
         started = self._gate.elapsed()
         with self._meter.measure() as reads:
             messages, shortened, reply, reason = self._ask(turn, messages)
@@ -185,11 +182,9 @@ class Loop:
         )  # fmt: skip
 
     def _ask(self, turn: int, messages: list[Message]) -> tuple[list[Message], int, Reply, str | None]:
-        """Ask the root model with these messages, shortened to fit into its window, and once more if it refuses them
-        as too long; meanwhile the context may read ahead, guided by the reply so far.
+        """Ask the root with messages shortened to its window, and once more if it finds them too long.
 
-        Returns the sent messages, the number of shortened ones, the reply, and the reason why the run ends if the call
-        was not answered: a spent budget or a refusal.
+        Returns the sent messages, how many were shortened, the reply, and why the run ends if there was no answer.
         """
         setup, tell = self._setup, hint(self._context)
         streamed = False
@@ -321,10 +316,7 @@ class Loop:
         return _answer_words(parsed) or None
 
     def _find_partial_answer(self, messages: Sequence[Message], newest: ParsedReply) -> str:
-        """The best answer when no call is allowed any more: the draft in `answer`, else the model's last words.
-
-        Empty if it said nothing: output of cells is not an answer.
-        """
+        """The best answer when no call is allowed any more: the draft, else the model's last words; no output."""
         draft = self._runner.run(prompts.DRAFT).final_answer
         replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
         texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))

@@ -216,10 +216,7 @@ class Session:
         )  # fmt: skip
 
     def _find_places(self, steps: Sequence[Step]) -> tuple[list[Source], list[Read]]:
-        """The sources of the answer of the last step, and what the code of all these steps was handed.
-
-        Notes the claims that were left out.
-        """
+        """The sources of the answer of the last step, and what code was handed in all; notes what is left out."""
         cells = [cell for step in steps for cell in step.cells]
         read = [(start, stop) for cell in cells for start, stop in cell.ranges or ()]
         handed = [(start, stop) for cell in cells for start, stop in cell.handed or ()]

@@ -207,10 +207,7 @@ class SubCalls:
     def _make(
         self, calls: Sequence[Callable[[int], str]], most: int, return_exceptions: bool | None = None
     ) -> list[str | LLMError]:
-        """Make calls, each by its number, at most `most` at once; the texts may read ahead meanwhile.
-
-        `return_exceptions`: see `llm_query_batched`; None raises the error of the only call.
-        """
+        """Make calls, each by its number, at most `most` at once. `return_exceptions`: None for one call."""
         started = self._abandoned
 
         def attempt(call: Callable[[int], str], order: int) -> str | LLMError:

@@ -51,10 +51,7 @@ class AnthropicLM(SDKModel):
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
-    """The fields of a request. The API refuses empty messages, so they are left out.
-
-    Each message is a list of one block, marked or not: an earlier message is the same bytes in each request.
-    """
+    """The fields of a request. The API refuses empty messages; an earlier one is the same bytes in each request."""
     system = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
     turns: list[dict[str, Any]] = [
         {"role": message["role"], "content": [{"type": "text", "text": message["content"]}]}

@@ -70,8 +70,7 @@ class AnyLM(SDKModel):
             return None
         if not isinstance(error, AnyLLMError) or isinstance(error, MissingApiKeyError):
             return super()._read_failure(error)
-        known = read_failure(error.original_exception) if error.original_exception else None
-        if known:
+        if error.original_exception and (known := read_failure(error.original_exception)):
             return known
         status = error.status_code or (429 if isinstance(error, RateLimitError) else None)
         if status is None and type(error) is ProviderError:

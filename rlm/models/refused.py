@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from rlm.models.endpoint_errors import ErrorReport
 
@@ -21,7 +21,8 @@ _SPOKEN = {
     "output_config": "output_config|effort", "stop": r"stop(?: (?:words|sequences?))?",
     "stop_sequences": r"stop[_ ]sequences?", "stream_options": "stream_options|include_usage",
 }  # fmt: skip
-_RENAMED = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
+RENAMED = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
+"""Another name under which to send a refused field."""
 
 _REFUSAL = re.compile(
     r"unsupported|can(?:not|'t) stream|no stream|not (?:currently )?support|(?:n't|not) support|unrecogni[sz]ed"
@@ -59,19 +60,11 @@ def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
     if named in names:
         return named
     # The first one named counts: a later one may be the advised replacement, such as `max_completion_tokens`.
-    results = [
-        (match.start(), name) for name in names if name != "stream" and (match := _word(name).search(report.message))
-    ]
+    results = []
+    for name in names:
+        word = rf"(?<!\w)(?:{_SPOKEN.get(name, re.escape(name))})(?!\w)"
+        if name != "stream" and (match := re.search(word, report.message, re.IGNORECASE)):
+            results.append((match.start(), name))
     if results:
         return min(results)[1]
     return "stream" if "stream" in names and _STREAM.search(report.message) else None
-
-
-def rename(name: str, refused: Collection[str], sent: Collection[str]) -> str | None:
-    """Another name under which to send a refused field; None if the field must be left out."""
-    other = _RENAMED.get(name)
-    return other if other not in refused and other not in sent else None
-
-
-def _word(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{_SPOKEN.get(name, re.escape(name))})(?!\w)", re.IGNORECASE)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, TypedDict, Unpack
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
 from rlm.models.lm import Listener, Message, Reply
-from rlm.models.refused import find_refused, rename
+from rlm.models.refused import RENAMED, find_refused
 from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.wire import read_body, read_text
 
@@ -212,11 +212,7 @@ class SDKModel(ABC):
         read_event: Callable[[object, ReplyBuilder], None],
         read_answer: Callable[[object, ReplyBuilder, CallTarget], None],
     ) -> None:
-        """Read the body of a response into `builder`, up to a text that only repeats itself.
-
-        An EndpointError gets the headers, which may say how long to wait. A connection that breaks after the end of a
-        reply is no error.
-        """
+        """Read a body into `builder`, up to text that only repeats itself. A break after the end is no error."""
         try:
             for part in read_body(response.iter_bytes(), target, self._timeout_seconds):
                 if part.is_done:
@@ -250,7 +246,8 @@ class SDKModel(ABC):
         field = find_refused(failed.report, sent)
         if field is None or field in self.required:
             return False
-        refused[field] = rename(field, refused, sent)
+        other = RENAMED.get(field)
+        refused[field] = other if other not in refused and other not in sent else None
         return True
 
     def _convert_error(self, error: Exception, failed: EndpointError | None, model: str) -> LLMError:

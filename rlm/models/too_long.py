@@ -57,24 +57,16 @@ def _find(pattern: str, message: str) -> re.Match[str] | None:
 
 def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int | None, int | None] | None:
     """The tokens of the prompt and of the window, each None if not reported; None if the failure has another cause."""
-    if not _is_too_long(message, code, status):
-        return None
+    if not any(item in code for item in _CODES) and not _find(_SURELY, message):
+        is_other = status in (401, 404, 408, 429, 503, 529) or _find(_OTHER_LIMITS, message)
+        if is_other or not _find(_WORDS, message):
+            return None
     window = next((_int(result[1]) for item in _LIMITS if (result := _find(item, message))), None)
     counts = [_int(match[1]) for match in re.finditer(_COUNT, message)]
     if both := re.search(_SUM, message):
         counts.append(_int(both[1]) + _int(both[2]))
     more = [count for count in counts if window is not None and window < count < 10**9]
     return (max(more) if more else None), window
-
-
-def _is_too_long(message: str, code: str, status: int | None) -> bool:
-    if any(item in code for item in _CODES):
-        return True
-    if _find(_SURELY, message):
-        return True
-    if status in (401, 404, 408, 429, 503, 529) or _find(_OTHER_LIMITS, message):
-        return False
-    return _find(_WORDS, message) is not None
 
 
 def _int(digits: str) -> int:

@@ -135,11 +135,8 @@ def _parse(body: bytes, target: CallTarget) -> Any:
 def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
     """The data and the name of each event of a stream, cut anywhere; None and no name for a comment.
 
-    The last event counts also where the empty line after it is missing.
-
-    Lines end in LF, CR or both. Bytes that are no UTF-8 become U+FFFD. A field `error` (of old versions of llama.cpp)
-    is an event of that name, and so is a line that is no field: servers and proxies write errors into a stream that has
-    begun.
+    Lines end in LF, CR or both; the last empty one may lack. A field `error` and a line that is no field are events of
+    that name: servers and proxies write errors into a stream that has begun.
     """
     data: list[str] = []
     name = ""

@@ -109,8 +109,7 @@ class Trajectory:
     def _write(self, path: Path, record: Mapping[str, Any] | None) -> None:
         """Append a record to a file; None deletes the file.
 
-        A run that cannot be recorded any more, as on a full disk, goes on: what it has paid for is in memory. Nothing
-        is written after that: a file without a line in its middle could not be resumed.
+        After a failure, as on a full disk, nothing is written: a file without one of its lines could not be resumed.
         """
         line = json.dumps(record)
         for secret in self._secrets():
