@@ -41,12 +41,14 @@ evicted then."""
 THINK_READS = 2
 """Reads ahead of each stream while a model thinks: with seconds per read the next two arrive in time."""
 BATCH_BYTES = 4 << 20
-"""Bytes requested at a time for a long plan: four requests of 1 MiB rather than sixteen frames one by one."""
+"""Bytes requested at a time for a long plan, rather than one frame after another."""
 UNDER_WAY_BYTES = 16 << 20
 """The most bytes in flight, as 100 MB/s transfer in a round trip of 150 ms; on a faster link, half a second of it."""
 STALE_READS = 64
 """The number of reads without room for a guess after which what was prefetched and not used is no longer expected: four
 for each of 16 streams."""
+MOST_PLANS = 1024
+"""The most plans: a worker that is not trusted may make one by each request."""
 HITS = 32
 """The most hits that are remembered: a model looks at the first ones, not at ten thousand."""
 WINDOW = 10_000
@@ -259,7 +261,7 @@ class ReadAhead:
     def expect(self, plans: Iterable[Plan]) -> None:
         """Prefetch the reads that code announces."""
         if not self.is_off:
-            self._plans += plans
+            self._plans = [*self._plans, *plans][-MOST_PLANS:]
             self.walk()
 
     def forget(self) -> None:

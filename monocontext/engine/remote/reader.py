@@ -6,7 +6,7 @@ import json
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -119,22 +119,18 @@ class ServedReader:
         """The frames that hold characters [start, stop), in order or backwards; with `only`, the candidates among them.
         `eager`, `is_search`: see `Reader.frames`."""
         self._check_open()
-        for text in self._frames(start, stop, reverse, eager, only, is_search):
-            self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
-            yield text
-
-    def _frames(
-        self, start: int, stop: int, reverse: bool, eager: bool, only: Candidates | None, search: bool
-    ) -> Iterator[FrameText]:
         groups: list[list[tuple[int, int]] | None] = [None]
         if only is not None:
             groups = [*(only.runs[i : i + _RUNS_AT_ONCE] for i in range(0, len(only.runs), _RUNS_AT_ONCE))]
         for runs in reversed(groups) if reverse else groups:
             texts = self._cache.covering(start, stop) if runs is None else self._cached_texts(runs, start, stop)
-            if texts is None:
-                yield from self._pass(start, stop, reverse, eager, runs, search or runs is not None)
+            if texts is not None:
+                found: Iterable[FrameText] = reversed(texts) if reverse else texts
             else:
-                yield from reversed(texts) if reverse else texts
+                found = self._pass(start, stop, reverse, eager, runs, is_search or runs is not None)
+            for text in found:
+                self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
+                yield text
 
     def _cached_texts(self, runs: list[tuple[int, int]], start: int, stop: int) -> list[FrameText] | None:
         """The frames of these runs that hold characters [start, stop), if all of them are in memory."""

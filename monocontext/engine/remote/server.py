@@ -104,11 +104,7 @@ class ReaderServer:
         match fields.get("what"):
             case "text":
                 start, stop = self._range(fields, _MAX_READ)
-                text = self._reader.within(start, stop) if start < stop else None
-                if text is None:
-                    return wire.answer({}, [self._reader.read(start, stop).encode()])
-                first = text.frame.start
-                return wire.answer({}, [text.slice(start - first, stop - first).encode()])
+                return wire.answer({}, [self._reader.read(start, stop).encode()])
             case "frame":
                 start, _ = self._range(fields, _MAX_READ)
                 if start == self._reader.characters:
@@ -139,7 +135,8 @@ class ReaderServer:
             first, last = texts[-1].frame.start - characters, texts[-1].frame.stop + characters
             ahead = (max(start, first), texts[-1].frame.start) if reverse else (texts[-1].frame.stop, min(stop, last))
             with LOCK:
-                reader.ahead.expect([Plan(reader.ahead.routes.between(*ahead, reverse), Priority.COMPUTED_HINT)])
+                route = reader.ahead.routes.between(*ahead, reverse)
+                reader.ahead.expect([Plan(route, Priority.SEQUENTIAL, is_guess=True)])
         return _batch(texts)
 
     def _candidates(self, fields: dict[str, Any]) -> bytes:
@@ -163,19 +160,18 @@ class ReaderServer:
     def _locate(self, fields: dict[str, Any]) -> bytes:
         """The record of a frame, the first character of a line, or the newlines before a character."""
         reader = self._reader
-        value: Any
+        most = {"frame": reader.manifest.frames - 1, "character": reader.characters - 1}
+        number = wire.number(fields, "number", 0, most.get(str(fields.get("what")), _LARGEST))
         match fields.get("what"):
             case "frame":
-                value = wire.frame_row(reader.frame(wire.number(fields, "number", 0, reader.manifest.frames - 1)))
+                return wire.answer({"value": wire.frame_row(reader.frame(number))})
             case "character":
-                value = wire.frame_row(reader.locate(wire.number(fields, "number", 0, reader.characters - 1)))
+                return wire.answer({"value": wire.frame_row(reader.locate(number))})
             case "line":
-                value = reader.line_start(wire.number(fields, "number", 0, _LARGEST))
+                return wire.answer({"value": reader.line_start(number)})
             case "newlines":
-                value = reader.line_of(wire.number(fields, "number", 0, _LARGEST))
-            case _:
-                raise BadRequest("what is located is a `frame`, a `character`, a `line` or `newlines`")
-        return wire.answer({"value": value})
+                return wire.answer({"value": reader.line_of(number)})
+        raise BadRequest("what is located is a `frame`, a `character`, a `line` or `newlines`")
 
     def _documents(self, fields: dict[str, Any]) -> bytes:
         """The places of all documents, a page of them, or the number of the one with a name."""
