@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LEAST_FRAMES = 8
 """A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
 WHOLE_BYTES = 512 << 10
-"""The rows of a filter of up to this size are fetched by one request. Edits leave such filters."""
+"""The rows of a filter of up to this size are fetched by one request."""
 SECTIONS_AT_ONCE = 64
 """Directories of filters that are fetched at once: 4 MB, for 64 TB of text."""
 DENSE_SHARE = 0.4
@@ -65,11 +65,6 @@ class _Section:
     """Filters in the root that may also have columns of these frames."""
     parts: list[_Section] = field(default_factory=list)
     """The sections that a directory of directories names."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its filters, or its parts, are known."""
-        return self.planner is not None or bool(self.parts)
 
     def item(self, frames: int) -> FetchItem:
         """The directory to fetch, in a text of so many frames."""
@@ -128,10 +123,7 @@ def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: 
 
 
 class NotInMemory(Exception):
-    """An index page, or its directory, has to be fetched before a frame's record is known."""
-
-    def __init__(self, item: FetchItem):
-        self.item = item
+    """An index page, or its directory (the argument), has to be fetched before a frame's record is known."""
 
 
 class RecordsInMemory:
@@ -227,7 +219,7 @@ class FilterLookup:
             return within
         if reason := self._reason_against_filters(query, len(within)):
             return Narrowing(0, None, reason)
-        closed = [section for section in self._sections_of(within) if not section.is_open]
+        closed = [section for section in self._sections_of(within) if section.planner is None and not section.parts]
         if closed:
             return Missing(tuple(section.item(self._table.frames) for section in closed[:SECTIONS_AT_ONCE]))
         runs: list[tuple[int, int]] = []
@@ -293,7 +285,7 @@ class FilterLookup:
             try:
                 frames = planner.candidates(query, rows, records, within_line)
             except NotInMemory as error:
-                return Missing((error.item,))
+                return Missing(error.args)
             runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
             has_rows = bool(rows)
         query_bytes = sum([len(literal.text) for literal in literals(query)])

@@ -49,7 +49,7 @@ class FrameTable:
         """The page that was used last, and its number. It is outside the cache, since every read needs one."""
         pages = manifest.pages
         self._tree = tree = PageTree(pages)
-        self._ends = tree.top("characters")
+        self._ends = tree.ends
         if manifest.last_page is not None:
             before = pages[-2] if len(pages) > 1 else None
             self._last_page = (tree.count - 1, Page(manifest.last_page, pages[-1], before))
@@ -132,21 +132,13 @@ class FrameTable:
         last, fetcher = self._last_page, self._fetcher
         if last is not None and last[0] == number and not fetcher.is_closed:
             return last[1]
-        with LOCK:
-            fetcher.check_open()
-            result = fetcher.cache.get(-1 - number)
-            if isinstance(result, Page):
-                fetcher.stats.hits += 1
-                self._last_page = (number, result)
-                return result
-        page = fetcher.fetch_one(self.page_item(number))
-        assert isinstance(page, Page)
+        page: Page = fetcher.fetch_one(self.page_item(number))
         self._last_page = (number, page)
         return page
 
     def prefetch_pages(self, numbers: Iterable[int], most: int = 1 << 16) -> None:
         """Fetch the index pages of some frames, at most `most`, in one round trip (1 GET each)."""
-        self._load(list(dict.fromkeys(self._pages_of(list(numbers))))[:most])
+        self.fetch_pages(list(dict.fromkeys(self._pages_of(list(numbers))))[:most])
 
     def chosen(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
         """The frames of these runs that hold any of characters [start, stop), in order or from the end (1 GET for each
@@ -160,7 +152,7 @@ class FrameTable:
         for number, page_number in zip(numbers, page_numbers, strict=True):
             if used < len(pages) and page_number == pages[used]:  # the first frame of the next page
                 if used % CANDIDATE_PAGES == 0:
-                    self._load(pages[used : used + CANDIDATE_PAGES])
+                    self.fetch_pages(pages[used : used + CANDIDATE_PAGES])
                 used, page = used + 1, self.page(page_number)
             assert page is not None
             frame = page[number - page.first_frame]
@@ -183,20 +175,6 @@ class FrameTable:
             if not missing:
                 return pages
             self._fetcher.fetch_all(list(missing.values()))
-
-    def _load(self, numbers: Iterable[int]) -> None:
-        """Fetch the index pages that are not in memory (1 GET each, in one round trip)."""
-        fetcher = self._fetcher
-        missing = []
-        with LOCK:
-            fetcher.check_open()
-            for number in numbers:
-                if fetcher.cache.get(-1 - number) is None:
-                    missing.append(number)
-                else:
-                    fetcher.stats.hits += 1
-        if missing:
-            self.fetch_pages(missing)
 
     def fetch_pages(self, numbers: Iterable[int]) -> list[Page]:
         """Index pages by number, in one round trip (1 GET each)."""
@@ -294,12 +272,6 @@ class FrameTable:
 def frame_item(frame: Frame) -> FetchItem:
     """The item to fetch for a frame."""
     return FetchItem(
-        frame.number,
-        frame.object,
-        frame.offset,
-        frame.stored_bytes,
-        frame.bytes,
-        lambda body: FrameText(frame, codec.decode(body, frame)),
-        frame.etag,
-        is_raw=frame.codec == "raw",
-    )
+        frame.number, frame.object, frame.offset, frame.stored_bytes, frame.bytes,
+        lambda body: FrameText(frame, codec.decode(body, frame)), frame.etag, is_raw=frame.codec == "raw",
+    )  # fmt: skip

@@ -64,15 +64,13 @@ class PageTree:
 
     def __init__(self, pages: Sequence[PageRef]):
         self._top = _Node(pages, None, 0)
+        self.ends = self._top.columns["characters"]
+        """The characters up to the end of each entry of the root."""
         self.directories = sum(isinstance(page, PageDirectory) for page in pages)
         """The number of directories, which are the first entries of the root."""
         self.count = self._top.firsts[-1]
         self.more = self.count - len(pages)
         """The difference between the number of a page that the root names and its place in the root."""
-
-    def top(self, column: Column) -> list[int]:
-        """The counts up to the end of each entry of the root."""
-        return self._top.columns[column]
 
     def number(self, column: Column, value: int) -> int | Unopened:
         """The number of the page that holds the character, frame, byte or newline with this number."""

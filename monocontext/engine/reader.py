@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from monocontext.engine.documents import DocumentTable
 
 FIRST_BATCH_BYTES = 1 << 20
-"""A scan begins with this much ahead, and then has at most as much ahead as it has used. Most `find`s of a model end
-early: one has then read at most twice the text that it looked at."""
+"""A scan begins with this much ahead, and then has at most as much ahead as it has used."""
 WAVE_GROWTH = 4
 """The multiple of the used text that a scan has ahead if one wave carries it: 20 MB then take four round trips."""
 FIRST_CANDIDATES_BYTES = 2 << 20
@@ -197,9 +196,7 @@ class Reader:
 
     def load(self, frame: Frame) -> FrameText:
         """The text of a frame (at most 1 GET)."""
-        text = self._in_memory(frame.number) or self.fetcher.fetch_one(frame_item(frame))
-        assert isinstance(text, FrameText)
-        return self._use(text)
+        return self._use(self.fetcher.fetch_one(frame_item(frame)))
 
     def _in_memory(self, number: int) -> FrameText | None:
         """A frame, if it is in memory; the cache counts a use of it."""
@@ -360,8 +357,7 @@ class Reader:
         the frame of the previous hit."""
         if character in self._last_hit:
             return None
-        page = self.table.page_at(character)
-        frame = page[page.at_character(character)]
+        frame = self.locate(character)
         self._last_hit = range(frame.start, frame.stop)
         with LOCK:
             self.ahead.hit(character)
@@ -408,8 +404,7 @@ class Reader:
         needed = manifest.text_bytes + FRAME_BYTES * manifest.frames
         if needed > capacity:
             raise ValueError(f"preload needs cache_bytes={needed:,} or more, not {capacity:,}")
-        for _ in self.frames(0, self.manifest.characters, eager=True):
-            pass
+        deque(self.frames(0, manifest.characters, eager=True), maxlen=0)
 
     def __repr__(self) -> str:
         return f"<Reader {self.url} generation {self.manifest.generation}, {self.cache!r}, {self.fetcher!r}>"

@@ -159,11 +159,7 @@ DAMAGED: dict[str, tuple[Damage, type[MonocontextError], str]] = {
         DamagedData,
         rf"frame [13] of {SEGMENT}: expected \d+ characters, found \d+",
     ),
-    "frames beyond the segment": (
-        lambda s: craft(s, BYTES, run=changed(offset=5)),
-        DamagedData,
-        rf"{SEGMENT}",
-    ),
+    "frames beyond the segment": (lambda s: craft(s, BYTES, run=changed(offset=5)), DamagedData, rf"{SEGMENT}"),
     "frames at an offset beyond all": (
         lambda s: craft(s, BYTES, run=changed(offset=1 << 61)),
         DamagedData,

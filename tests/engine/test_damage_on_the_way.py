@@ -10,13 +10,7 @@ import pytest
 from format.crafted import SEGMENT, craft
 
 from monocontext import Monocontext
-from monocontext.errors import (
-    AccessDenied,
-    DamagedData,
-    MonocontextError,
-    NotFound,
-    StoreFailure,
-)
+from monocontext.errors import AccessDenied, DamagedData, MonocontextError, NotFound, StoreFailure
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.stores.protocol import Blob
 from monocontext.testing import CountingStore, FaultyStore, fail, flip_byte, truncate, wrong_etag

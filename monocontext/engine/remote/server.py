@@ -40,13 +40,7 @@ class ReaderServer:
     """The error for a request that no honest worker sends."""
 
     def __init__(
-        self,
-        reader: Reader,
-        start: int,
-        stop: int,
-        *,
-        limit: int,
-        steps: tuple[tuple[str, list[Any]], ...] = (),
+        self, reader: Reader, start: int, stop: int, *, limit: int, steps: tuple[tuple[str, list[Any]], ...] = ()
     ):
         """`start`, `stop`: the characters that are the worker's text. `limit`: the most characters of one real `str`.
         `steps`: the methods, with arguments, by which the worker derives its text from them."""
