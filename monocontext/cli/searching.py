@@ -55,7 +55,7 @@ def grep(
     columns: Annotated[bool, Option("--column", help="Print the byte of the first match in its line, from 1.")] = False,
     names: Annotated[bool | None, Option("--with-filename/--no-filename", "-H/-I", help="Print names.")] = None,
     heading: Annotated[bool | None, Option("--heading/--no-heading", help="Print a name above its lines.")] = None,
-    most: Annotated[int | None, Option("--max-count", "-m", type=AT_LEAST_0, help="Lines of a document.")] = None,
+    most: Annotated[int | None, Option("--max-count", "-m", type=AT_LEAST_0, help="At most N of a document.")] = None,
     after: Annotated[int | None, Option("--after-context", "-A", type=AT_LEAST_0, help="Lines after a hit.")] = None,
     before: Annotated[int | None, Option("--before-context", "-B", type=AT_LEAST_0, help="Lines before it.")] = None,
     around: Annotated[int, Option("--context", "-C", type=AT_LEAST_0, help="Lines before and after it.")] = 0,

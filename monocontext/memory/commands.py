@@ -86,7 +86,7 @@ def parse(parameters: Mapping[str, Any]) -> Command:
     if key is None:  # of G and D the first word
         if not words:
             raise CommandRefused(_SYNTAX[verb])
-        key, *words = words
+        key, words = words[0], words[1:]
     return Command(verb, key=key, meta=verb == "G" and words[:1] == ["META"])
 
 

@@ -71,6 +71,7 @@ def run(
     options: dict[str, Any] = {
         **limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta,
     }  # fmt: skip
+    location: str | None = None
     if resume:
         metadata = Recording.load(resume)[0].metadata
         location = context or recorded_place(metadata, Path(resume))
