@@ -77,7 +77,7 @@ class _ClaudeTurns(TurnMaker):
             return turns_of(record)
         if kind == OUTPUT:
             tool = self._tools.get(str(record.get("call")), "")
-            return self._turn("tool", "tool_result", text_of(record.get("text")), record, tool=tool)
+            return self._turn("tool", "tool_result", text_of(record.get("text")), tool=tool)
         title = next((record[name] for name in _TITLES if isinstance(record.get(name), str)), None)
         if title is not None:
             self._see_title(title)
@@ -97,7 +97,7 @@ class _ClaudeTurns(TurnMaker):
         if queued.get("commandMode", "prompt") != "prompt" or (queued is record and text in self._queued):
             return []
         self._queued.add(text)
-        return self._turn("user", "text", text, record)
+        return self._turn("user", "text", text)
 
     def _user_turns(self, record: Record) -> list[Turn]:
         if record.get("isMeta"):
@@ -108,19 +108,19 @@ class _ClaudeTurns(TurnMaker):
         results = [block for block in blocks_of(blocks) if block.get("type") == "tool_result"]
         marks = _side_mark(record) or (() if results else self._back_mark(record))
         if record.get("isCompactSummary"):
-            return self._turn("user", "summary", text_of(content), record, marks=marks)
+            return self._turn("user", "summary", text_of(content), marks=marks)
         turns: list[Turn] = []
         for block in results:
             text = text_of(block.get("content"))
             text = text if text.strip() else _result_text(record.get("toolUseResult"))
-            turns += self._result_turn(block, record, "[error]\n" * bool(block.get("is_error")) + text, marks)
+            turns += self._result_turn(block, "[error]\n" * bool(block.get("is_error")) + text, marks)
         text = text_of([b for b in blocks if not isinstance(b, dict) or b.get("type") != "tool_result"])
         if not record.get("isSidechain"):
             if not _NOT_A_PROMPT.match(text):
                 self._see_prompt(text)
             elif command := _COMMAND.search(text):
                 self._see_prompt(command[1])
-        return turns + self._turn("user", "text", text, record, marks=marks)
+        return turns + self._turn("user", "text", text, marks=marks)
 
     def _back_mark(self, record: Record) -> tuple[str, ...]:
         """The mark of a prompt that does not follow the last record: the turns after its parent were abandoned."""
@@ -132,9 +132,9 @@ class _ClaudeTurns(TurnMaker):
         content, marks, turns = part(record, "message").get("content"), _side_mark(record), list[Turn]()
         for block in blocks_of(content if isinstance(content, list) else [{"text": text_of(content)}]):
             if block.get("type") in ("tool_use", "server_tool_use"):
-                turns += self._call_turn(block, record, marks)
+                turns += self._call_turn(block, marks)
             elif block.get("type") not in ("thinking", "redacted_thinking"):
-                turns += self._turn("assistant", "text", text_of([block]), record, marks=marks)
+                turns += self._turn("assistant", "text", text_of([block]), marks=marks)
         return turns
 
     def _system_turns(self, record: Record) -> list[Turn]:
@@ -142,10 +142,10 @@ class _ClaudeTurns(TurnMaker):
         if subtype == "compact_boundary":
             details = part(record, "compactMetadata")
             what = f"{details.get('trigger', '?')}, {details.get('preTokens', '?')} tokens before"
-            return self._turn("system", "summary", f"[conversation compacted: {what}]", record)
+            return self._turn("system", "summary", f"[conversation compacted: {what}]")
         if record.get("level") == "error" or "error" in str(subtype):
             text = text_of(record.get("content")) or as_text(record.get("error") or record.get("cause") or "")
-            return self._turn("system", "text", f"[{subtype or 'error'}] {text}", record)
+            return self._turn("system", "text", f"[{subtype or 'error'}] {text}")
         return []
 
 

@@ -75,31 +75,31 @@ class _CodexTurns(TurnMaker):
         kind, payload = record.get("type"), record.get("payload")
         item = payload if isinstance(payload, dict) else record  # early versions had no envelope
         if kind == "session_meta" or (kind is None and "id" in record):
-            self._see_session(item, record)
+            self._see_session(item)
             return []
-        now, forked_at = seconds_of(word(record, "timestamp")), self._forked_at
+        now, forked_at = seconds_of(self._time), self._forked_at
         is_later = now is not None and forked_at is not None and now > forked_at + _REPLAY_SECONDS
         self._is_replay = self._is_replay and not is_later and item.get("thread_id") != self._thread
         if kind == "turn_context" and not self._is_replay:
             self.cwd = word(item, "cwd") or self.cwd
         elif kind == "compacted":
-            return self._turn("system", "summary", text_of(item.get("message")) or "[compacted]", record)
+            return self._turn("system", "summary", text_of(item.get("message")) or "[compacted]")
         elif kind == "event_msg":
-            return self._event_turns(item, record)
+            return self._event_turns(item)
         elif kind == "inter_agent_communication":
-            return self._agent_turns(item, record, "event")
+            return self._agent_turns(item, "event")
         elif kind == "response_item" or item is record:
-            return self._item_turns(item, record)
+            return self._item_turns(item)
         elif kind != "turn_context" and str(kind) not in LEFT_OUT:
             self._see_unknown(kind)
         return []
 
-    def _see_session(self, item: Record, record: Record) -> None:
+    def _see_session(self, item: Record) -> None:
         """Read where a session is. A fork also has its parent's description, before or after its own: that one decides
         neither its place nor its title."""
         is_own = item.get("id") in (None, self._thread)
         if self._is_placed and not is_own:
-            self._is_replay, self._forked_at = True, seconds_of(word(record, "timestamp")) or math.inf
+            self._is_replay, self._forked_at = True, seconds_of(self._time) or math.inf
             return
         if is_own and self._is_placed and not self.began_in:  # earlier values are the parent's
             self.cwd = self.branch = self.remote = self.title = self.first_prompt = ""
@@ -112,77 +112,77 @@ class _CodexTurns(TurnMaker):
             self.title = word(item, "agent_path") or word(item, "agent_nickname")
         self._is_placed, self._is_replay = True, False
 
-    def _event_turns(self, item: Record, record: Record) -> list[Turn]:
+    def _event_turns(self, item: Record) -> list[Turn]:
         kind, text = str(item.get("type")), text_of(item.get("message"))
         if kind in _MESSAGES:
-            return self._message_turns(_MESSAGES[kind], text, record, "event")
+            return self._message_turns(_MESSAGES[kind], text, "event")
         if kind == "error":
-            return self._turn("system", "text", f"[error] {text}", record)
+            return self._turn("system", "text", f"[error] {text}")
         if kind == "turn_aborted":
-            return self._once("system", "[interrupted]", record, "event")
+            return self._once("system", "[interrupted]", "event")
         if kind == "thread_name_updated" and not self._is_replay:
             self._see_title(word(item, "thread_name"))
         if kind == "item_completed":
-            return self._completed_turns(part(item, "item"), record)
+            return self._completed_turns(part(item, "item"))
         count = item.get("num_turns")
         if kind != "thread_rolled_back" or not isinstance(count, int) or count < 1:
             return []  # the file has all other events as items, too
         abandoned = self._before_prompts[-count:]
         del self._before_prompts[-count:]
         marks = (f"back_to={abandoned[0]}",) if abandoned else ()
-        return self._turn("system", "summary", "[rolled back]", record, marks=marks)
+        return self._turn("system", "summary", "[rolled back]", marks=marks)
 
-    def _completed_turns(self, item: Record, record: Record) -> list[Turn]:
+    def _completed_turns(self, item: Record) -> list[Turn]:
         """The turns of an item that its thread shows; most files have it a second time, as the model saw it."""
         kind, call = str(item.get("type")), str(item.get("id"))
         if kind in _MESSAGES:
             text = text_of(item.get("content") or item.get("text"))
-            return self._message_turns(_MESSAGES[kind], text, record, "completed")
+            return self._message_turns(_MESSAGES[kind], text, "completed")
         if kind not in _COMPLETED or call in self._tools:
             return []
         self._shown.add(call)
         tool = self._tools[call] = str(item.get("tool") or _COMPLETED[kind])
         asked = _first(item, "command", "arguments", "query", "changes")
         reported = _output_text(_first(item, "aggregated_output", "result", "error", "stdout"))
-        return self._tool_turns(tool, asked, reported, record)
+        return self._tool_turns(tool, asked, reported)
 
-    def _tool_turns(self, tool: str, asked: Any, reported: str, record: Record) -> list[Turn]:
-        turns = self._turn("assistant", "tool_use", as_text(asked) or "[no arguments]", record, tool=tool)
-        return turns + self._turn("tool", "tool_result", reported, record, tool=tool)
+    def _tool_turns(self, tool: str, asked: Any, reported: str) -> list[Turn]:
+        turns = self._turn("assistant", "tool_use", as_text(asked) or "[no arguments]", tool=tool)
+        return turns + self._turn("tool", "tool_result", reported, tool=tool)
 
-    def _item_turns(self, item: Record, record: Record) -> list[Turn]:
+    def _item_turns(self, item: Record) -> list[Turn]:
         kind = str(item.get("type") or item.get("record_type"))
         call, own = str(item.get("call_id")), str(item.get("id"))
         if kind == "message":
             role = str(item.get("role", "assistant"))
-            return self._message_turns(role, text_of(item.get("content")), record, "item")
+            return self._message_turns(role, text_of(item.get("content")), "item")
         if kind == "agent_message":
-            return self._agent_turns(item, record, "item")
+            return self._agent_turns(item, "item")
         if self._shown & {call, own}:
             return []
         if kind in _CALLS:
             tool = self._tools[own] = self._tools[call] = str(item.get("name") or kind.removesuffix("_call"))
             is_picture = kind == "image_generation_call" and item.get("result")
-            return self._tool_turns(tool, item.get(_CALLS[kind]) or "", "[image]" if is_picture else "", record)
+            return self._tool_turns(tool, item.get(_CALLS[kind]) or "", "[image]" if is_picture else "")
         if kind in _RESULTS:
             is_search = kind == "tool_search_output"
             text = _tools_found(item.get("tools")) if is_search else _output_text(item.get("output"))
-            return self._turn("tool", "tool_result", text, record, tool=self._tools.get(call, ""))
+            return self._turn("tool", "tool_result", text, tool=self._tools.get(call, ""))
         if kind in ("compaction", "context_compaction"):
-            return self._turn("system", "summary", "[conversation compacted]", record)
+            return self._turn("system", "summary", "[conversation compacted]")
         if kind not in LEFT_OUT:
             self._see_unknown(kind)
         return []
 
-    def _message_turns(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
+    def _message_turns(self, role: str, text: str, form: str) -> list[Turn]:
         if role not in ("user", "assistant") or (role == "user" and _SET_UP.match(text)):
             return []
         if role == "user" and re.match(r"\s*<turn_aborted\b", text):
-            return self._once("system", "[interrupted]", record, form)
+            return self._once("system", "[interrupted]", form)
         if role == "user" and (notice := _NOTICE.fullmatch(text)):
-            return self._once("assistant", _notice_text(notice[1]), record, form)
+            return self._once("assistant", _notice_text(notice[1]), form)
         before = self.n
-        turns = self._once(role, text, record, form)
+        turns = self._once(role, text, form)
         if turns and role == "user":
             self._before_prompts.append(before)
             if self._forked_at is not None and not self._is_replay:  # the first of its own replaces its parent's
@@ -190,13 +190,13 @@ class _CodexTurns(TurnMaker):
             self._see_prompt(text)
         return turns
 
-    def _agent_turns(self, item: Record, record: Record, form: str) -> list[Turn]:
+    def _agent_turns(self, item: Record, form: str) -> list[Turn]:
         who = f"[{item.get('author')} to {item.get('recipient')}]"
-        return self._once("assistant", f"{who}\n{text_of(item.get('content')).strip()}", record, form)
+        return self._once("assistant", f"{who}\n{text_of(item.get('content')).strip()}", form)
 
-    def _once(self, role: str, text: str, record: Record, form: str) -> list[Turn]:
+    def _once(self, role: str, text: str, form: str) -> list[Turn]:
         """The turn of a message, unless the file had it just before in another form: `item`, `event`, `completed`."""
-        seconds, message = seconds_of(word(record, "timestamp")), (role, text.strip())
+        seconds, message = seconds_of(self._time), (role, text.strip())
         for other, other_seconds, number, forms in self._messages:
             is_near = self._number - number <= _TWIN_RECORDS
             if other_seconds is not None and seconds is not None:
@@ -205,7 +205,7 @@ class _CodexTurns(TurnMaker):
                 forms.add(form)
                 return []
         self._messages.append((message, seconds, self._number, {form}))
-        return self._turn(role, "text", text, record)
+        return self._turn(role, "text", text)
 
 
 def _first(item: Record, *names: str) -> Any:

@@ -48,37 +48,37 @@ class TurnMaker(ABC):
         """The earliest and the latest time of a record, as written."""
         self.unknown = Counter[str]()
         """The number of records of each type that this version does not know."""
+        self._time = ""  # of the record that is read
         self._tools: dict[str, str] = {}  # the names of tools by the ids of their calls
 
     def feed(self, record: Record) -> list[Turn]:
         """The turns of the next record: one, several or none."""
-        if _ISO.match(ts := word(record, "timestamp")):
+        self._time = ts = word(record, "timestamp")
+        if _ISO.match(ts):
             self.started, self.ended = min(self.started or ts, ts), max(self.ended, ts)
         if record.get("type") != "unreadable":
             return self._turns(record)
         problem, text = record.get("problem", "unknown"), text_of(record.get("text"))
-        return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}", record)
+        return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}")
 
     @abstractmethod
     def _turns(self, record: Record) -> list[Turn]:
         """The turns of the next record that could be read."""
 
-    def _turn(
-        self, role: str, kind: Kind, text: str, record: Record, *, tool: str = "", marks: tuple[str, ...] = ()
-    ) -> list[Turn]:
-        """The next turn; none for a blank text."""
+    def _turn(self, role: str, kind: Kind, text: str, *, tool: str = "", marks: tuple[str, ...] = ()) -> list[Turn]:
+        """The next turn, of the record that is read; none for a blank text."""
         if not text.strip():
             return []
         self.n += 1
-        return [Turn(self.session_id, self.n, role, kind, text, word(record, "timestamp"), tool, marks)]
+        return [Turn(self.session_id, self.n, role, kind, text, self._time, tool, marks)]
 
-    def _call_turn(self, block: Record, record: Record, marks: tuple[str, ...] = ()) -> list[Turn]:
+    def _call_turn(self, block: Record, marks: tuple[str, ...] = ()) -> list[Turn]:
         tool = self._tools[str(block.get("id"))] = str(block.get("name") or "")
-        return self._turn("assistant", "tool_use", as_text(block.get("input")), record, tool=tool, marks=marks)
+        return self._turn("assistant", "tool_use", as_text(block.get("input")), tool=tool, marks=marks)
 
-    def _result_turn(self, block: Record, record: Record, text: str, marks: tuple[str, ...] = ()) -> list[Turn]:
+    def _result_turn(self, block: Record, text: str, marks: tuple[str, ...] = ()) -> list[Turn]:
         tool = self._tools.get(str(block.get("tool_use_id")), "")
-        return self._turn("tool", "tool_result", text, record, tool=tool, marks=marks)
+        return self._turn("tool", "tool_result", text, tool=tool, marks=marks)
 
     def _see_unknown(self, kind: object) -> None:
         self.unknown[str(kind)[:_KIND_CHARACTERS]] += 1

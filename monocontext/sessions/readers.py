@@ -27,19 +27,19 @@ class _ChatTurns(TurnMaker):
         role, text = record["role"].strip().lower(), text_of(record.get("content"))
         role = _ROLES.get(role, role if role in ("user", "assistant", "system", "tool") else "user")
         if role == "tool":
-            return self._turn("tool", "tool_result", text, record, tool=word(record, "name"))
+            return self._turn("tool", "tool_result", text, tool=word(record, "name"))
         if role == "user":
             self._see_prompt(text)
-        turns = self._turn(role, "text", text, record)
+        turns = self._turn(role, "text", text)
         for block in blocks_of(record.get("content")):
             if block.get("type") == "tool_use":
-                turns += self._call_turn(block, record)
+                turns += self._call_turn(block)
             elif block.get("type") == "tool_result":
-                turns += self._result_turn(block, record, text_of(block.get("content")))
+                turns += self._result_turn(block, text_of(block.get("content")))
         for call in blocks_of(record.get("tool_calls")):
             if function := part(call, "function"):
                 arguments = as_text(function.get("arguments"))
-                turns += self._turn("assistant", "tool_use", arguments, record, tool=word(function, "name"))
+                turns += self._turn("assistant", "tool_use", arguments, tool=word(function, "name"))
         return turns
 
 
