@@ -15,7 +15,7 @@ from typing import Any
 
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.sessions import claude_code, codex
-from monocontext.sessions.archive import Project, Sessions
+from monocontext.sessions.archive import Sessions
 from monocontext.sessions.hook import write_file
 from monocontext.sessions.project_name import find_repository, project_of
 from monocontext.sessions.reader import part, word
@@ -61,7 +61,11 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     into = into.expanduser().resolve()
     own = project or project_of(str(into))
     if session_id is None:
-        result, name = archive.project(own), _latest(archive.project(own))
+        result = archive.project(own)
+        infos = (info for info in result.sessions() if "/" not in info.session_id and info.agent in _RESUMED)
+        name = max(((info.ended, info.session_id) for info in infos), default=("", ""))[1]
+        if not name:
+            raise NotFound(f"no sessions of project {own!r} at {archive.url}")
     else:
         result, name = archive.find(session_id, project)
         if result.name != own:
@@ -97,14 +101,6 @@ def claude_folder(directory: Path) -> Path:
             f"the path of the clone has more than 200 characters: pull into a shorter one: {directory}"
         )
     return claude_code.roots()[0] / "projects" / slug
-
-
-def _latest(project: Project) -> str:
-    infos = (info for info in project.sessions() if "/" not in info.session_id and info.agent in _RESUMED)
-    mains = [(info.ended, info.session_id) for info in infos]
-    if not mains:
-        raise NotFound(f"no sessions of project {project.name!r} at {project.store.url}")
-    return max(mains)[1]
 
 
 def _path_of(info: SessionInfo, folder: Path) -> Path:

@@ -59,7 +59,10 @@ class Redactor:
         """`patterns`: regular expressions for the user's own kinds of secrets. Raises `MonocontextError`."""
         self.enabled = enabled
         self.findings: list[Finding] = []
-        self._custom = tuple(("custom", _compile(pattern)) for pattern in patterns)
+        try:
+            self._custom = [("custom", re.compile(pattern)) for pattern in patterns]
+        except re.error as error:
+            raise MonocontextError(f"not a regular expression: {error.pattern!r}: {error}") from None
 
     def record(self, record: Record, line: int = 0) -> Record:
         """A copy of a record without its secrets and pictures, or the record itself if redaction is off."""
@@ -102,21 +105,15 @@ class Redactor:
             return self._clean_fields(value, line, path)
         if isinstance(value, list):
             return [self._clean_value(name, item, line, (*path, i)) for i, item in enumerate(value)]
-        where = ".".join(map(str, path))
-        if _is_named_secret(name, value):
+        where, strength = ".".join(map(str, path)), strength_of(name)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= 100_000
+        is_named = isinstance(value, str) and strength >= Strength.TOKEN and is_secret(value, strength)
+        if is_named or (is_number and strength is Strength.PASSWORD):  # the whole value is a secret
             self.findings.append(Finding("named-secret", line, where, len(str(value))))
             return "[REDACTED:named-secret]"
         if isinstance(value, str) and "cookie" in name.lower():
             return self.text(f"cookie: {value}", line, where).removeprefix("cookie: ")
         return self.text(value, line, where) if isinstance(value, str) else value
-
-
-def _is_named_secret(name: str, value: Any) -> bool:
-    strength = strength_of(name)
-    if isinstance(value, str):
-        return strength >= Strength.TOKEN and is_secret(value, strength)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and abs(value) >= 100_000 and strength is Strength.PASSWORD
 
 
 def _describe_picture(fields: Record, name: str) -> str:
@@ -129,10 +126,3 @@ def _describe_picture(fields: Record, name: str) -> str:
         return ""
     kind = str(fields.get("media_type") or head[5:].partition(";")[0])
     return f"[picture: {kind if _MEDIA_TYPE.fullmatch(kind) else 'of some type'}, {len(body) * 3 // 4:,} bytes]"
-
-
-def _compile(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise MonocontextError(f"not a regular expression: {pattern!r}: {error}") from None

@@ -123,7 +123,9 @@ def _find_body_end(text: str, start: int) -> int:
         end = text.find("\n", begin)
         end = len(text) if end < 0 else end
         line = _KEY_LINE.fullmatch(text, begin, end)
-        if line and (len(line["body"]) >= 16 or (length and _may_end_key(line["body"]))):
+        body = line["body"] if line else ""
+        may_end = body.endswith("=") or (any(map(str.isdigit, body)) and any(map(str.isupper, body)))
+        if line and (len(body) >= 16 or (length and may_end)):
             length += len(line["body"])
             stop = line.end("body")
         elif not _KEY_HEADER.fullmatch(text, begin, end):
@@ -132,10 +134,6 @@ def _find_body_end(text: str, start: int) -> int:
             break
         begin = end + 1
     return stop if length >= _LEAST_BASE64 else start
-
-
-def _may_end_key(body: str) -> bool:
-    return body.endswith("=") or (any(c.isdigit() for c in body) and any(c.isupper() for c in body))
 
 
 def _find_body_start(text: str, stop: int, least: int) -> int:

@@ -321,11 +321,22 @@ def find_named(text: str, start: int, stop: int) -> list[Span]:
     is_argument = field.closing and (text[field.begin - 2 : field.begin - 1] == "(" or field.is_option)
     if field.separator == "," and not is_argument:
         return []
-    for find in (_find_quoted, _find_listed, _find_after_blank, _find_indented, _find_phrase, _find_bare):
-        spans = find(field)
-        if spans is not None:
+    for find in (_find_quoted, _find_listed):
+        if (spans := find(field)) is not None:
             return spans
-    return []
+    is_password = field.strength is Strength.PASSWORD
+    is_call = field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")
+    if field.separator in ("", " ") and not is_call and not field.follows_command():  # in prose, or an unknown command
+        word = _WORD.match(text, field.value_at)
+        is_found = word and is_password and not field.name.endswith("pass") and looks_random(word["value"], 9)
+        return [word.span("value")] if word and is_found else []
+    if block := _BLOCK.match(text, field.value_at):  # the line below the name, in YAML
+        is_token = is_secret(block["value"], min(field.strength, Strength.TOKEN), is_quoted=False)
+        return [block.span("value")] if is_token else []
+    phrase = _PHRASE.match(text, field.value_at) if is_password and field.separator in (":", "：") else None
+    if phrase and any(map(str.isdigit, phrase[0])) and is_secret(phrase["value"], field.strength, is_sure=False):
+        return [phrase.span("value")]  # several words to the end of the line, one of them with a digit
+    return _find_bare(field)
 
 
 def _read_name(text: str, start: int, stop: int) -> _Field | None:
@@ -351,7 +362,7 @@ def _read_name(text: str, start: int, stop: int) -> _Field | None:
     )  # fmt: skip
 
 
-# Each of these returns None if the value has another form, and no span if it is no secret.
+# The next two return None if the value has another form, and no span if it is no secret.
 
 
 def _find_quoted(field: _Field) -> list[Span] | None:
@@ -389,33 +400,6 @@ def _find_listed(field: _Field) -> list[Span] | None:
             spans.append(item.span("quoted" if is_quoted else "bare"))
         offset = item.end()
     return spans
-
-
-def _find_after_blank(field: _Field) -> list[Span] | None:
-    """The word after a name without a separator, in prose or an unknown command. Known commands are not meant."""
-    if field.separator not in ("", " "):
-        return None
-    if field.follows_command() or (field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")):
-        return None
-    word = _WORD.match(field.text, field.value_at)
-    is_password = field.strength is Strength.PASSWORD and not field.name.endswith("pass")
-    return [word.span("value")] if word and is_password and looks_random(word["value"], 9) else []
-
-
-def _find_indented(field: _Field) -> list[Span] | None:
-    if not (block := _BLOCK.match(field.text, field.value_at)):
-        return None
-    is_token = is_secret(block["value"], min(field.strength, Strength.TOKEN), is_quoted=False)
-    return [block.span("value")] if is_token else []
-
-
-def _find_phrase(field: _Field) -> list[Span] | None:
-    """A password of several words, one of them with a digit, to the end of the line."""
-    if field.separator not in (":", "：") or field.strength is not Strength.PASSWORD:
-        return None
-    phrase = _PHRASE.match(field.text, field.value_at)
-    is_found = phrase and any(map(str.isdigit, phrase[0])) and is_secret(phrase["value"], field.strength, is_sure=False)
-    return [phrase.span("value")] if phrase and is_found else None
 
 
 def _find_bare(field: _Field) -> list[Span]:

@@ -53,7 +53,10 @@ def work(job: dict[str, Any]) -> None:
     """Upload what is missing; a session that goes on waits for its time. Raises `StoreFailure` if the store is down."""
     folder = Path(home())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    name = _scope_of(job)
+    # One name for what two hooks would both upload, in the same way.
+    options = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
+    scope = json.dumps(["" if job.get("user") else _project_here(job), *map(job.get, options)])
+    name = hashlib.sha256(scope.encode("utf-8", "backslashreplace")).hexdigest()[:16]
     lock = FileLock(folder / f"{name}.lock")
     try:
         if job["event"] == "stop":
@@ -191,13 +194,6 @@ def _compile(job: dict[str, Any], project: str) -> None:
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     _log(" ".join((done.stdout + done.stderr).split()) or f"rlm compile ended with {done.returncode}")
-
-
-def _scope_of(job: dict[str, Any]) -> str:
-    """One name for what two hooks would both upload, in the same way."""
-    names = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
-    text = json.dumps(["" if job.get("user") else _project_here(job), *map(job.get, names)])
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def _log(text: str) -> None:
