@@ -25,15 +25,28 @@ _CUT = "[cut here; the rest is in the bucket]"
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object], complain: Callable[[object], object]) -> None:
     """Print the brief of the project in which the agent starts, and after a compaction where the session is archived;
-    nothing if there is neither."""
-    url, text = str(options["url"]), ""
+    nothing if there is neither. It is read in a thread, since the store's own timeouts are longer than a session should
+    wait."""
+    url, results = str(options["url"]), list[str | MonocontextError]()
     project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
-    try:
-        text = _read_object(url, f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}", options)
-    except NotFound:
-        pass
-    except MonocontextError as error:
-        complain(error)
+    names = ("endpoint", "region", "profile", "anonymous")
+    store_options: dict[str, Any] = {name: options[name] for name in names if name in options}
+
+    def read() -> None:
+        try:
+            key = f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}"
+            data = open_store(url, **store_options).get(key, most_bytes=MOST_BYTES).data
+            results.append(data.decode("utf-8", "replace"))
+        except MonocontextError as error:
+            results.append(error)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(TIMEOUT_SECONDS)
+    read_text = results[0] if results else StoreFailure(f"{url} did not answer within {TIMEOUT_SECONDS:g} s")
+    if not isinstance(read_text, str | NotFound):
+        complain(read_text)
+    text = read_text if isinstance(read_text, str) else ""
     session = str(hook_input.get("session_id") or "") if hook_input.get("source") == "compact" else ""
     if text or session:
         sys.stdout.write(hook_output(text, project, url, session) + "\n")
@@ -88,27 +101,3 @@ def _fence(text: str, project: str, url: str, session: str) -> str:
         f"More of it: `monocontext sessions search WORD {where}`, and `monocontext sessions show SESSION {where}`; a "
         f"mark such as [session:12] is turn 12 of that session."
     )
-
-
-def _read_object(url: str, key: str, options: dict[str, object]) -> str:
-    """The text of the object (1 GET). Raises `NotFound`, and `StoreFailure` after `TIMEOUT_SECONDS`: it is read in a
-    thread, since the store's own timeouts are longer than a session should wait."""
-    results: list[str | MonocontextError] = []
-    names = ("endpoint", "region", "profile", "anonymous")
-    store_options: dict[str, Any] = {name: options[name] for name in names if name in options}
-
-    def read() -> None:
-        try:
-            data = open_store(url, **store_options).get(key, most_bytes=MOST_BYTES).data
-            results.append(data.decode("utf-8", "replace"))
-        except MonocontextError as error:
-            results.append(error)
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    thread.join(TIMEOUT_SECONDS)
-    if not results:
-        raise StoreFailure(f"{url} did not answer within {TIMEOUT_SECONDS:g} s")
-    if isinstance(results[0], MonocontextError):
-        raise results[0]
-    return results[0]

@@ -106,7 +106,10 @@ class _ClaudeTurns(TurnMaker):
         content = message.get("content") if isinstance(message, dict) else message
         blocks = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
         results = [block for block in blocks_of(blocks) if block.get("type") == "tool_result"]
-        marks = _side_mark(record) or (() if results else self._back_mark(record))
+        parent, marks = record.get("parentUuid"), _side_mark(record)
+        to = self._turn_of.get(parent) if isinstance(parent, str) and parent != self._last else None
+        if not marks and not results and to is not None and to < self.n:
+            marks = (f"back_to={to}",)  # it does not follow the last record: the turns after its parent were abandoned
         if record.get("isCompactSummary"):
             return self._turn("user", "summary", text_of(content), marks=marks)
         turns: list[Turn] = []
@@ -121,12 +124,6 @@ class _ClaudeTurns(TurnMaker):
             elif command := _COMMAND.search(text):
                 self._see_prompt(command[1])
         return turns + self._turn("user", "text", text, marks=marks)
-
-    def _back_mark(self, record: Record) -> tuple[str, ...]:
-        """The mark of a prompt that does not follow the last record: the turns after its parent were abandoned."""
-        parent = record.get("parentUuid")
-        to = self._turn_of.get(parent) if isinstance(parent, str) and parent != self._last else None
-        return (f"back_to={to}",) if to is not None and to < self.n else ()
 
     def _assistant_turns(self, record: Record) -> list[Turn]:
         content, marks, turns = part(record, "message").get("content"), _side_mark(record), list[Turn]()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
@@ -18,7 +19,7 @@ from monocontext.sessions.archive import Project
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import discover_sessions
 from monocontext.sessions.session_info import session_key
-from monocontext.sessions.upload import Uploaded, upload_session, user_at_machine
+from monocontext.sessions.upload import upload_session, user_at_machine
 from monocontext.sessions.worker import Note, read_states, state_of, upload_changed
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
@@ -68,9 +69,6 @@ def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOp
     note(f"{number} on this machine ({agents}), {len(new)} new; secrets are taken out; kept in {folder}")
     for gone in set(project.list_sessions()) - {file.session_id for file in files}:
         store.delete(session_key(_PROJECT, gone))
-
-    def upload(file: SessionFile) -> Uploaded:
-        return upload_session(store, file, project=_PROJECT, user=user_at_machine(), is_open=True)
-
+    upload = partial(upload_session, store, project=_PROJECT, user=user_at_machine(), is_open=True)
     upload_changed(files, noted, upload, note)
     return project.context(**options)

@@ -103,10 +103,12 @@ def add_hooks(
     settings: Settings, agent: AgentSettings, options: Sequence[str], program: Sequence[str] | None = None
 ) -> Settings:
     """The settings with our hooks, which replace those of an earlier installation. Raises as `remove_hooks`."""
+    script = Path(sys.executable).parent / _MARK
+    ours_here = [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", _MODULE]
     merged = remove_hooks(settings)
     hooks = merged.setdefault("hooks", {})
     for event, ours, matcher, more in agent.events:
-        command = [*(program or hook_program()), ours, *options]
+        command = [*(program or ours_here), ours, *options]
         started = {"command": command[0], "args": command[1:]} if agent.takes_args else {"command": shlex.join(command)}
         group: Settings = {"matcher": matcher} if matcher else {}
         hooks.setdefault(event, []).append({**group, "hooks": [{"type": "command", **started, **more}]})
@@ -154,12 +156,6 @@ def hook_options(settings: Settings) -> dict[str, object] | None:
         return parse_arguments(list(dropwhile(lambda word: word not in EVENTS, map(str, words))))[1]
     except ValueError:  # changed by hand, to what the hook would not understand either
         return {}
-
-
-def hook_program() -> list[str]:
-    """The command that starts our hook: the script next to this Python, else this Python with the module."""
-    script = Path(sys.executable).parent / _MARK
-    return [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", _MODULE]
 
 
 def read_settings(path: Path) -> Settings:

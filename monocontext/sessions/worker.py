@@ -68,20 +68,15 @@ def work(job: dict[str, Any]) -> None:
             lock.acquire()
     except Timeout:
         return  # another one waits already, and will see what this one would
+    projects = {str(job.get("project") or _project_here(job))}
+    store_options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
     try:
-        _upload_missing(job, folder / f"{name}.json")
+        with closing(open_store(str(job["url"]), **store_options)) as store:
+            upload_changed(_files_of(job), folder / f"{name}.json", partial(_upload, store, job, projects), _log)
+        for project in sorted(projects) if job.get("compile") and job["event"] == "session-end" else ():
+            _compile(job, project)
     finally:
         lock.release()
-
-
-def _upload_missing(job: dict[str, Any], noted: Path) -> None:
-    projects = {str(job.get("project") or _project_here(job))}
-    options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
-    with closing(open_store(str(job["url"]), **options)) as store:
-        upload_changed(_files_of(job), noted, partial(_upload, store, job, projects), _log)
-    if job.get("compile") and job["event"] == "session-end":
-        for project in sorted(projects):
-            _compile(job, project)
 
 
 def upload_changed(
@@ -157,9 +152,13 @@ def _upload(store: Store, job: dict[str, Any], projects: set[str], file: Session
     is_own = str(file.path) == job.get("transcript_path") or (main and file.session_id.split("/")[0] == main)
     if not (is_own or job.get("user") or project_of_session(file) == _project_here(job)):
         return None
+    # A subagent is of the project of the session that it belongs to, if its file tells.
+    above = next((parent.parent for parent in file.path.parents if parent.name == "subagents"), None)
+    top = above.with_suffix(".jsonl") if above is not None else None
+    of_main = project_of_session(AGENTS[file.agent].file(top)) if top is not None and top.is_file() else None
     has_ended = job["event"] == "session-end" and is_own
     report = upload_session(
-        store, file, project=str(job["project"]) if job.get("project") else _main_project(file), user=user_at_machine(),
+        store, file, project=str(job["project"]) if job.get("project") else of_main, user=user_at_machine(),
         redact=not job.get("no_redact"), patterns=list(map(str, patterns)) if isinstance(patterns, list) else (),
         is_open=not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS,
     )  # fmt: skip
@@ -168,13 +167,6 @@ def _upload(store: Store, job: dict[str, Any], projects: set[str], file: Session
     _log("; ".join([done, *([f"redacted {redacted}"] if redacted else []), *report.problems]))
     projects.add(report.project)
     return report
-
-
-def _main_project(file: SessionFile) -> str | None:
-    """The project of the session that a subagent belongs to, if its file tells; None for a session itself."""
-    above = next((parent.parent for parent in file.path.parents if parent.name == "subagents"), None)
-    main = above.with_suffix(".jsonl") if above is not None else None
-    return project_of_session(AGENTS[file.agent].file(main)) if main is not None and main.is_file() else None
 
 
 def _project_here(job: dict[str, Any]) -> str:

@@ -446,10 +446,10 @@ def test_what_is_installed_runs(tmp_path: Path) -> None:
 def test_what_a_hook_says_steers_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def failing(*_: object) -> bytes:
+    def failing(*_: object) -> object:
         raise StoreFailure("\x1b]52;c;AAAA\x07 says the server\u202e\nin two lines")
 
-    monkeypatch.setattr(brief, "_read_object", failing)
+    monkeypatch.setattr(brief, "open_store", failing)
     brief.show_brief({"cwd": "/"}, {"url": "s3://bucket/a", "project": "p"}, hook.complain)
     told = capsys.readouterr().err
     assert told == "monocontext: \\x1b]52;c;AAAA\\x07 says the server\\u202e in two lines\n"
