@@ -16,10 +16,8 @@ from monocontext.stores import open_store
 
 MOST_CHARACTERS = 9_000
 """Longest output. Claude Code puts an output of more than 10,000 characters, in UTF-16, into a file."""
-MOST_BYTES = 1 << 20
-"""A larger brief is not printed."""
-TIMEOUT_SECONDS = 3.0
-"""The longest wait for a store: the user cannot write a prompt meanwhile."""
+_MOST_BYTES = 1 << 20  # a larger brief is not printed
+_TIMEOUT_SECONDS = 3.0  # the longest wait for a store: the user cannot write a prompt meanwhile
 _CUT = "[cut here; the rest is in the bucket]"
 
 
@@ -35,15 +33,15 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object], compla
     def read() -> None:
         try:
             key = f"{COMPILED}/{key_part(project, 'project')}/{BRIEF}"
-            data = open_store(url, **store_options).get(key, most_bytes=MOST_BYTES).data
+            data = open_store(url, **store_options).get(key, most_bytes=_MOST_BYTES).data
             results.append(data.decode("utf-8", "replace"))
         except MonocontextError as error:
             results.append(error)
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
-    thread.join(TIMEOUT_SECONDS)
-    read_text = results[0] if results else StoreFailure(f"{url} did not answer within {TIMEOUT_SECONDS:g} s")
+    thread.join(_TIMEOUT_SECONDS)
+    read_text = results[0] if results else StoreFailure(f"{url} did not answer within {_TIMEOUT_SECONDS:g} s")
     if not isinstance(read_text, str | NotFound):
         complain(read_text)
     text = read_text if isinstance(read_text, str) else ""

@@ -106,7 +106,7 @@ class _ClaudeTurns(TurnMaker):
         content = message.get("content") if isinstance(message, dict) else message
         blocks = content if isinstance(content, list) else [{"type": "text", "text": text_of(content)}]
         results = [block for block in blocks_of(blocks) if block.get("type") == "tool_result"]
-        parent, marks = record.get("parentUuid"), _side_mark(record)
+        parent, marks = record.get("parentUuid"), ("sidechain=yes",) * bool(record.get("isSidechain"))
         to = self._turn_of.get(parent) if isinstance(parent, str) and parent != self._last else None
         if not marks and not results and to is not None and to < self.n:
             marks = (f"back_to={to}",)  # it does not follow the last record: the turns after its parent were abandoned
@@ -126,7 +126,11 @@ class _ClaudeTurns(TurnMaker):
         return turns + self._turn("user", "text", text, marks=marks)
 
     def _assistant_turns(self, record: Record) -> list[Turn]:
-        content, marks, turns = part(record, "message").get("content"), _side_mark(record), list[Turn]()
+        content, marks, turns = (
+            part(record, "message").get("content"),
+            ("sidechain=yes",) * bool(record.get("isSidechain")),
+            list[Turn](),
+        )
         for block in blocks_of(content if isinstance(content, list) else [{"text": text_of(content)}]):
             if block.get("type") in ("tool_use", "server_tool_use"):
                 turns += self._call_turn(block, marks)
@@ -144,10 +148,6 @@ class _ClaudeTurns(TurnMaker):
             text = text_of(record.get("content")) or as_text(record.get("error") or record.get("cause") or "")
             return self._turn("system", "text", f"[{subtype or 'error'}] {text}")
         return []
-
-
-def _side_mark(record: Record) -> tuple[str, ...]:
-    return ("sidechain=yes",) if record.get("isSidechain") else ()
 
 
 def _result_text(result: Any) -> str:

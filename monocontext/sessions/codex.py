@@ -40,12 +40,9 @@ LEFT_OUT = frozenset([
     "world_state", "token_usage_record", "inter_agent_communication_metadata", "dynamic_tools_updated",
     "security_risk_score", "state",
 ])  # fmt: skip
-"""Types of items and records that make no turn: settings, counts, and what is encrypted or a turn elsewhere. They are
-in the archive; other types count as unknown."""
-_TWIN_SECONDS = 0.5  # the most time between two records of one event
-_TWIN_RECORDS = 4
-"""A file has each message twice or more, as an item and as events. The second is so much later at most, by its time or,
-if it has none, by its number."""
+"""Types of items and records that make no turn: settings, counts, and what is encrypted or a turn elsewhere."""
+_TWIN_SECONDS = 0.5  # the most time between two records of one message, which is an item and events
+_TWIN_RECORDS = 4  # the same, of records without a time
 _REPLAY_SECONDS = 1.0  # a record of a fork that is so much later than its parent's description is its own
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEAD_RECORDS = 8  # the description of a thread is among so many first records of its file, perhaps beside its parent's

@@ -28,7 +28,11 @@ def project_of(folder: str, remote: str = "") -> str:
         mounted = f"/mnt/{folder[0].lower()}/{folder[3:]}".replace("\\", "/")
         folder = mounted if os.path.isdir(mounted) else folder
     top, git = find_repository(folder)
-    remote = remote.strip() or (_remote_url(git) if git else "")
+    remote = remote.strip()
+    if git and not remote:  # `origin`, else the first one
+        sections = _REMOTE.findall(_read_file(os.path.join(git, "config")))
+        urls = {name: url[1] for name, lines in reversed(sections) if (url := _URL.search(lines))}
+        remote = urls.get("origin") or next(reversed(urls.values()), "")
     if remote:
         return slug(_last_part(remote).removesuffix(".git") if _WINDOWS.match(remote) else _host_and_path(remote))
     if os.path.basename(git) == ".git":
@@ -58,12 +62,6 @@ def find_repository(folder: str) -> tuple[str, str]:
             common = _read_file(os.path.join(git, "commondir")).strip()
             return top, os.path.normpath(os.path.join(git, common)) if common else git
     return "", ""
-
-
-def _remote_url(git: str) -> str:
-    sections = _REMOTE.findall(_read_file(os.path.join(git, "config")))
-    urls = {name: url[1] for name, lines in reversed(sections) if (url := _URL.search(lines))}
-    return urls.get("origin") or next(reversed(urls.values()), "")
 
 
 def _host_and_path(url: str) -> str:

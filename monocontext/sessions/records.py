@@ -24,8 +24,7 @@ from monocontext.stores.regular_file import open_file
 Record = dict[str, Any]
 
 MOST_LINE_BYTES = 64 << 20
-"""A longer line is cut. The longest seen, screenshots in base64, have 20 MB. A line takes some five times its size in
-memory."""
+"""A longer line is cut. The longest seen have 20 MB, and take some five times as much memory."""
 _LONG_LINE_BYTES = 4096  # what is kept of a line longer than `MOST_LINE_BYTES`
 _PIECE_BYTES = 1 << 16
 _ZSTD_BYTES = 512  # compressed bytes that are inflated at once: they give at most 16 MiB

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 from monocontext.errors import AlreadyExists, ContextChanged, MonocontextError, NotFound
 from monocontext.sessions import session_info
@@ -90,12 +90,7 @@ def upload_session(
     name = project or project_of_session(file)
     redactor = Redactor(patterns, enabled=redact)
     records, problems, is_partial = _read(file, is_open)
-
-    @cache
-    def make() -> tuple[SessionInfo, list[bytes]]:
-        clean = [redactor.record(record, line) for line, record in records]
-        return _describe(file, name, clean, redactor, user)
-
+    make = cache(partial(_describe, file, name, records, redactor, user))
     new = turns = size = 0
     if records and dry_run:
         before, (info, lines) = _read_stored(store, session_key(name, file.session_id)), make()
@@ -153,8 +148,9 @@ def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], l
 
 
 def _describe(
-    file: SessionFile, project: str, records: list[Record], redactor: Redactor, user: str
+    file: SessionFile, project: str, read: list[tuple[int, Record]], redactor: Redactor, user: str
 ) -> tuple[SessionInfo, list[bytes]]:
+    records = [redactor.record(record, line) for line, record in read]
     maker = AGENTS[file.agent].maker(file.session_id)
     turns = [turn for record in records for turn in maker.feed(record)]
     lines, ids = [dumps(record) for record in records], ids_of(records)

@@ -30,10 +30,8 @@ from monocontext.sessions.upload import Uploaded, project_of_session, upload_ses
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 
-COOLDOWN_SECONDS = 60.0
-"""Between two uploads of a session that goes on."""
-_RESTING_SECONDS = 3600.0
-"""A session whose file was not written for so long has ended, whether its agent said so or was killed."""
+_COOLDOWN_SECONDS = 60.0  # between two uploads of a session that goes on
+_RESTING_SECONDS = 3600.0  # a session whose file was not written for so long has ended, though no agent said so
 Note = Callable[[str], object]
 _STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
 
@@ -63,7 +61,7 @@ def work(job: dict[str, Any]) -> None:
             with FileLock(folder / f"{name}.stop", timeout=0), suppress(OSError):  # none was uploaded yet
                 since = time.time() - (folder / f"{name}.json").stat().st_mtime
                 # A clock that was set back makes it no longer.
-                time.sleep(min(COOLDOWN_SECONDS, max(0.0, COOLDOWN_SECONDS - since)))
+                time.sleep(min(_COOLDOWN_SECONDS, max(0.0, _COOLDOWN_SECONDS - since)))
         with FileLock(folder / f"{name}.next", timeout=0):
             lock.acquire()
     except Timeout:
