@@ -129,8 +129,7 @@ class S3StandIn:
     @property
     def open_connections(self) -> int:
         """The number of connections that are open."""
-        with self._lock:
-            return len(self._connections)
+        return len(self._connections)
 
     # -- life ------------------------------------------------------------------------------------------------------
 

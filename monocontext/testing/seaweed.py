@@ -105,13 +105,11 @@ class SeaweedServer:
             try:
                 self._start_once(weed)
                 return
-            except StoreFailure:
+            except BaseException as error:
                 self.stop()
-                if attempt == _STARTS:  # before, another process may have taken a port after it was found free
+                # Another process may have taken a port after it was found free.
+                if attempt == _STARTS or not isinstance(error, StoreFailure):
                     raise
-            except BaseException:
-                self.stop()
-                raise
 
     def _start_once(self, weed: str) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="monocontext-seaweed-"))

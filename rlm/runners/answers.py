@@ -147,9 +147,8 @@ class Answers:
             return name_or_value
         is_value = any(value is name_or_value for value in namespace.values())
         if name_or_value in namespace:
-            if (
-                is_value and namespace[name_or_value] is not name_or_value
-            ):  # `name = "result"; FINAL_VAR(name)`: either?
+            # After `name = "result"`, FINAL_VAR(name) may mean either.
+            if is_value and namespace[name_or_value] is not name_or_value:
                 raise AnswerRefused(
                     f"a variable holds {name_or_value!r}, which is the name of another one: write FINAL(...) with the "
                     f"one you mean, as FINAL({name_or_value}) or FINAL({name_or_value!r})"
@@ -176,9 +175,8 @@ def check_written_answer(text: str) -> None:
     """`check_text` for `FINAL(text)` in a reply, which refuses placeholders too."""
     check_text(text)
     plain = text.strip().lower()
-    if plain in _PLACEHOLDERS or _PLACEHOLDER.fullmatch(
-        " ".join(plain.strip("<>[]{}()`*\"'. ").replace("_", " ").split())
-    ):
+    words = " ".join(plain.strip("<>[]{}()`*\"'. ").replace("_", " ").split())
+    if plain in _PLACEHOLDERS or _PLACEHOLDER.fullmatch(words):
         raise AnswerRefused(
             f"FINAL({text.strip()}) holds no answer: write the answer itself between the parentheses, or "
             "FINAL_VAR(variable_name) for the value of a variable"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -125,10 +126,9 @@ def _answer_call(
     head: dict[str, Any] = {}
     try:
         value = function(*args, **options)
-        if isinstance(value, list) and any(isinstance(item, Exception) for item in value):
-            head["errors"] = [
-                (index, _encode_error(item)) for index, item in enumerate(value) if isinstance(item, Exception)
-            ]
+        failed = [at for at, item in enumerate(value) if isinstance(item, Exception)] if isinstance(value, list) else []
+        if failed:
+            head["errors"] = [(at, _encode_error(value[at])) for at in failed]
             value = [None if isinstance(item, Exception) else item for item in value]
         body = pack_for_worker(value)
     except Exception as exc:
@@ -143,7 +143,5 @@ def _encode_error(exc: Exception) -> list[str]:
 
 
 def _send(channel: Channel, number: int, head: dict[str, Any], body: bytes) -> None:
-    try:
+    with suppress(ChannelClosed):  # the worker is gone; the thread that waits for the cell notices it too
         channel.send({**head, "id": number}, [body], seconds=SEND_SECONDS)
-    except ChannelClosed:
-        pass  # the worker is gone; the thread that waits for the cell notices it too
