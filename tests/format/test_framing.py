@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 
 import pytest
 from hypothesis import example, given, settings
@@ -89,17 +88,6 @@ def test_bytes_that_are_no_text_are_passed_on(size: int, frame_bytes: int) -> No
 )
 def test_flags(text: str, flags: int) -> None:
     assert describe(text.encode(), b"").flags == flags
-
-
-@pytest.mark.parametrize("size", [1, 1 << 13, 1 << 14, 1 << 18])
-def test_newlines_with_and_without_numpy(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    import numpy as np
-
-    data = np.random.default_rng(size).choice([9, 10, 11, 13, 97], size).astype(np.uint8).tobytes()
-    assert describe(data, b"").newlines == data.count(b"\n")
-    monkeypatch.delitem(sys.modules, "numpy")
-    assert describe(data, b"").newlines == data.count(b"\n")
-    assert "numpy" not in sys.modules
 
 
 @given(st.text())

@@ -16,7 +16,6 @@ from monocontext import Monocontext, append, publish
 from monocontext.errors import ContextTooLarge, DamagedData
 from monocontext.format.generations import generation_key
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
-from monocontext.format.refs import FILTER_KIND, FilterRef, PageRef
 from monocontext.memory import Memory
 from monocontext.sessions import upload_session
 from monocontext.sessions.readers import recognize_session
@@ -94,16 +93,6 @@ def test_no_writer_commits_a_root_that_no_reader_takes(folder: LocalStore, monke
     monkeypatch.undo()
     with Monocontext.open(folder) as context:
         assert str(context) == "text\n"
-
-
-def test_the_bound_has_room_for_100_000_pages_and_their_filters() -> None:
-    """107 TB of text; a filter covers 16 pages in at most 128 parts (2 ** 18 rows of 8 KiB in objects of 16 MiB)."""
-    most, name = 2**49, "f" * 32
-    page = PageRef(name, 10**6, 2**32 - 1, most, most, most, most)
-    ref = FilterRef(FILTER_KIND, "unicode-15.1-lower", 18, 4096, 2**16, ((most, 0, 2**16),), (name,) * 128, 2**32 - 1)
-    few = len(Manifest(1, name, "", (page,) * 16, filters=(ref,)).to_bytes())
-    more = len(Manifest(1, name, "", (page,) * 32, filters=(ref,) * 2).to_bytes())
-    assert 100_000 // 16 * (more - few) < MOST_ROOT_BYTES * 0.9
 
 
 def test_a_manifest_of_lines(folder: LocalStore) -> None:

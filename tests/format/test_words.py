@@ -51,22 +51,10 @@ def test_words_that_stand_seldom_have_no_rows() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("word", "stem"),
-    [
-        ("rotates", "rotat"),
-        ("rotating", "rotat"),
-        ("rotations", "rotat"),
-        ("users", "user"),
-        ("bus", "bus"),
-        ("is", "is"),
-        ("string", "str"),
-        ("song", "song"),
-        ("cities", "citi"),
-    ],
-)
-def test_endings(word: str, stem: str) -> None:
-    assert stem_of(word.encode()) == stem.encode()
+def test_endings() -> None:
+    words = ["rotates", "rotating", "rotations", "users", "bus", "is", "string", "song", "cities"]
+    stems = ["rotat", "rotat", "rotat", "user", "bus", "is", "str", "song", "citi"]
+    assert [stem_of(word.encode()).decode() for word in words] == stems
 
 
 def rows_one_by_one(text: str) -> list[int]:
