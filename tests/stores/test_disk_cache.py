@@ -92,14 +92,9 @@ def change(path: Path, at: int) -> None:
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
-    "last byte flipped": lambda path: change(path, -1),
-    "a byte in the middle flipped": lambda path: change(path, -500),
-    "magic": lambda path: change(path, 0),
-    "length of the header": lambda path: change(path, 11),
     "header": lambda path: change(path, 20),
     "torn in the body": lambda path: os.truncate(path, path.stat().st_size - 1),
     "torn in the header": lambda path: os.truncate(path, 30),
-    "torn in the magic": lambda path: os.truncate(path, 5),
     "empty": lambda path: os.truncate(path, 0),
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
     "something else": lambda path: path.write_bytes(b"x" * 5000),

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import pytest
 
+from monocontext import Monocontext
 from monocontext.errors import AccessDenied, ContextChanged, DamagedData, NotFound, StoreFailure
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import (
@@ -23,6 +24,7 @@ from monocontext.testing import (
     find_weed,
     flip_byte,
     truncate,
+    virtual_context,
     wrong_etag,
 )
 
@@ -101,6 +103,20 @@ def test_virtual() -> None:
         store.delete("big")
     with pytest.raises(AssertionError, match="returned 0 bytes"):
         VirtualStore({"bad": (10, lambda start, stop: b"")}).get("bad")
+
+
+def test_each_frame_is_a_document() -> None:
+    store = CountingStore(
+        virtual_context(1500, "é line\n" * 50, {8: "needle in it", 1499: "end"}, documents=True, filters=True)
+    )
+    with Monocontext.open(store, shape="dict") as texts:
+        assert len(texts) == 1500
+        assert store.gets == 1
+        assert (texts["frame 8"], texts["frame 1499"], texts["frame 17"]) == ("needle in it", "end", "é line\n" * 50)
+        assert [name for name, text in texts.items() if "needle in it" in text] == ["frame 8"]
+        lengths = {8: 12, 1499: 3}
+        assert [len(text) for text in texts.values()] == [lengths.get(i, 350) for i in range(1500)]
+        assert texts.documents.text_bytes == 1498 * 400 + 12 + 3
 
 
 def test_faults_come_in_turn(memory: MemoryStore) -> None:

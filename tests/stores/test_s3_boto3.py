@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from monocontext.errors import MonocontextError
+from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.client import ThrottleCounter
 from monocontext.stores.s3.reads import read_by_boto3
-from monocontext.testing import S3StandIn
-from monocontext.testing.http_faults import refuse, slow_down
+from monocontext.testing import HttpFault, S3StandIn
+from monocontext.testing.http_faults import HttpReply, refuse, slow_down
 
 
 @pytest.fixture
@@ -85,3 +86,19 @@ def test_refusals_that_last_are_told_by_the_error(
     with pytest.raises(MonocontextError, match="SlowDown") as caught:
         open_store(server.url(), endpoint=server.endpoint, transport=transport).get_range("a", 0, 10)
     assert getattr(caught.value, "refusals") == (2 if transport == "own" else 1)  # noqa: B009
+
+
+@pytest.mark.parametrize(
+    ("date", "said"), [("W?d, 25 Nov 2026 06:41:50 GMT", "Invalid timestamp"), ("", "it has no Last-Modified")]
+)
+def test_a_response_whose_head_is_damaged_is_a_failure_of_the_store(server: S3StandIn, date: str, said: str) -> None:
+    def spoil(reply: HttpReply) -> HttpReply:
+        headers = {name: value for name, value in reply.headers.items() if name != "Last-Modified"}
+        return replace(reply, headers=headers | ({"Last-Modified": date} if date else {}))
+
+    store = by_boto3(server)
+    server.faults.add(HttpFault("no date", change=spoil), verb="*", times=None)
+    for ask in (store.head, store.get) if date else (store.head,):
+        with pytest.raises(MonocontextError, match=f"/a: the response is damaged: {said}") as caught:
+            ask("a")
+        assert isinstance(caught.value, StoreFailure)

@@ -10,7 +10,6 @@ import pytest
 
 from monocontext.errors import AccessDenied, ContextChanged, DamagedData, NotFound, StoreFailure
 from monocontext.stores import open_store
-from monocontext.stores.http import client as transport_client
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.store import S3Store
 
@@ -359,7 +358,3 @@ def test_no_etag_ends_its_header() -> None:
         with pytest.raises(ContextChanged, match="is not valid, so the object cannot be"):
             read(store_at(server), 'e1"\r\nx-evil: 1')
         assert server.asked == []
-
-
-def test_pauses_and_patience_are_short_of_the_deadline() -> None:
-    assert sum((1, 2, 4, 10)) < transport_client.DEADLINE_SECONDS
