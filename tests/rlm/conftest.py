@@ -142,9 +142,7 @@ class Endpoint(ThreadingHTTPServer):
         """Further fields of each answer."""
         self.keys: list[str | None] = []
         self.reply: Callable[[dict[str, Any]], str | tuple[int, str]] = lambda body: "hello"
-        self.break_stream = False
         self.headers: dict[str, str] = {}
-        self.code: str | None = None
         self.usage: Any = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -169,13 +167,11 @@ class _Handler(BaseHTTPRequestHandler):
         usage = self.server.usage
         common = {"id": "1", "created": 1, "model": body["model"] + "-2026", **self.server.extra}
         if isinstance(reply, tuple):
-            self._send(reply[0], json.dumps({"error": {"message": reply[1], "code": self.server.code}}))
+            self._send(reply[0], json.dumps({"error": {"message": reply[1], "code": None}}))
         elif self.path.endswith("/responses"):
             self._respond(body, reply)
         elif body.get("stream"):
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.end_headers()
+            self._begin()
             chunks: list[dict[str, Any]] = [
                 {"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in (reply[:3], reply[3:])
             ]
@@ -184,9 +180,6 @@ class _Handler(BaseHTTPRequestHandler):
             for chunk in chunks:
                 line = json.dumps({**common, "object": "chat.completion.chunk", **chunk})
                 self.wfile.write(f"data: {line}\n\n".encode())
-                if self.server.break_stream:
-                    self.wfile.write(b'data: {"error": {"message": "the model fell over"}}\n\n')
-                    return
             self.wfile.write(b"data: [DONE]\n\n")
         else:
             choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": reply}}
@@ -203,9 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not body.get("stream"):
             self._send(200, json.dumps(answer))
             return
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.end_headers()
+        self._begin()
         events: list[dict[str, Any]] = [
             {"type": "response.output_text.delta", "delta": piece, "item_id": "m", "output_index": 0,
              "content_index": 0, "sequence_number": i, "logprobs": []}
@@ -213,6 +204,11 @@ class _Handler(BaseHTTPRequestHandler):
         ]  # fmt: skip
         for event in [*events, {"type": "response.completed", "response": answer, "sequence_number": 9}]:
             self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+
+    def _begin(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
 
     def _send(self, status: int, text: str) -> None:
         self.send_response(status)
@@ -223,15 +219,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
 
-@pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    server = Endpoint()
+@contextmanager
+def serving(server: ThreadingHTTPServer) -> Iterator[Any]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with serving(Endpoint()) as server:
+        yield server
 
 
 class _Messages(BaseHTTPRequestHandler):
@@ -282,9 +283,5 @@ def anthropic_endpoint() -> Iterator[Any]:
     }  # fmt: skip
     server.written = 7
     server.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(server):
+        yield server

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_replies import repl as code
 
 from rlm import RLM, LLMError, OpenAILM, ReplyRefused
 from rlm.models.lm import Message, Reply
 from rlm.prompts.messages import CUT, CUT_AND_RUN, CUT_NOT_RUN, EMPTY
-
-ASK = [{"role": "user", "content": "hi"}]
 
 
 @pytest.fixture(autouse=True)
@@ -49,10 +48,6 @@ def refused(words: str = "it refused: no", reason: Any = "refusal", text: str = 
     error = ReplyRefused(words, reason=reason)
     error.reply = said(text)
     return error
-
-
-def code(text: str) -> str:
-    return f"```repl\n{text}\n```"
 
 
 def run(root: Any, sub: Any = None, context: str = "text", **options: Any) -> Any:

@@ -11,17 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_replies import repl
 
-from rlm import RLM, LLMError, RLMError, ScriptedLM, Step, TrajectoryError
+from rlm import RLM, RLMError, ScriptedLM, Step
 from rlm.models.lm import estimate_tokens
 from rlm.prompts.compaction import NOTE
 from rlm.prompts.examples import conversation
 from rlm.runners.local import LocalRunner
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
-
 
 # --- questions in a row ---------------------------------------------------------------------------
 
@@ -279,11 +275,3 @@ def test_a_cancelled_task_asks_nothing_more() -> None:
     calls = len(sub.calls)
     time.sleep(0.1)
     assert len(sub.calls) == calls
-
-
-def test_resume_of_another_context_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    with pytest.raises(LLMError):
-        RLM(lm=ScriptedLM([repl("1")]), trajectory=path).completion("q", "text")
-    with pytest.raises(TrajectoryError):
-        RLM(lm=ScriptedLM([])).resume(path, "longer text")

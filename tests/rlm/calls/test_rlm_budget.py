@@ -8,16 +8,12 @@ import time
 from typing import Any
 
 import pytest
+from rlm_replies import repl
 
 from rlm import RLM, Budget, ModelUsage, Reply, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
 from rlm.errors import BudgetSpent
 from rlm.prompts.examples import conversation
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
-
 
 MANY = repl("answer['content'] = 'a draft'\nfor i in range(50):\n    last = llm_query(f'q{i}')\n    print(last)")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_replies import ASK
 
 import rlm.calls.gateway
 from rlm import (
@@ -23,8 +24,6 @@ from rlm import (
 )  # fmt: skip
 from rlm.calls.gateway import Gateway
 from rlm.models.endpoint_errors import retry_after_seconds
-
-ASK = [{"role": "user", "content": "hi"}]
 
 
 @pytest.fixture

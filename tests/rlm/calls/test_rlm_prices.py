@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from rlm_replies import ASK
 
 import rlm
 from rlm import RLM, ModelUsage, Usage
@@ -20,7 +21,6 @@ from rlm.models.lm import Reply, TokenDetails, with_counted_usage
 from rlm.models.responses import count_usage as count_responses
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
-ASK = [{"role": "user", "content": "hi"}]
 
 
 def reply(count: Any, model: str, usage: dict[str, Any], tier: str | None, endpoint: str | None) -> Reply:

@@ -6,12 +6,9 @@ import inspect
 from typing import Any
 
 import pytest
+from rlm_replies import repl
 
 from rlm import RLM, RLM_REPL, OpenAILM, RunnerUnavailable, ScriptedLM, UnknownOption
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
 
 
 def test_each_keyword_is_in_the_signature_and_in_the_docstring() -> None:

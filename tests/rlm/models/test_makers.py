@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_replies import ASK
 
 from rlm import RLM, LLMError, OpenAILM
 from rlm.calls.prices import dollars
@@ -14,7 +15,6 @@ from rlm.models.lm import Reply, TokenDetails
 from rlm.models.openai import MAKERS
 from rlm.models.registry import PRESETS, choose, make_lm, split_maker
 
-ASK = [{"role": "user", "content": "hi"}]
 PAGE = (Path(__file__).parents[3] / "docs/rlm.md").read_text("utf-8")
 
 

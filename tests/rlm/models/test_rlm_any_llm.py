@@ -6,12 +6,11 @@ import socket
 from typing import Any
 
 import pytest
+from rlm_replies import ASK
 
 from rlm import LLMError, RateLimited, UnknownOption
 from rlm.models.any_llm import AnyLM
 from rlm.models.registry import make_lm, split_maker
-
-ASK = [{"role": "user", "content": "hi"}]
 
 
 @pytest.fixture

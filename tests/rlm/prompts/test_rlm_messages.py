@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_replies import repl
 
 from rlm import RLM, LLMError, ScriptedLM
 from rlm.models.lm import Message
 from rlm.prompts.messages import UNSEEN
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
 
 
 def roles(call: list[Message]) -> list[str]:

@@ -8,15 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from rlm_replies import repl
 
 from rlm import RLM, AnthropicLM, ScriptedLM
 from rlm.loop import MOST_REPEATS
 from rlm.models.lm import Message
 from rlm.prompts.examples import conversation
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
 
 
 def test_a_repeated_turn_leaves_nothing_in_the_history_and_the_next_is_told() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rlm_replies import repl
 
 from rlm import RLM, LLMError, ScriptedLM
 from rlm.errors import PromptTooLong
@@ -13,10 +14,6 @@ from rlm.prompts.compaction import FILL, OUTPUT, Window, compact, fit
 
 PROSE = "The quick brown fox jumps over the lazy dog and goes home again, as it does each day. " * 50
 LOG = "2026-03-01T12:33:07.482Z 10.24.118.6 e2517 hit 7b977ec83513 age 70471 s\n" * 50
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
 
 
 def turns(*contents: str) -> list[Message]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rlm_replies import repl
 
 from monocontext import Monocontext, append, documents, publish
 from monocontext.cli.commands import app as storage
@@ -22,10 +23,6 @@ cli = CliRunner()
 TEXT = "".join(f"line {i}: the value of item {i} is {i * 37 % 1009}\n" for i in range(20_000))
 AT = TEXT.index("line 1234:")
 LINE = TEXT[AT : TEXT.index("\n", AT)]
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
 
 
 def ask(context: Any, *replies: str, **options: Any) -> Completion:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from quirks import ROWS, Answer
+from rlm_replies import ASK
 
 from rlm.errors import LLMError
 from rlm.models import anthropic, chat, responses
@@ -18,7 +19,6 @@ from rlm.models.lm import with_counted_usage
 from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.wire import read_body
 
-ASK = [{"role": "user", "content": "hi"}]
 BODIES = int(os.environ.get("MONOCONTEXT_FUZZ", "1")) * 2_000
 HOSTILE: list[Any] = [
     None, [], {}, "", "x", 0, -1, 1.5, True, float("nan"), 10**30, [[]], [None], {"": None}, "\ud83d", "[DONE]",

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from quirks import ROWS, STOP, Answer, Row, delta, events
+from rlm_replies import ASK
 
 from rlm import AnthropicLM, Budget, BudgetSpent, LLMError, OpenAILM, Usage
 from rlm.calls.gateway import Gateway
 from rlm.models.endpoint_errors import CallTarget
 from rlm.models.wire import read_body
 
-ASK = [{"role": "user", "content": "hi"}]
 PIECES = (1, 3, 0)
 """Bytes of a piece; 0 for all at once."""
 
