@@ -23,13 +23,6 @@ def final(expression: str) -> str:
     return cell(f'answer["content"] = {expression}\nanswer["ready"] = True\n')
 
 
-def logged(folder: str) -> dict[str, Any]:
-    """Options of `run` that write the host's log to a folder."""
-    from rlm.logger import RLMLogger
-
-    return {"logger": RLMLogger(log_dir=folder)}
-
-
 def run(context: Any, model: Turns, environment: str = "local", **options: Any) -> str:
     with answering(model) as url:
         backend = {"model_name": "scripted", "base_url": url, "api_key": "none"}

@@ -351,9 +351,9 @@ def test_a_turn_is_the_message_of_the_next_report(tmp_path: Path) -> None:
     )
 
     async def call() -> str:
-        progress = begin_call()
+        message = begin_call()
         await tool["ask"]("q")
-        return progress.message
+        return message[0]
 
     assert asyncio.run(call()) == "turn 1 took 0 s"
 
