@@ -53,18 +53,10 @@ def mount(
     with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
         note(f"{context.url}, version {context.generation}, in {folder}: Ctrl-C or fusermount3 -u ends it")
         try:
-            fuse(
-                MountedFiles(context),
-                str(folder),
-                foreground=True,
-                ro=True,
-                fsname=context.url.replace(",", "_"),  # a comma would begin another option
-                subtype="monocontext",
-                kernel_cache=True,
-                attr_timeout=_FOREVER_SECONDS,
-                entry_timeout=_FOREVER_SECONDS,
-                negative_timeout=_FOREVER_SECONDS,
-            )
+            timeouts = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), _FOREVER_SECONDS)
+            fsname = context.url.replace(",", "_")  # a comma would begin another option
+            files, flags = MountedFiles(context), {"foreground": True, "ro": True, "kernel_cache": True}
+            fuse(files, str(folder), fsname=fsname, subtype="monocontext", **flags, **timeouts)
         except RuntimeError as error:
             if error.args != (_SIGNALLED,):
                 raise MonocontextError(f"{folder} cannot be mounted: libfuse says why above") from None
@@ -93,14 +85,11 @@ def _as_errno(method: Method) -> Method:
     def call(*arguments: Any) -> Any:
         try:
             return method(*arguments)
-        except OSError as error:
-            if error.errno and not isinstance(error, MonocontextError):
-                raise
-            failure: Exception = error
         except Exception as error:
-            failure = error
-        note(f"{arguments[1]}: {failure}")
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
+            if isinstance(error, OSError) and error.errno and not isinstance(error, MonocontextError):
+                raise
+            note(f"{arguments[1]}: {error}")
+            raise OSError(errno.EIO, os.strerror(errno.EIO)) from None
 
     return call  # type: ignore[return-value]
 
