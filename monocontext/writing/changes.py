@@ -18,8 +18,7 @@ from monocontext.writing.stored_text import StoredText
 
 _FULL_GROUP_BYTES = 4 << 20
 """A group of at least this much old text is not joined with a change in the next frame, unless they overlap."""
-_GROUPS_AT_ONCE = 8
-"""Groups that are stored again in parallel, which bounds the memory."""
+_GROUPS_AT_ONCE = 8  # groups that are stored again in parallel, which bounds the memory
 
 
 class Change(NamedTuple):

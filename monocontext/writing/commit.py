@@ -37,10 +37,8 @@ _T = TypeVar("_T")
 
 ATTEMPTS = 100
 """The most roots on which a change is made again because another writer was faster."""
-_COPY_ATTEMPTS = 20
-"""The most times that `manifest.json` is read and written again."""
-_LONGEST_PAUSE_SECONDS = 0.2
-"""Writers that lost pause for a random time, up to this one."""
+_COPY_ATTEMPTS = 20  # the most times that `manifest.json` is read and written again
+_LONGEST_PAUSE_SECONDS = 0.2  # writers that lost pause for a random time, up to this one
 
 
 class Staged(StoreWrapper):
@@ -53,8 +51,7 @@ class Staged(StoreWrapper):
     def __init__(self, store: Store):
         super().__init__(store)
         self.keys: set[str] = set()
-        self.fenced: set[str] = set()
-        """Those of the keys that `gc` may have removed."""
+        self.fenced: set[str] = set()  # those of the keys that `gc` may have removed
         self.has_steps = False
         """Whether the change was made in steps: then the root does not name all objects of the last attempt."""
         self._fence: int | None = None
@@ -266,8 +263,7 @@ def _read_newest_since(store: Store, generation: int) -> Manifest | None:
         return newest if newest and newest.generation > generation else None
 
 
-_proven: set[str] = set()
-"""Servers that have refused a conditional write over an object."""
+_proven: set[str] = set()  # servers that have refused a conditional write over an object
 
 
 def _refuse_without_conditions(store: Store, key: str, data: bytes) -> None:

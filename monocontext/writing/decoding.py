@@ -19,11 +19,9 @@ PIECE_BYTES = 1 << 20
 HEAD_BYTES = 8_000
 """The first bytes of a file, which decide whether it is binary, as in git."""
 
-_ZSTD_BYTES = 4 << 10
-"""The compressed bytes that are decoded at once: they may hold 100 MB of text."""
+_ZSTD_BYTES = 4 << 10  # the compressed bytes that are decoded at once: they may hold 100 MB of text
 
-_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
-"""Bytes that no text has in an encoding that extends ASCII."""
+_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")  # bytes that no text has in an encoding that extends ASCII
 
 _PACKED: dict[bytes, tuple[str, Callable[[IO[bytes]], Any]]] = {
     rb"\x1f\x8b\x08": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
@@ -53,8 +51,7 @@ class NotText(InvalidText):
 
     def __init__(self, name: str, reason: str, remedy: str = "", details: str = "") -> None:
         super().__init__(f"{name}: {reason}{details}" + (f"; {remedy}" if remedy else ""))
-        self.reason = reason
-        """Why, in a few words."""
+        self.reason = reason  # why, in a few words
 
     def __reduce__(self) -> Any:
         return InvalidText, (str(self),)
@@ -69,6 +66,7 @@ class Decoder:
         self._reading = reading
         errors = "replace" if reading.errors == "replace" else "strict"
         self._decoder = codecs.getincrementaldecoder(reading.encoding)(errors)
+        self._is_utf8 = codecs.lookup(reading.encoding).name == "utf-8"
         self._read_bytes = start
         self._begun = start > 0
 
@@ -76,6 +74,9 @@ class Decoder:
         """Decode the next piece, up to its last whole character. Raises `InvalidText`, with the offset in bytes."""
         pending = self._decoder.getstate()[0]  # the beginning of a character
         encoding = self._reading.encoding
+        if self._begun and self._is_utf8 and not pending and data.isascii():  # a tenth of the time of an upload
+            self._read_bytes += len(data)
+            return data, len(data)
         if not self._begun and not self._read_bytes and (wide := unexpected_utf_16(data, encoding)):
             raise NotText(self._name, f"looks like UTF-16, not {encoding}", f"give encoding={wide!r}")
         try:

@@ -36,8 +36,7 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.changes import Change, Patch
 from monocontext.writing.documents import DocumentRows, DocumentWriter, load_document_page
 
-_REQUESTS = 8
-"""The most requests at once."""
+_REQUESTS = 8  # the most requests at once
 
 
 def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]:
@@ -49,9 +48,6 @@ def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]
         return load_document_page(ref, number, lambda key: store.get(key).data)
 
     return at_once(load, range(len(ref.pages)), _REQUESTS)
-
-
-# -- documents of new text ---------------------------------------------------------------------------------------------
 
 
 def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
@@ -112,9 +108,6 @@ def _put_names(store: Store, entries: object, documents: int) -> NameTableRef:
     ref = NameTableRef(fresh_id(), documents, len(last), buckets, stride)
     store.put(documents_key(ref.id), data)
     return ref
-
-
-# -- changed documents -------------------------------------------------------------------------------------------------
 
 
 def change_documents(

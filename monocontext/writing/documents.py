@@ -55,16 +55,12 @@ class DocumentWriter:
 
     def __init__(self, store: Store, pages: Iterable[DocumentPageRef] = ()):
         self._store = store
-        self.pages = list(pages)
-        """The pages so far."""
-        self.last_page: bytes | None = None
-        """A copy of the last page, if it is one that only the root has."""
-        self.rows: list[DocumentRow] = []
-        """The documents after these pages."""
+        self.pages = list(pages)  # the pages so far
+        self.last_page: bytes | None = None  # a copy of the last page, if it is one that only the root has
+        self.rows: list[DocumentRow] = []  # the documents after these pages
         self.end = (self.pages[-1].characters, self.pages[-1].newlines) if self.pages else (0, 0)
         """The characters and newlines before the end of the last document."""
-        self._heap_bytes = 0
-        """Bytes of names and metadata in `rows`."""
+        self._heap_bytes = 0  # bytes of names and metadata in `rows`
         self._unstored: tuple[str, bytes] | None = None
         """The last page, until another one follows: a small one stays in the root."""
 
@@ -138,14 +134,11 @@ class DocumentRows(DocumentWriter):
 
     def __init__(self, store: Store):
         super().__init__(store)
-        self.count = 0
-        """The number of documents so far."""
-        self.hashes = bytearray()
-        """The hashes of their names, `HASH_BYTES` each."""
+        self.count = 0  # the number of documents so far
+        self.hashes = bytearray()  # the hashes of their names, `HASH_BYTES` each
         self.doubled: tuple[int, int] | None = None
         """The numbers of the first two documents with one name; known after `close`."""
-        self._size: tuple[int, ...] = (0, 0, 0)
-        """The characters, bytes and newlines of the text so far."""
+        self._size: tuple[int, ...] = (0, 0, 0)  # the characters, bytes and newlines of the text so far
         self._begun: tuple[bytes, bytes, tuple[int, ...]] | None = None
         """Name and metadata of the document whose end is not known yet, and the size of the text before it."""
 

@@ -43,13 +43,10 @@ READ_BYTES = 8 << 20
 READS_AHEAD = 4
 """The reads at once."""
 
-_BORDER_BYTES = 8
-"""The bytes around the end of a range that tell where a character begins."""
+_BORDER_BYTES = 8  # the bytes around the end of a range that tell where a character begins
 _BOM = b"\xef\xbb\xbf"
-_SHARES_AHEAD = 64
-"""Shares in progress at once: only their small results wait in memory."""
-_MOST_OBJECTS = 256
-"""Objects in a share."""
+_SHARES_AHEAD = 64  # shares in progress at once: only their small results wait in memory
+_MOST_OBJECTS = 256  # objects in a share
 
 
 @validate_options()
@@ -184,9 +181,6 @@ def _objects(
     key_of = segment_key(store)
     for segment in segments:
         yield whole(store, store.head(key_of(segment.key)))
-
-
-# -- text of objects ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

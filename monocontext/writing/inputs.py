@@ -54,10 +54,8 @@ class _Stream:
 
     def __init__(self, reading: InputOptions, rows: DocumentRows | None) -> None:
         self.reading, self.rows = reading, rows
-        self.ends_line = True
-        """Whether the text so far ends in a newline."""
-        self._numbers: dict[str, int] = {}
-        """The numbers of documents whose names must differ."""
+        self.ends_line = True  # whether the text so far ends in a newline
+        self._numbers: dict[str, int] = {}  # the numbers of documents whose names must differ
 
     def read(self, sources: Source | Iterable[Source]) -> Iterator[Utf8]:
         if isinstance(sources, str | bytes | bytearray | memoryview | os.PathLike | DocumentInputs):

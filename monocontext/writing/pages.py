@@ -49,8 +49,7 @@ class IndexWriter:
 
     def __init__(self, put: Callable[[str, bytes], object]) -> None:
         self.pages: list[PageRef] = []
-        self.last_page: bytes | None = None
-        """A copy of the last page, if it is small enough for a root."""
+        self.last_page: bytes | None = None  # a copy of the last page, if it is small enough for a root
         self._put = put
         self._rows: list[Row] = []
 

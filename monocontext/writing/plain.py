@@ -30,13 +30,11 @@ from monocontext.writing.publish import publish
 
 SMALL_BYTES = 8 << 20
 """The text of a file up to this size is kept in memory."""
-_LARGE_BYTES = 64 << 20
-"""Above this size a note announces the read, which takes a while."""
+_LARGE_BYTES = 64 << 20  # above this size a note announces the read, which takes a while
 MOST_BYTES = 512 << 20
 """A folder or an object in a store above this size is refused: it would be read as a whole each time."""
 
-_ROOT = re.compile(r"/?generations/\d{20}\.json$")
-"""The path of a root in a stored text."""
+_ROOT = re.compile(r"/?generations/\d{20}\.json$")  # the path of a root in a stored text
 
 
 def warn(text: str) -> None:

@@ -146,8 +146,7 @@ class Segments:
     """Stores encoded frames in new segments (1 PUT each)."""
 
     def __init__(self, put: Callable[[str, bytes], object], layout: SegmentLayout):
-        self.written = Written()
-        """The frames so far; those of a segment that is not full yet have records, but no run."""
+        self.written = Written()  # the frames so far; those of a segment that is not full yet have records, but no run
         self._put, self._layout, self._codec = put, layout, layout.codec
         self._first = 0
         self._body = BytesIO()  # one block, so that frames are freed one by one in the heaps of the threads that encode

@@ -65,9 +65,6 @@ def cut_shares(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[li
         yield share
 
 
-# -- by a worker -------------------------------------------------------------------------------------------------------
-
-
 def _store(target: Target, frames: list[bytes]) -> Written:
     """Store the frames of a share and their filter."""
     with ExitStack() as stack:
@@ -99,9 +96,6 @@ def _join_here(target: Target, refs: Sequence[FilterRef]) -> FilterRef:
             for key in {key for ref in refs for key in ref.keys}.difference(joined.keys):
                 store.delete(key)
     return joined
-
-
-# -- by the driver -----------------------------------------------------------------------------------------------------
 
 
 def join_shares(

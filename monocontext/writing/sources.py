@@ -38,10 +38,8 @@ from monocontext.writing.input_options import InputOptions
 _KEPT_PIECES = 8
 """The text of a file up to so many MiB is in memory before it counts as read; a longer one is read twice if it may be
 left out."""
-_READS = 3
-"""A file that was cut while it was read is read so many times."""
-_MOST_NAMED = 20
-"""A note about files that were left out names this many, and counts the others."""
+_READS = 3  # a file that was cut while it was read is read so many times
+_MOST_NAMED = 20  # a note about files that were left out names this many, and counts the others
 _GIT = ["git", "-c", "core.fsmonitor=false"]
 """The configuration of a repository may name a program to run as file monitor: without it git runs no foreign code."""
 _GIT_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
@@ -143,9 +141,6 @@ def _not_ignored(path: Path) -> set[str] | None:
     return {os.fsdecode(name) for name in result.stdout.split(b"\0") if name}
 
 
-# -- names -------------------------------------------------------------------------------------------------------------
-
-
 def check_names(paths: Iterable[os.PathLike[str]], reading: InputOptions) -> None:
     """Raise `InvalidText` if two paths give a document of the same name.
 
@@ -166,9 +161,6 @@ def check_names(paths: Iterable[os.PathLike[str]], reading: InputOptions) -> Non
 def displayable(name: str) -> str:
     """A file name as text; bytes in it that are not UTF-8 become U+FFFD."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-# -- text --------------------------------------------------------------------------------------------------------------
 
 
 def read_source(source: Source, reading: InputOptions) -> Iterator[Utf8]:

@@ -191,9 +191,6 @@ def with_copies(text: StoredText, ends: Manifest | None = None) -> Manifest:
     return replace(root, head=head or read["head"], tail=tail or read["tail"])
 
 
-# -- search filters ----------------------------------------------------------------------------------------------------
-
-
 def wants_filters(root: Manifest) -> bool:
     """Whether a text has enough frames, and large enough ones, for filters."""
     return root.frames >= LEAST_FRAMES and root.frame_bytes >= LEAST_FRAME_BYTES

@@ -22,11 +22,9 @@ from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import RangeReader, Store
 from monocontext.writing.pages import load_page
 
-_READ_BYTES = 8 << 20
-"""The most bytes of one read, unless a frame is longer."""
+_READ_BYTES = 8 << 20  # the most bytes of one read, unless a frame is longer
 _READS_AHEAD = 4
-_MOST_PAGES = 64
-"""The index pages that stay in memory, some 300 KB each."""
+_MOST_PAGES = 64  # the index pages that stay in memory, some 300 KB each
 
 
 class StoredText:
@@ -69,8 +67,6 @@ class StoredText:
     def get(self, key: str) -> bytes:
         return self.store.get(key).data
 
-    # -- records -------------------------------------------------------------------------------------------------------
-
     def frame(self, number: int) -> Frame:
         """The record of a frame (at most 1 GET, for its index page)."""
         page = self._page_of("frames", number)
@@ -106,8 +102,6 @@ class StoredText:
                 self._pages.clear()
             self._pages[number] = page
         return page
-
-    # -- text ----------------------------------------------------------------------------------------------------------
 
     def place(self, frame: Frame) -> tuple[RangeReader, str]:
         """The store and key of the object of a frame. Raises `ForeignObject` if it is neither below the context's place

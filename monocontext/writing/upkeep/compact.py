@@ -123,9 +123,6 @@ def _with_filters(text: StoredText) -> Manifest:
     return root
 
 
-# -- what to store again -----------------------------------------------------------------------------------------------
-
-
 def plan(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]) -> list[tuple[int, int]]:
     """The ranges of frames to store again: neighbours that become fewer segments, or half the frames, or whose objects
     have many dead bytes (`dead`, by object). A compacted text has none."""

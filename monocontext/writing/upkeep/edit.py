@@ -203,9 +203,6 @@ def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[byte
                 yield _names_in(load_documents(store, root.documents))
 
 
-# -- the edit ----------------------------------------------------------------------------------------------------------
-
-
 def edited(
     base: Manifest | None,
     store: Staged,

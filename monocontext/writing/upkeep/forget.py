@@ -35,14 +35,10 @@ from monocontext.writing.splice import moved_frames, splice
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.gc import gc
 
-_LOOK_SECONDS = 0.1
-"""The pause between two looks at the clock of the store, or for what other writers leave."""
-_LOOKS = 50
-"""The looks for what other writers leave: these remove it when they lose against the deletion."""
-_MAGIC = (0xFD2FB528).to_bytes(4, "little")
-"""The first bytes of a zstd frame."""
-_MOST_BYTES = 256 << 20
-"""The most bytes to which a zstd frame of a context decompresses."""
+_LOOK_SECONDS = 0.1  # the pause between two looks at the clock of the store, or for what other writers leave
+_LOOKS = 50  # the looks for what other writers leave: these remove it when they lose against the deletion
+_MAGIC = (0xFD2FB528).to_bytes(4, "little")  # the first bytes of a zstd frame
+_MOST_BYTES = 256 << 20  # the most bytes to which a zstd frame of a context decompresses
 
 
 def dead_bytes(text: StoredText) -> Counter[str]:
@@ -114,9 +110,6 @@ def _leftovers(store: Store, root: Manifest) -> list[str]:
             named = named_objects(store, newest)
             objects = [key for key in objects if id_in(key) not in named]
     return [*earlier, *objects]
-
-
-# -- a search through all objects --------------------------------------------------------------------------------------
 
 
 def find_leftovers(url: Place, texts: Collection[str], *, store_options: StoreOptions | None = None) -> list[str]:

@@ -44,8 +44,7 @@ from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.edit import Edit, edited
 
-_REQUESTS = 8
-"""The most files that are read at once."""
+_REQUESTS = 8  # the most files that are read at once
 
 
 @dataclass(frozen=True, slots=True)

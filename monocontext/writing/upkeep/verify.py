@@ -83,9 +83,6 @@ def verify(
         return report
 
 
-# -- text --------------------------------------------------------------------------------------------------------------
-
-
 def _check_text(
     text: StoredText, documents: Iterator[Document], report: Report, progress: Callable[[Report], None]
 ) -> None:
@@ -178,9 +175,6 @@ class _Counter:
                 where = f"document {self._now.number} ({self._now.name!r})"
                 self._report.problems.append(f"{where}: counts differ: expected {expected}, found {result}")
         self._next()
-
-
-# -- the rest ----------------------------------------------------------------------------------------------------------
 
 
 def _load_documents(ref: DocumentsRef | None, get: Callable[[str], bytes], report: Report) -> list[DocumentPage]:

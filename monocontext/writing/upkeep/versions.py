@@ -16,8 +16,7 @@ from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.splice import covered, gaps, moved_frames, splice, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded
 
-_REQUESTS = 8
-"""The most GETs at once."""
+_REQUESTS = 8  # the most GETs at once
 
 
 def list_versions(
