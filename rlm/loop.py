@@ -40,8 +40,7 @@ class Setup:
     """The settings that all runs of one RLM share; most are keywords of `RLM`."""
 
     root: LM
-    root_model: str | None
-    """The model name to ask `root` for; None for its default."""
+    root_model: str | None  # the model name to ask `root` for; None for its default
     sub_lm: LM
     sub_model: str | None
     runner: str
@@ -51,18 +50,15 @@ class Setup:
     output_limit: int
     max_depth: int
     tools: Mapping[str, object]
-    tool_lines: tuple[str, ...]
-    """A line for the model on each tool."""
+    tool_lines: tuple[str, ...]  # a line for the model on each tool
     prices: Prices
     backoff: Backoff
     cache: SubCache | None
     window_tokens: int
     prompt_characters: int
     models: frozenset[str] | None
-    target: str | os.PathLike[str] | None
-    """The file or directory of trajectories."""
-    metadata: Mapping[str, Any]
-    """The metadata of trajectories that is the same for all runs."""
+    target: str | os.PathLike[str] | None  # the file or directory of trajectories
+    metadata: Mapping[str, Any]  # the metadata of trajectories that is the same for all runs
     on_step: Callable[[Step], object] | None
     on_delta: Callable[[str], object] | None
 
@@ -91,10 +87,8 @@ class Loop:
         self._setup, self._context, self._runner = setup, context, runner
         self._gate, self._subcalls, self._meter = gate, subcalls, meter
         self._is_top, self._to_read = is_top, to_read
-        self.window = Window(setup.window_tokens)
-        """The tokens that the root's prompt may hold; each reply refines it."""
-        self.has_run = False
-        """Whether code of the model has run in this namespace."""
+        self.window = Window(setup.window_tokens)  # the tokens that the root's prompt may hold; each reply refines it
+        self.has_run = False  # whether code of the model has run in this namespace
 
     def run(
         self,

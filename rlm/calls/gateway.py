@@ -154,8 +154,7 @@ class Gateway:
         self._lock = threading.RLock()
         self._calls_numbered = 0
         self._notes: dict[str, None] = {}
-        self.under_way = 0
-        """The number of calls in progress."""
+        self.under_way = 0  # the number of calls in progress
         self.renew(usage)
 
     def renew(self, usage: Usage, *, turns: int = 0, seconds: float = 0.0) -> None:
@@ -164,8 +163,7 @@ class Gateway:
         Calls in progress, of code that an earlier question left running, count when they end.
         """
         self.usage = usage
-        self.began = time.monotonic() - seconds
-        """The clock of the run: recorded starts count from here."""
+        self.began = time.monotonic() - seconds  # the clock of the run: recorded starts count from here
         self._turns = turns
         self._stopped: str | None = None
 

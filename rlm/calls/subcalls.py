@@ -37,18 +37,13 @@ _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the res
 class SubCall:
     """The record of one call, answered or failed."""
 
-    prompt: str
-    """Cut when the call failed and it was long."""
-    reply: Reply
-    """Its text is empty when the call failed; the tokens were paid even so."""
-    dollars: float | None
-    """None where no price is known."""
+    prompt: str  # cut when the call failed and it was long
+    reply: Reply  # its text is empty when the call failed; the tokens were paid even so
+    dollars: float | None  # None where no price is known
     start_seconds: float
     execution_seconds: float
-    key: str
-    """A hash of model and prompt: equal for equal calls."""
-    order: int
-    """The number of the call in its run, in the order in which calls are made."""
+    key: str  # a hash of model and prompt: equal for equal calls
+    order: int  # the number of the call in its run, in the order in which calls are made
     error: str | None = None
     child: Mapping[str, Any] | None = None
     """For a child run: `usage`, `reason`, and `iterations` as in a trajectory but without prompts."""

@@ -15,8 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
-_LOOK_SECONDS = 0.25
-"""A wait in slices of this length lets an exception reach the thread that waits."""
+_LOOK_SECONDS = 0.25  # a wait in slices of this length lets an exception reach the thread that waits
 
 
 def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int) -> list[T]:
@@ -77,8 +76,7 @@ class WaitClock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls: list[threading.Lock] = []
-        self._counted = 0.0, 0.0
-        """Seconds so far, and the clock when they were counted."""
+        self._counted = 0.0, 0.0  # seconds so far, and the clock when they were counted
 
     @property
     def seconds(self) -> float:

@@ -16,8 +16,7 @@ _CUT_NATIVE = ("length", "max_tokens", "max_output_tokens")
 """Reasons of a provider for which a router may send `stop` instead."""
 _ENDS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
 """Fields with the reason why a reply ended. The first counts: vLLM writes the text that matched into another."""
-_REPEATED_CHARACTERS = 20
-"""A last chunk that repeats the whole reply counts as a repetition from this length on."""
+_REPEATED_CHARACTERS = 20  # a last chunk that repeats the whole reply counts as a repetition from this length on
 
 
 def read_chunk(value: object, builder: ReplyBuilder) -> None:

@@ -58,26 +58,20 @@ _WAIT_WORDS = re.compile(
     re.IGNORECASE,
 )
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_EPOCH = 1e9
-"""From this number on, a wait is a time: seconds since 1970, or milliseconds from its thousandfold on."""
+_EPOCH = 1e9  # from this number on, a wait is a time: seconds since 1970, or milliseconds from its thousandfold on
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
     """A failure, as an endpoint describes it."""
 
-    message: str
-    """One line."""
-    code: str = ""
-    """The error's code and type, in lower case, separated by spaces; empty if it has none."""
-    status: int | None = None
-    """The HTTP status in the body."""
-    param: str = ""
-    """The field of the request at fault; empty if the body names none."""
+    message: str  # one line
+    code: str = ""  # the error's code and type, in lower case, separated by spaces; empty if it has none
+    status: int | None = None  # the HTTP status in the body
+    param: str = ""  # the field of the request at fault; empty if the body names none
     sizes: tuple[int | None, int | None] = (None, None)
     """Tokens of the prompt and of the window, if the body has fields for them."""
-    retry_after: object = None
-    """The seconds to wait, as the body gives them."""
+    retry_after: object = None  # the seconds to wait, as the body gives them
 
 
 def find_error(value: object) -> ErrorReport | None:
@@ -155,8 +149,7 @@ class CallTarget:
     """The model and endpoint of a call, for error messages."""
 
     model: str
-    where: object
-    """The URL of the endpoint, or the name of a maker."""
+    where: object  # the URL of the endpoint, or the name of a maker
 
     def __str__(self) -> str:
         where = str(self.where)

@@ -16,12 +16,9 @@ Message = dict[str, str]
 
 CHARACTERS_PER_TOKEN = 4
 """For estimates: English prose and code have between 3.5 and 4.5."""
-_LEAST_WINDOW = 256
-"""No window has fewer tokens; a smaller count is no count."""
-_MOST_PER_TOKEN = 8
-"""A prompt with fewer characters for each counted token is taken as read."""
-_MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12
-"""The most of one call; a larger report is invalid."""
+_LEAST_WINDOW = 256  # no window has fewer tokens; a smaller count is no count
+_MOST_PER_TOKEN = 8  # a prompt with fewer characters for each counted token is taken as read
+_MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
 _WIDE = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
 )
@@ -112,8 +109,7 @@ class Listener:
         self._on_delta = on_delta
         self._check = check
         self.raised: BaseException | None = None
-        self.has_heard = False
-        """Whether text has arrived."""
+        self.has_heard = False  # whether text has arrived
 
     def __call__(self, delta: str) -> None:
         """Pass on a piece of the text. An empty one is a sign of life: the endpoint is thinking."""

@@ -28,8 +28,7 @@ class Maker:
     base_url: str
     keys: tuple[str, ...] = ()
     """The environment variables for its key; the first that is set counts. Empty for a local server."""
-    url_variable: str = ""
-    """An environment variable with another base URL; empty for none."""
+    url_variable: str = ""  # an environment variable with another base URL; empty for none
 
     @property
     def key(self) -> str | None:

@@ -33,12 +33,9 @@ class Models:
     """The models of a run."""
 
     root: LM
-    sub: LM
-    """For sub-calls; often the same object."""
-    sub_model: str | None
-    """The model to ask `sub` for; None for its default."""
-    made: tuple[LM, ...]
-    """The models that `choose` made, whose connections the caller must close."""
+    sub: LM  # for sub-calls; often the same object
+    sub_model: str | None  # the model to ask `sub` for; None for its default
+    made: tuple[LM, ...]  # the models that `choose` made, whose connections the caller must close
 
 
 def choose(

@@ -39,24 +39,20 @@ class ReplyBuilder:
     text: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
-    tool: str = ""
-    """The name of a tool that the model calls."""
-    tool_index: Any = None
-    """The number of the content block with that call, in a stream of Anthropic."""
+    tool: str = ""  # the name of a tool that the model calls
+    tool_index: Any = None  # the number of the content block with that call, in a stream of Anthropic
     arguments: list[str] = field(default_factory=list)
     end_reason: str = ""
     end_details: str = ""
     """The endpoint's word for why the reply ended, such as `stop`, and its explanation in a sentence."""
-    is_whole: bool = False
-    """Whether the end has arrived: a reason, the mark of the end of a stream, or the whole body."""
+    is_whole: bool = False  # whether the end has arrived: a reason, the mark of the end of a stream, or the whole body
     commentary_ids: set[str] = field(default_factory=set)
     """Output items of the Responses API that are commentary: their text counts as thinking."""
     usage: Any = None
     tier: Any = None
     repeats: bool = False
     """Whether the end of the reply, or of its thinking, is one short text again and again: a stream ends there."""
-    _unchecked: int = 0
-    """Characters that came since `repeats` was checked."""
+    _unchecked: int = 0  # characters that came since `repeats` was checked
 
     def add_text(self, text: object) -> None:
         """Add a piece of the text; anything but a `str` is ignored."""

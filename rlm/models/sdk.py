@@ -20,8 +20,7 @@ from rlm.models.wire import read_body, read_text
 
 Sampling = Mapping[str, Any]
 """Name -> value, as in the body of a request. The maker of the model knows the names: it refuses unknown ones."""
-_OURS = frozenset(("model", "messages", "input", "stream", "system"))
-"""Fields that the backend itself writes."""
+_OURS = frozenset(("model", "messages", "input", "stream", "system"))  # fields that the backend itself writes
 
 
 class SamplingOptions(TypedDict, total=False):

@@ -39,8 +39,7 @@ _MARK = re.compile(
     + f"|(?P<closing>{'|'.join(closing for kind, (_, closing) in _MARKS.items() if kind != 'granite')})",
     re.IGNORECASE | re.MULTILINE,
 )
-_ANYWHERE = ("harmony", "bare", "granite")
-"""Kinds whose opening mark need not begin a line; two of them begin the text."""
+_ANYWHERE = ("harmony", "bare", "granite")  # kinds whose opening mark need not begin a line; two of them begin the text
 _END_TOKENS = (
     "<|end|>", "<|return|>", "<|call|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>",
     "<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>", "<|END_RESPONSE|>",

@@ -32,10 +32,8 @@ _LINE = re.compile(rb"\r\n|\n|\r")
 class Received:
     """A part of a body."""
 
-    value: Any = None
-    """JSON; None for a comment, which keeps the connection alive."""
-    is_event: bool = True
-    """Whether it is an event of a stream; else it is the whole body."""
+    value: Any = None  # JSON; None for a comment, which keeps the connection alive
+    is_event: bool = True  # whether it is an event of a stream; else it is the whole body
     is_done: bool = False  # the mark of the end, `[DONE]`
 
 

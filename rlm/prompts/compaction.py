@@ -22,16 +22,14 @@ OUTPUT = 0.25
 
 # Tried in turn until the history fits: the newest turns that stay whole, and the characters of each older message.
 _LEVELS = ((4, 1_200), (2, 400), (1, 200), (0, 200))
-_FEWEST_CHARACTERS = 200
-"""Fewest characters of an output, however small the window."""
+_FEWEST_CHARACTERS = 200  # fewest characters of an output, however small the window
 _LESS, _LESS_UNCOUNTED = 0.9, 0.5
 """The share of a refused prompt to send next: if the endpoint counted its tokens, and if not."""
 _SCALES = (0.25, 8.0)
 """The least and the largest scale. An endpoint whose count is further off counts something else, such as uncached
 tokens."""
 
-_STEP = 0.05
-"""Scales are rounded up to a multiple of this, since the next text may have more tokens than the last."""
+_STEP = 0.05  # scales are rounded up to a multiple of this, since the next text may have more tokens than the last
 
 NOTE = "[Earlier turns are shortened. Every variable is still there: SHOW_VARS() lists them.]"
 _TURN = re.compile(
@@ -45,8 +43,7 @@ class Window:
     """The capacity of the root's prompt in tokens, and the scale of its endpoint's counts."""
 
     tokens: int
-    scale: float = 1.0
-    """Tokens that the endpoint counts for each estimated token."""
+    scale: float = 1.0  # tokens that the endpoint counts for each estimated token
 
     def count(self, messages: Sequence[Message]) -> int:
         """The tokens of a prompt, as the endpoint is expected to count them."""

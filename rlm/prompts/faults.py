@@ -56,8 +56,7 @@ _TO_COME = re.compile(
     re.IGNORECASE,
 )
 """What a line says before an answer that is not given yet."""
-_LINE_CHARACTERS = 300
-"""The end of a line that is looked at."""
+_LINE_CHARACTERS = 300  # the end of a line that is looked at
 _TOOL = re.compile(r"<(?:\w{1,20}:)?(?:tool_\w*|function\w*|invoke|execute\w*|use_mcp_tool)\b|\[TOOL_CALLS\]|<[|｜]\w+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*\n(?=.*\S)", re.MULTILINE)
 _IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")

@@ -18,8 +18,7 @@ from typing import Any
 from rlm.runners.claims import Claim, read_claims
 from rlm.runners.syntax import ANSWERS, HELPERS, acts, parse
 
-_TRIES = 25
-"""The answers of a reply, and the ends of one that are tried: each costs a parse of the text before it."""
+_TRIES = 25  # the answers of a reply, and the ends of one that are tried: each costs a parse of the text before it
 _FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL|SUBMIT)[ \t]*[(（]", re.MULTILINE)
 _SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
 _LINE_END = re.compile(r"[*_`. \t]*(?=\n|\Z)")
@@ -38,18 +37,12 @@ _FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")
 class TextFinal:
     """An answer written as text."""
 
-    text: str
-    """The answer, or the name of the variable that holds it."""
-    is_name: bool
-    """Whether `text` is the name of a variable: true for `FINAL_VAR`."""
-    claims: tuple[Claim, ...] = ()
-    """Its citations, as the model wrote them."""
-    call: str = field(default="", compare=False)
-    """The whole call, if it parses as Python; empty for words."""
-    span: tuple[int, int] = field(default=(0, 0), compare=False)
-    """The characters of the reply that it takes."""
-    is_sure: bool = field(default=True, compare=False)
-    """Whether no other parenthesis may close it."""
+    text: str  # the answer, or the name of the variable that holds it
+    is_name: bool  # whether `text` is the name of a variable: true for `FINAL_VAR`
+    claims: tuple[Claim, ...] = ()  # its citations, as the model wrote them
+    call: str = field(default="", compare=False)  # the whole call, if it parses as Python; empty for words
+    span: tuple[int, int] = field(default=(0, 0), compare=False)  # the characters of the reply that it takes
+    is_sure: bool = field(default=True, compare=False)  # whether no other parenthesis may close it
     ends_line: bool = field(default=True, compare=False)
     beside_code: bool = field(default=False, compare=False)
     """Whether something that looks like code stands in its reply."""

@@ -17,10 +17,8 @@ from rlm.trajectory.step import Cell, Step
 _AGAIN = "Your last reply and its output were the same as before: do something else now. "
 _AGAIN_UNRUN = "Your last reply was the same as before: do something else now. "
 _ANSWER = "with FINAL(...) in a block of its own; or write the next block of code"
-_NAMES = 40
-"""The most variables that are listed, the newest ones."""
-_QUERY_CHARACTERS = 300
-"""Characters of the question repeated in later turns; the opening message has it whole."""
+_NAMES = 40  # the most variables that are listed, the newest ones
+_QUERY_CHARACTERS = 300  # characters of the question repeated in later turns; the opening message has it whole
 
 UNSEEN = (
     "Not taken as the answer yet: no code has run, so you have seen nothing of `context`. Search it in a ```repl "

@@ -19,8 +19,7 @@ from rlm.prompts.finals import TextFinal, find_finals, holds_code, stands_alone
 from rlm.runners.syntax import acts, compiles, gives_answer
 
 _TAG = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
-_PYTHON = re.compile(_TAG, re.IGNORECASE)
-"""The tags that name Python."""
+_PYTHON = re.compile(_TAG, re.IGNORECASE)  # the tags that name Python
 _FENCE = re.compile(
     r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?P<mark>`{3,}(?!.*`)|~{3,})[{\s]*\.?(?P<tag>[^\s:{},;]*)"
 )
@@ -64,34 +63,26 @@ _TURN_AFTER_CODE = re.compile(
 """How the REPL and the user begin what they alone write: a reply that goes on so has invented the next turn."""
 _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\d?\3\d{4})[ \t]*[,)]", re.MULTILINE)
 """A date without quotes: as code it would give a sum."""
-_OPENS = "\n"
-"""In place of code before a fence: it has a tag, so it closes one block and opens the next."""
-_TRIES = 50
-"""The ends to try for the blocks of a reply: each costs a parse of the text before it."""
+_OPENS = "\n"  # in place of code before a fence: it has a tag, so it closes one block and opens the next
+_TRIES = 50  # the ends to try for the blocks of a reply: each costs a parse of the text before it
 
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
     """The code of one block of a reply."""
 
-    code: str
-    """Source, dedented, without its marks."""
-    cut: bool = False
-    """The reply ended before the end of this block: it may run only if it is complete source."""
+    code: str  # source, dedented, without its marks
+    cut: bool = False  # the reply ended before the end of this block: it may run only if it is complete source
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
     """The requests in one reply: code, or an answer, or neither."""
 
-    blocks: tuple[CodeBlock, ...] = ()
-    """Code to run, in order."""
-    final: TextFinal | None = None
-    """An answer in words; always None where there are blocks."""
-    words: str = ""
-    """The text of the reply outside its code; for a reply that is one fence, its content."""
-    own_text: str = ""
-    """The reply, up to a turn that it invents."""
+    blocks: tuple[CodeBlock, ...] = ()  # code to run, in order
+    final: TextFinal | None = None  # an answer in words; always None where there are blocks
+    words: str = ""  # the text of the reply outside its code; for a reply that is one fence, its content
+    own_text: str = ""  # the reply, up to a turn that it invents
     fault: str = ""
     """Why the code or the answer of the reply does not count, in a sentence for the model; empty if they do."""
 

@@ -20,8 +20,7 @@ from rlm.trajectory import fields
 from rlm.trajectory.step import Cell, Step
 from rlm.trajectory.trajectory import VERSION, partial_of
 
-_SHAPE_ERRORS = (KeyError, TypeError, AttributeError, RecursionError)
-"""Errors of reading JSON that is not a trajectory."""
+_SHAPE_ERRORS = (KeyError, TypeError, AttributeError, RecursionError)  # errors of reading JSON that is not a trajectory
 
 
 class Recording:
@@ -36,10 +35,8 @@ class Recording:
                 f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up to "
                 f"{VERSION}: upgrade monocontext-rlm"
             )
-        self.metadata = lines[0]
-        """The first line."""
-        self.iterations = lines[1:]
-        """The turns that ended."""
+        self.metadata = lines[0]  # the first line
+        self.iterations = lines[1:]  # the turns that ended
         self.open = self._open_lines()
         """The lines of a question that has no answer yet; an earlier question may have been broken off."""
         self._partial = [record for record in partial or () if record["iteration"] == len(lines)]

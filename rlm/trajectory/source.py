@@ -21,12 +21,9 @@ MOST_CHARACTERS = 1_000_000
 """The longest source, in characters."""
 MOST_READS = 200
 """The most places of a `Completion.reads`."""
-_MOST_SEARCHED = 256_000_000
-"""The most characters that are searched for a quote."""
-_SHOWN = 1_000
-"""The characters of a source that a completion holds; a longer one keeps its ends."""
-_LISTED_CHARACTERS = 100
-"""The most text of a source in a list."""
+_MOST_SEARCHED = 256_000_000  # the most characters that are searched for a quote
+_SHOWN = 1_000  # the characters of a source that a completion holds; a longer one keeps its ends
+_LISTED_CHARACTERS = 100  # the most text of a source in a list
 NONE_NAMED = "The model named no sources for this answer."
 
 

@@ -39,12 +39,10 @@ class Trajectory:
 
         `secrets` is called before each line; its strings are never written to the file.
         """
-        self.records: list[dict[str, Any]] = []
-        """The lines so far."""
+        self.records: list[dict[str, Any]] = []  # the lines so far
         self.path: Path | None = None if target is None else _file(Path(target))
         """The file, or None when nothing is written."""
-        self.warning = ""
-        """Why the file is not complete; empty if it is."""
+        self.warning = ""  # why the file is not complete; empty if it is
         self._secrets = secrets
         self._lock = threading.Lock()
         self._ended = False
