@@ -314,28 +314,16 @@ def test_refresh_sees_what_was_appended() -> None:
 UNAWAITABLE: dict[str, Callable[[Any], Any]] = {
     "in": lambda t: "x" in t,
     "for": lambda t: [c for c in t],  # noqa: C416
-    "list": list,
-    "unpacking": lambda t: [*t],
-    "reversed": reversed,
-    "==": lambda t: t == TEXT,
-    "== from the right": lambda t: t == TEXT,
-    "!=": lambda t: t != TEXT,
-    "in a list": lambda t: t in [TEXT],
-    "<": lambda t: t < TEXT,
-    ">= from the right": lambda t: t <= TEXT,
-    "+": lambda t: t + "x",
-    "+ from the right": lambda t: "x" + t,
-    "*": lambda t: t * 2,
-    "* from the right": lambda t: 2 * t,
+    "list": list, "unpacking": lambda t: [*t], "reversed": reversed, "==": lambda t: t == TEXT,
+    "== from the right": lambda t: t == TEXT, "!=": lambda t: t != TEXT, "in a list": lambda t: t in [TEXT],
+    "<": lambda t: t < TEXT, ">= from the right": lambda t: t <= TEXT, "+": lambda t: t + "x",
+    "+ from the right": lambda t: "x" + t, "*": lambda t: t * 2, "* from the right": lambda t: 2 * t,
     "%": lambda t: t % 5,
     "% from the right": lambda t: "%s" % t,  # noqa: UP031
-    "str": str,
-    "f-string": lambda t: f"{t}",
+    "str": str, "f-string": lambda t: f"{t}",
     "format": lambda t: "{:>5}".format(t),  # noqa: UP032
-    "hash": hash,
-    "key": lambda t: {t: 1},
-    "bytes": bytes,
-}
+    "hash": hash, "key": lambda t: {t: 1}, "bytes": bytes,
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -39,14 +39,8 @@ def stored(
 ) -> MemoryStore:
     """A text in frames of exactly `frame_bytes` (where it has no newlines), in segments of so many frames."""
     store = memory()
-    publish(
-        text,
-        store,
-        frame_bytes=frame_bytes,
-        segment_bytes=frame_bytes * frames_per_segment,
-        codec=codec,
-        filters=filters,
-    )
+    segment_bytes = frame_bytes * frames_per_segment
+    publish(text, store, frame_bytes=frame_bytes, segment_bytes=segment_bytes, codec=codec, filters=filters)
     return store
 
 
@@ -68,12 +62,9 @@ class Counted:
         """The kinds of objects that were read since the last call, in order: `root`, `page`, `segment`, `filter`."""
         wait_until_idle(self.context)
         kinds = {
-            "manifest.json": "root",
-            "index": "page",
-            "segments": "segment",
-            "filters": "filter",
+            "manifest.json": "root", "index": "page", "segments": "segment", "filters": "filter",
             "generations": "generation",
-        }
+        }  # fmt: skip
         found = [kinds[request.key.split("/")[0]] for request in self.store.log]
         assert all(request.verb in ("get", "get_range") for request in self.store.log)
         self.store.reset()

@@ -152,13 +152,10 @@ def strike(work: Callable[[], object], line: int) -> bool:
 
 
 CHANGES: dict[str, Callable[[Cache], object]] = {
-    "use": lambda cache: cache.get(1),
-    "use what was expected": lambda cache: cache.get(20),
-    "put": lambda cache: cache.put(50, Piece()),
-    "put again": lambda cache: cache.put(5, Piece(20)),
-    "expect": lambda cache: cache.expect(6),
-    "expect nothing": lambda cache: cache.expect_nothing(),
-}
+    "use": lambda cache: cache.get(1), "use what was expected": lambda cache: cache.get(20),
+    "put": lambda cache: cache.put(50, Piece()), "put again": lambda cache: cache.put(5, Piece(20)),
+    "expect": lambda cache: cache.expect(6), "expect nothing": lambda cache: cache.expect_nothing(),
+}  # fmt: skip
 
 
 def use_many(cache: Cache) -> None:

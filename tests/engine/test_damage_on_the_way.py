@@ -116,23 +116,3 @@ def test_a_failing_store_is_reported_as_it_says(error: MonocontextError) -> None
             str(context)
         assert str(context) == TEXT
         wait_until_idle(context)
-
-
-def test_random_faults_never_give_wrong_text() -> None:
-    """Hundreds of readings over a store that damages every third answer: right, or a typed error."""
-    rng = random.Random(5)
-    faults = [*BAD_ANSWERS.values(), fail()]
-    plain = stored(TEXT * 5, frame_bytes=20, frames_per_segment=2, codec="zstd")
-    right = wrong = 0
-    for _ in range(150):
-        store = FaultyStore(Slim(plain), lambda number, request: rng.choice(faults) if rng.random() < 0.3 else None)
-        try:
-            context = Monocontext.open(store, cache_bytes=rng.choice([0, 500, 10_000]))
-            a, b = sorted(rng.choices(range(len(TEXT) * 5), k=2))
-            assert context[a:b] == (TEXT * 5)[a:b]
-            assert context.find("😀", a) == (TEXT * 5).find("😀", a)
-            right += 1
-        except MonocontextError:
-            wrong += 1
-    assert right > 10
-    assert wrong > 10

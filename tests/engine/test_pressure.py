@@ -1,9 +1,7 @@
-"""Fewer requests for a store that refuses them: the state machine, the engine on a virtual clock, and over HTTP."""
+"""Fewer requests for a store that refuses them: the state machine, and the engine on a virtual clock."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,13 +10,10 @@ import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.engine.fetch.link import Pressure
-from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import StoreFailure
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob
-from monocontext.stores.s3 import client as s3_client
-from monocontext.testing import FaultyStore, S3StandIn
-from monocontext.testing.http_faults import slow_down
+from monocontext.testing import FaultyStore
 from tests.simulated import SimulatedWorkers
 
 from .counted import memory
@@ -131,64 +126,3 @@ def test_a_refusal_that_lasts_counts_as_well() -> None:
     assert context.stats.throttled == 4
     assert "1/8 requests at once" in repr(context._reader)
     assert context[:10] == TEXT[:10]
-
-
-# -- over HTTP ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["own", "boto3", "given client"])
-def test_requests_in_flight_fall_and_recover(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first wave meets 503s that retries outlast: nobody sees an error, and the next wave is smaller."""
-    for name, value in {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(s3_client, "_ATTEMPTS", 12)  # on a busy machine one request may meet many of the 503s
-    with S3StandIn() as server:
-        store = MemoryStore(server.store.url.removeprefix("memory://"), "ctx")
-        publish(TEXT, store, frame_bytes=100, segment_bytes=1000, codec="raw")
-        options: dict[str, object] = {"endpoint": server.endpoint}
-        if way == "given client":
-            import boto3
-            from botocore.config import Config
-
-            patient = Config(retries={"mode": "standard", "max_attempts": 12})
-            client = boto3.client("s3", endpoint_url=server.endpoint, region_name="us-east-1", config=patient)
-            options = {"client": client}
-        elif way == "boto3":
-            options["transport"] = "boto3"
-        with Monocontext.open(server.url("ctx"), workers=ThreadWorkers(16), **options) as context:
-            assert context[:5] == TEXT[:5]  # routes, models and threads are there
-            pressure = context._reader.fetcher._pressure  # type: ignore[union-attr]
-            rule = server.faults.add(slow_down(), key="*/segments/*", times=24)
-            limits = watch(lambda: pressure.limit)
-            assert context[:60_000] == TEXT[:60_000]
-            least = min(limits())
-            assert rule.struck == 24
-            assert 1 <= least <= 8
-            assert 1 <= context.stats.throttled <= 24
-            for _ in range(20):
-                context._reader.cache.clear()  # type: ignore[union-attr]
-                assert context[60_000:160_000] == TEXT[60_000:160_000]
-                if not pressure.is_throttled:
-                    break
-            assert pressure.limit == pressure.maximum == 16
-
-
-def watch(gauge: Callable[[], int]) -> Callable[[], list[int]]:
-    """Look at a gauge all the time, until the function that this gives is called for what was seen."""
-    seen, ended = [gauge()], threading.Event()
-
-    def look() -> None:
-        while not ended.is_set():
-            seen.append(gauge())
-            time.sleep(0.001)
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-
-    def end() -> list[int]:
-        ended.set()
-        thread.join()
-        return [*seen, gauge()]
-
-    return end

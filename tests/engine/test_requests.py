@@ -32,27 +32,18 @@ def test_opening_reads_the_root_alone() -> None:
 
 
 FREE: dict[str, Callable[[Monocontext], object]] = {
-    "len": len,
-    "bool": bool,
-    "repr": repr,
-    "iter": iter,
-    "empty slice": lambda c: c[0:0],
-    "slice with its ends crossed": lambda c: c[700:300],
-    "slice behind the end": lambda c: c[5000:],
-    "view": lambda c: len(c.view(10, 500)),
-    "equal to a text of another length": lambda c: c == LINES[1:],
-    "equal to a number": lambda c: c == 3,
-    "equal to itself": lambda c: c == c,
+    "len": len, "bool": bool, "repr": repr, "iter": iter, "empty slice": lambda c: c[0:0],
+    "slice with its ends crossed": lambda c: c[700:300], "slice behind the end": lambda c: c[5000:],
+    "view": lambda c: len(c.view(10, 500)), "equal to a text of another length": lambda c: c == LINES[1:],
+    "equal to a number": lambda c: c == 3, "equal to itself": lambda c: c == c,
     "equal to a view of itself": lambda c: c.view(10, 20) == c.view(10, 20),
     "find nothing": lambda c: (c.find(""), c.rfind(""), c.count(""), "" in c),
     "find behind the end": lambda c: (c.find("x", 2000), c.count("x", 2000), c.startswith("x", 2000)),
     "find what is longer": lambda c: (c.find(LINES + "x"), c.count(LINES + "x"), c.endswith(LINES + "x")),
     "starts with nothing": lambda c: (c.startswith(""), c.endswith(""), c.startswith(())),
-    "count newlines": lambda c: c.count("\n"),
-    "the view in lines": lambda c: c.lines,
-    "chunks before the first": lambda c: c.chunks(10),
-    "facts": lambda c: (c.url, c.generation, str(c.stats)),
-}
+    "count newlines": lambda c: c.count("\n"), "the view in lines": lambda c: c.lines,
+    "chunks before the first": lambda c: c.chunks(10), "facts": lambda c: (c.url, c.generation, str(c.stats)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("pages", [False, True])
@@ -88,24 +79,12 @@ def test_a_cold_read_of_several_segments_takes_one_round_trip(read: Callable[[Mo
 
 
 EVERYTHING: dict[str, Callable[[Monocontext], object]] = {
-    "str": str,
-    "hash": hash,
-    "format": lambda c: f"{c}",
-    "slice": lambda c: c[:],
-    "backwards": lambda c: c[::-1],
-    "stepped": lambda c: c[::3],
-    "iteration": list,
-    "reversed": lambda c: list(reversed(c)),
-    "equal": lambda c: c == LINES,
-    "not in": lambda c: "missing" in c,
-    "find": lambda c: c.find("missing"),
-    "rfind": lambda c: c.rfind("missing"),
-    "count": lambda c: c.count("line"),
-    "split": lambda c: c.split("\n"),
-    "splitlines": lambda c: c.splitlines(),
-    "lines": lambda c: list(c.lines),
-    "chunks": lambda c: list(c.chunks(70)),
-}
+    "str": str, "hash": hash, "format": lambda c: f"{c}", "slice": lambda c: c[:], "backwards": lambda c: c[::-1],
+    "stepped": lambda c: c[::3], "iteration": list, "reversed": lambda c: list(reversed(c)),
+    "equal": lambda c: c == LINES, "not in": lambda c: "missing" in c, "find": lambda c: c.find("missing"),
+    "rfind": lambda c: c.rfind("missing"), "count": lambda c: c.count("line"), "split": lambda c: c.split("\n"),
+    "splitlines": lambda c: c.splitlines(), "lines": lambda c: list(c.lines), "chunks": lambda c: list(c.chunks(70)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EVERYTHING)

@@ -1,9 +1,7 @@
-"""Text that came with its root: read by many threads, after a fork, behind a server, and when it is damaged."""
+"""Text that came with its root: after a refresh, when it is closed, in part, and when it is damaged."""
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -15,7 +13,7 @@ from monocontext.format.generations import find_root
 from monocontext.format.inline import text_in
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
-from tests.engine.counted import memory, wait_until_idle
+from tests.engine.counted import memory
 
 pytestmark = pytest.mark.usefixtures("texts_in_roots")
 
@@ -27,31 +25,6 @@ def store() -> MemoryStore:
     store = memory()
     publish(TEXT, store, frame_bytes=1000, segment_bytes=4000)
     return store
-
-
-def test_many_threads_read_it_at_once(store: MemoryStore) -> None:
-    counting = CountingStore(store)
-    with Monocontext.open(counting, cache_bytes=20_000) as context, ThreadPoolExecutor(8) as threads:
-
-        def look(number: int) -> bool:
-            at = number * 37 % len(TEXT)
-            needle = f"line {number % 3000:04d}"
-            return context[at : at + 3000] == TEXT[at : at + 3000] and context.find(needle) == TEXT.find(needle)
-
-        assert all(threads.map(look, range(200)))
-        wait_until_idle(context)
-    assert counting.gets == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_child_of_a_fork_reads_it(store: MemoryStore) -> None:
-    with Monocontext.open(store) as context:
-        assert context[:10] == TEXT[:10]
-        child = os.fork()
-        if not child:
-            os._exit(0 if str(context) == TEXT else 1)
-        assert os.waitpid(child, 0)[1] == 0
-        assert str(context) == TEXT
 
 
 def test_a_refresh_takes_the_copies_of_the_newer_root(store: MemoryStore) -> None:

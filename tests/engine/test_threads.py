@@ -17,7 +17,7 @@ from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import FaultyStore, SlowStore, WrappedStore, fail, virtual_context
 from tests.simulated import SimulatedWorkers
 
-from .counted import Counted, stored, wait_until_idle
+from .counted import Counted, Slim, stored, wait_until_idle
 
 TEXT = "".join(f"line {i:04d} é漢😀\u2028\r\n" * (i % 3) + f"plain {i}\n" for i in range(300))
 
@@ -69,9 +69,6 @@ def test_eight_threads_that_read_the_same_cold_frame(read: Callable[[Monocontext
 
 
 def test_eight_threads_that_read_a_cold_page() -> None:
-    context = Counted(Gate(stored(TEXT, frame_bytes=1000)), {"cache_bytes": 1 << 20})
-    from .counted import Slim
-
     gate = Gate(Slim(stored(TEXT, frame_bytes=1000)))
     context = Counted(gate, {})
     assert together(8, lambda number: context.context[5:10], gate) == [TEXT[5:10]] * 8
@@ -105,14 +102,10 @@ def test_an_error_reaches_all_who_wait_and_is_not_kept() -> None:
 
 
 ITERATORS: dict[str, Callable[[Monocontext], Iterator[object]]] = {
-    "characters": iter,
-    "reversed": reversed,
-    "chunks": lambda c: c.chunks(10),
-    "lines": lambda c: iter(c.lines),
-    "lines backwards": lambda c: reversed(c.lines),
-    "split": lambda c: iter(c.split("\n")),
+    "characters": iter, "reversed": reversed, "chunks": lambda c: c.chunks(10), "lines": lambda c: iter(c.lines),
+    "lines backwards": lambda c: reversed(c.lines), "split": lambda c: iter(c.split("\n")),
     "splitlines": lambda c: iter(c.splitlines()),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ITERATORS)
@@ -151,23 +144,13 @@ def test_a_failing_search_leaves_nothing_behind() -> None:
 # -- the end ----------------------------------------------------
 
 OPERATIONS: dict[str, Callable[[Monocontext], object]] = {
-    "slice": lambda c: c[700:710],
-    "slice in the frame last read": lambda c: c[0:3],
-    "item": lambda c: c[701],
-    "stepped": lambda c: c[::2],
-    "iteration": list,
-    "reversed": lambda c: list(reversed(c)),
-    "find": lambda c: c.find("missing"),
-    "in": lambda c: "missing" in c,
-    "count": lambda c: c.count("line"),
-    "str": str,
-    "lines": lambda c: c.lines[40],
-    "chunks": lambda c: list(c.chunks()),
-    "splitlines": lambda c: c.splitlines(),
-    "startswith": lambda c: c.startswith("line"),
-    "equality": lambda c: c == "x" * len(c),
+    "slice": lambda c: c[700:710], "slice in the frame last read": lambda c: c[0:3], "item": lambda c: c[701],
+    "stepped": lambda c: c[::2], "iteration": list, "reversed": lambda c: list(reversed(c)),
+    "find": lambda c: c.find("missing"), "in": lambda c: "missing" in c, "count": lambda c: c.count("line"), "str": str,
+    "lines": lambda c: c.lines[40], "chunks": lambda c: list(c.chunks()), "splitlines": lambda c: c.splitlines(),
+    "startswith": lambda c: c.startswith("line"), "equality": lambda c: c == "x" * len(c),
     "preload": lambda c: c._reader.preload(),  # type: ignore[union-attr]
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

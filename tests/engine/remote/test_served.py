@@ -49,9 +49,7 @@ def served(stored: Monocontext) -> Monocontext:
 
 
 OPERATIONS: dict[str, Callable[[Any], object]] = {
-    "len": len,
-    "item": lambda t: (t[0], t[-1], t[12345]),
-    "stepped": lambda t: t[10:9000:7],
+    "len": len, "item": lambda t: (t[0], t[-1], t[12345]), "stepped": lambda t: t[10:9000:7],
     "backwards": lambda t: t[-1:-900:-1],
     "find": lambda t: [t.find(n) for n in ("needle996", "absent", "\r\n", "🎉", "")],
     "find from": lambda t: t.find("needle5", 100_000, 200_000),
@@ -60,15 +58,13 @@ OPERATIONS: dict[str, Callable[[Any], object]] = {
     "in": lambda t: ("needle5 " in t, "absent" in t),
     "lower": lambda t: (t.lower().count("line 7"), t.lower()[400:420], t.upper().find("NEEDLE990")),
     "split": lambda t: (len(t.split("\n")), t.split("\n")[77], list(t.split("needle996"))[3]),
-    "splitlines": lambda t: (len(t.splitlines()), t.splitlines()[40]),
-    "words": lambda t: sum(map(len, t.split())),
+    "splitlines": lambda t: (len(t.splitlines()), t.splitlines()[40]), "words": lambda t: sum(map(len, t.split())),
     "partition": lambda t: [len(p) for p in t.partition("needle500")],
-    "replace": lambda t: t.replace("needle", "x").count("x9"),
-    "strip": lambda t: len(t.strip()),
+    "replace": lambda t: t.replace("needle", "x").count("x9"), "strip": lambda t: len(t.strip()),
     "starts": lambda t: (t.startswith("line"), t.endswith("words\r\n")),
     "iterate": lambda t: sum(1 for _ in zip(t, range(20_000), strict=False)),
     "equal": lambda t: (t == TEXT, t != TEXT[:-1]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
