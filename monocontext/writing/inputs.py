@@ -12,7 +12,7 @@ from monocontext.errors import InvalidText
 from monocontext.writing.decoding import PIECE_BYTES, Decoder, Utf8
 from monocontext.writing.documents import DocumentInputs, DocumentRows, documents
 from monocontext.writing.input_options import InputOptions
-from monocontext.writing.sources import check_names, find_files, named_file, note_left_out, read_found, read_source
+from monocontext.writing.sources import find_files, named_file, note_left_out, prefixes_of, read_found, read_source
 
 Source = str | bytes | bytearray | memoryview | os.PathLike[str] | DocumentInputs
 
@@ -66,7 +66,8 @@ class _Stream:
         stream: Decoder | None = None
         characters = 0
         is_list = isinstance(sources, list | tuple)
-        check_names((item for item in sources if isinstance(item, os.PathLike)) if is_list else (), self.reading)
+        paths = [item for item in sources if isinstance(item, os.PathLike)] if is_list else []
+        prefixes = prefixes_of(paths, self.reading)
         for number, source in enumerate(sources):
             if isinstance(source, bytes | bytearray | memoryview):
                 stream = stream or Decoder(f"bytes of source {number}", self.reading)
@@ -79,7 +80,7 @@ class _Stream:
                 yield from self._encode(source, "text", characters)
                 characters += len(source)
             elif isinstance(source, os.PathLike):
-                yield from self._files(Path(source))
+                yield from self._files(Path(source), prefixes)
             elif isinstance(source, DocumentInputs) and self.rows:
                 yield from self._documents(source, self.rows)
             else:
@@ -87,9 +88,9 @@ class _Stream:
         if stream:
             yield stream.finish()
 
-    def _files(self, path: Path) -> Iterator[Utf8]:
+    def _files(self, path: Path, prefixes: dict[Path, str]) -> Iterator[Utf8]:
         left_out: dict[str, list[str]] = {}
-        for file, texts in read_found(find_files([path], self.reading), self.reading, left_out):
+        for file, texts in read_found(find_files([path], self.reading, prefixes), self.reading, left_out):
             if file.where and self.reading.header:
                 header = self.reading.header.replace("{path}", file.name)
                 yield from self._encode(("" if self.ends_line else "\n") + header, "header")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
@@ -63,14 +64,18 @@ class Source:
     """Whether the globs of the options and git select it."""
 
 
-def find_files(paths: Sequence[Path], reading: InputOptions) -> Iterator[Source]:
+def find_files(
+    paths: Sequence[Path], reading: InputOptions, prefixes: dict[Path, str] | None = None
+) -> Iterator[Source]:
     """Yield the files that are named, and those of folders, also those that are not selected.
 
-    Raises `NotFound`, also if `include` selects no file of a folder.
+    `prefixes`: those of `prefixes_of` for these paths and others. Raises `NotFound`, also if `include` selects no file.
     """
+    prefixes = prefixes_of(paths, reading) if prefixes is None else prefixes
     for path in paths:
+        prefix = prefixes.get(path, "")
         if not path.is_dir():
-            yield named_file(path)
+            yield named_file(path, prefix)
             continue
         folder = Folder(path, follow_links=reading.follow_links)
         kept = None if reading.ignored else _not_ignored(path)
@@ -80,20 +85,20 @@ def find_files(paths: Sequence[Path], reading: InputOptions) -> Iterator[Source]
             is_empty = is_empty and not is_selected
             file = os.path.join(folder.path, name)
             opened, label = partial(folder.open, name), str(path / name)
-            yield Source(displayable(name), label, opened, _facts(file, file), str(path), is_selected)
+            yield Source(displayable(prefix + name), label, opened, _facts(file, file), str(path), is_selected)
         if is_empty:
             raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}")
         if left_out := {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}:
             reading.note(f"{path}: {describe_left_out(left_out)}")
         for name, reason in folder.left_out.items():
             if reason not in KINDS.values():
-                yield Source(displayable(name), str(path / name), BytesIO, {}, str(path), False)
+                yield Source(displayable(prefix + name), str(path / name), BytesIO, {}, str(path), False)
 
 
-def named_file(path: Path) -> Source:
+def named_file(path: Path, prefix: str = "") -> Source:
     """A file that is named by itself. Raises `NotFound`."""
     opened = partial(open_file, os.path.abspath(path))
-    return Source(displayable(path.name), str(path), opened, _facts(path, str(path)))
+    return Source(displayable(prefix + path.name), str(path), opened, _facts(path, str(path)))
 
 
 def find_objects(store: Store, reading: InputOptions, own: str) -> Iterator[Source]:
@@ -141,21 +146,37 @@ def _not_ignored(path: Path) -> set[str] | None:
     return {os.fsdecode(name) for name in result.stdout.split(b"\0") if name}
 
 
-def check_names(paths: Iterable[os.PathLike[str]], reading: InputOptions) -> None:
-    """Raise `InvalidText` if two paths give a document of the same name.
+def prefixes_of(paths: Iterable[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
+    """The prefixes of document names that keep those of several paths apart, by path.
 
-    A file in a folder is named by its path below the folder, another by its last part, whatever else is given.
+    A file in a folder is named by its path below it, another by its last part. Where names clash, that of the folder,
+    or the folders of the path as given, come before. Raises `InvalidText` if names are equal even then.
     """
-    owners: dict[str, Path] = {}
     distinct = list(dict.fromkeys(map(Path, paths)))
-    for path in distinct if len(distinct) > 1 else ():
-        is_folder = path.is_dir()
-        for name in Folder(path, follow_links=reading.follow_links).files() if is_folder else [path.name]:
-            if (not is_folder or reading.selects(name)) and owners.setdefault(name, path) != path:
+    named = {path: _names(path, reading) for path in distinct} if len(distinct) > 1 else {}
+    counts = Counter(chain.from_iterable(named.values()))
+    prefixes = {path: _prefix(path) for path, names in named.items() if any(counts[name] > 1 for name in names)}
+    owners: dict[str, Path] = {}
+    for path, names in named.items():
+        for name in (prefixes.get(path, "") + name for name in names):
+            if owners.setdefault(name, path) != path:
                 raise InvalidText(
-                    f"{owners[name]} and {path} both give a document named {name!r}: name a folder above both, or "
-                    f"upload them to different URLs"
+                    f"{owners[name]} and {path} both give a document named {name!r}: rename one, or upload them to "
+                    f"different URLs"
                 )
+    return prefixes
+
+
+def _names(path: Path, reading: InputOptions) -> set[str]:
+    if not path.is_dir():
+        return {path.name}
+    return {name for name in Folder(path, follow_links=reading.follow_links).files() if reading.selects(name)}
+
+
+def _prefix(path: Path) -> str:
+    if path.is_dir() or path.is_absolute():
+        return f"{(path if path.is_dir() else path.parent).resolve().name}/"
+    return "".join(f"{part}/" for part in path.parent.parts if part != "..")
 
 
 def displayable(name: str) -> str:

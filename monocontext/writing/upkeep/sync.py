@@ -31,7 +31,6 @@ from monocontext.writing.publish import store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
     Source,
-    check_names,
     describe,
     find_files,
     find_objects,
@@ -198,9 +197,7 @@ def _find(
         return stack.enter_context(open_store_at(place, options_for(place, remote)))
 
     places = [item for item in given if isinstance(item, str) and "://" in item]
-    paths = [Path(item) for item in given if item not in places]
-    check_names(paths, options)
-    yield from find_files(paths, options)
+    yield from find_files([Path(item) for item in given if item not in places], options)
     for location in places:
         try:
             above, key = split_object(location)
