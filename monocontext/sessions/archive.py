@@ -39,12 +39,10 @@ if TYPE_CHECKING:
     from monocontext.text.search.passages import Passages
 
 _THREADS = 32  # requests at once
-_REMEMBERED_TURNS = 200_000
-"""Turns of a project that stay in memory: code that reads turns one by one reads a session once."""
+_REMEMBERED_TURNS = 200_000  # of a project: code that reads turns one by one reads a session once
 _HELPERS = ["list_sessions", "list_turns", "read_turn", "read_session", "search_transcripts", "search_sessions"]
 _FACTS = ("agent", "title", "started", "ended", "branch", "cwd", "turns")
-_BATCH_SESSIONS = 50
-"""Sessions that are added to a text in one generation, and held in memory for it. A new text is one generation."""
+_BATCH_SESSIONS = 50  # they are added to a text in one generation, and held in memory for it
 _GC_GENERATIONS = 16  # with each so many-th generation those that are older than an hour are removed
 _ATTEMPTS = 50  # the most tries to add sessions while others do
 _HEAD = "\n[Turn "
@@ -157,10 +155,9 @@ class Project:
         uploaded since it was last opened is added to it first, which needs the right to write.
 
         `since` and `until`: only turns of that time; datetimes, seconds since 1970, or ISO 8601 (a date means the whole
-        day). `sessions`: only these. `options`: those of `Monocontext.open` that need no place. Cost: 1 LIST a thousand
-        sessions, 2 GETs to open the text, 1 for each session that is new, and the requests of one `append`; with
-        `since`, `until` or `sessions` that of `sessions()` and 1 GET a session that they select, which are then in
-        memory. Raises `NotFound` if the project has no session.
+        day). `sessions`: only these. Cost: 1 LIST a thousand sessions, 2 GETs to open the text, 1 for each session that
+        is new, and the requests of one `append`; with `since`, `until` or `sessions` that of `sessions()` and 1 GET a
+        session that they select, which are then in memory. Raises `NotFound` if the project has no session.
         """
         span = span_of(since, until)
         versions = self.versions() if sessions is None else {}
@@ -349,8 +346,7 @@ def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
 
 
 def _update(below: _Below, stored: Mapping[str, Any] | None, versions: Mapping[str, str], load: _Load) -> None:
-    """Add new sessions, replace grown ones and remove those that are gone. What another reader does at the same time
-    is done once: documents have the names of their sessions."""
+    """Add new sessions, replace grown ones and remove those that are gone, each once: documents have their names."""
     known, roots = stored or {}, list[Manifest]()
     new = _documents(_loaded((name for name in versions if known.get(name) != versions[name]), load), versions)
     if stored is not None:
@@ -380,8 +376,7 @@ def _loaded(wanted: Iterable[str], load: _Load) -> Iterator[_Session]:
 
 
 def _documents(sessions: Iterable[_Session], versions: Mapping[str, str]) -> Iterator[_Document]:
-    """Sessions as documents: name, text, and facts. One with no valid name or too many facts is left out with a
-    warning."""
+    """Sessions as documents: name, text, facts. One with no valid name or too many facts is left out with a warning."""
     for info, turns in sessions:
         title, by = shield(" ".join((info.title or info.first_prompt).split())), ", ".join(info.users) or "unknown"
         when = f"{info.started or '?'} to {info.ended or '?'}"

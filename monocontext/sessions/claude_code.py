@@ -1,7 +1,6 @@
 """Find the sessions of Claude Code, and make turns from their records.
 
-The format is internal to Claude Code, so unknown records are kept in the archive and left out of the turns. The archive
-holds more than the agent shows: records that compaction dropped and abandoned branches are turns as well.
+Unknown records are kept in the archive and left out of the turns. What compaction dropped and abandoned are turns too.
 """
 
 from __future__ import annotations
@@ -86,8 +85,7 @@ class _ClaudeTurns(TurnMaker):
         return []
 
     def _queued_turns(self, record: Record) -> list[Turn]:
-        """The turn of what the user wrote while the agent worked, once the agent takes it up: an attachment says so,
-        and a record of the queue again. What left the queue for another reason was never delivered."""
+        """What the user wrote while the agent worked, once it is taken up. An attachment says so, then a record."""
         queued = record.get("attachment")
         if not isinstance(queued, dict):
             queued = record if record.get("reason") == "absorbed_mid_turn" else {}
@@ -183,8 +181,7 @@ class ClaudeCode(SessionReader):
         return next((f"{main_id}/subagents/{path.stem}" for main_id in main_ids), path.stem)
 
     def lines(self, path: Path) -> Iterator[RecordLine]:
-        """The records of a file, after those of its stubs, each output in a file of its own behind the record that
-        names it. Raises `OSError`."""
+        """The records of a file, after those of its stubs, each output in its own file behind what names it."""
         if path.parent.parent.name == "projects":  # the title may be in a stub, in another project
             for other in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}")):
                 if other != path and _is_stub(other):
@@ -216,11 +213,9 @@ def _main_folder(path: Path) -> Path | None:
 
 
 def _outputs_in(record: Record) -> list[str]:
-    if record.get("type") != "user":
-        return []
-    blocks = blocks_of(part(record, "message").get("content"))
+    blocks = blocks_of(part(record, "message").get("content")) if record.get("type") == "user" else []
     texts = [text_of(block.get("content")) for block in blocks if block.get("type") == "tool_result"]
-    texts.append(str(part(record, "toolUseResult").get("persistedOutputPath", "")))
+    texts += [word(part(record, "toolUseResult"), "persistedOutputPath")] if record.get("type") == "user" else []
     return list(dict.fromkeys(name for text in texts for name in _OUTPUT_FILE.findall(text)))
 
 

@@ -92,8 +92,7 @@ class _CodexTurns(TurnMaker):
         return []
 
     def _see_session(self, item: Record) -> None:
-        """Read where a session is. A fork also has its parent's description, before or after its own: that one decides
-        neither its place nor its title."""
+        """Read where a session is. A fork also has its parent's description, which does not count."""
         is_own = item.get("id") in (None, self._thread)
         if self._is_placed and not is_own:
             self._is_replay, self._forked_at = True, seconds_of(self._time) or math.inf

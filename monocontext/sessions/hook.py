@@ -13,14 +13,14 @@ import select
 import subprocess
 import sys
 import time
+from typing import Any
 
 EVENTS = ("session-start", "pre-compact", "stop", "session-end")
 OPTIONS = ("url", "project", "endpoint", "region", "profile", "agent", "pattern", "max-dollars")
 FLAGS = ("anonymous", "no-redact", "compile", "user")
 _URL_VARIABLES = ("MONOCONTEXT_URL", "CLAUDE_PLUGIN_OPTION_URL")  # the second one is set by our plugin in Claude Code
 _MOST_BYTES, _IDLE_SECONDS, _MOST_SECONDS = 4 << 20, 2.0, 8.0
-"""An agent may leave stdin open. So the hook stops reading after a complete JSON object, a pause of `_IDLE_SECONDS`, or
-`_MOST_SECONDS` in all."""
+"""An agent may leave stdin open: the hook stops after a complete object, a pause, or so many seconds in all."""
 _LOG_BYTES = 1 << 20  # the size at which the log of uploads begins again
 
 
@@ -85,8 +85,7 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
     """The event, and options by name. Raises `ValueError`."""
     if not arguments or arguments[0] not in EVENTS:
         raise ValueError(f"usage: monocontext-hook {'|'.join(EVENTS)} --url URL")
-    options: dict[str, object] = {}
-    patterns: list[str] = []
+    options: dict[str, Any] = {}
     rest = iter(arguments[1:])
     for item in rest:
         name, equals, value = item.removeprefix("--").partition("=")
@@ -95,8 +94,7 @@ def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
         if name not in FLAGS and not (value := value if equals else next(rest, "")):
             raise ValueError(f"--{name} needs a value")
         if name == "pattern":
-            options["patterns"] = patterns
-            patterns.append(value)
+            options.setdefault("patterns", []).append(value)
         else:
             options[name.replace("-", "_")] = name in FLAGS or value
     options.setdefault("url", next(filter(None, map(os.environ.get, _URL_VARIABLES)), ""))

@@ -65,11 +65,7 @@ def find_repository(folder: str) -> tuple[str, str]:
 
 
 def _host_and_path(url: str) -> str:
-    """The URL of a remote as `host/path`: `https://me:token@github.com/acme/api.git` is `github.com/acme/api`.
-
-    User info, query, fragment, parameters, and parts of the path that look random are removed. The host is that of the
-    repository for HTTPS, in lower case.
-    """
+    """The URL of a remote as `host/path`, without user info, parameters, and parts of the path that look random."""
     _, scheme, rest = _PARAMETERS.split(url, maxsplit=1)[0].rpartition("://")
     if "@" in rest.partition("/")[0]:
         rest = rest.rpartition("@")[2]  # a password may hold "/" and "@"

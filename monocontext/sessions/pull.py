@@ -53,10 +53,9 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     """Write a session and those of its subagents into the folder of their agent (1 LIST; 1 GET each).
 
     `session_id`: its id, or how it begins; None for the last session of the repository around `into`. `into`: a
-    directory of the clone in which it shall go on. `project`: by default that of the repository.
-
-    Raises `NotFound` for no such session, and `MonocontextError` if the session is of another project, if its agent
-    cannot resume it, or if this machine has one of this id that is longer or went on in another way.
+    directory of the clone in which it shall go on. `project`: by default that of the repository. Raises `NotFound`, and
+    `MonocontextError` for a session of another project, one that its agent cannot resume, or one that is longer here or
+    went on in another way.
     """
     into = into.expanduser().resolve()
     own = project or project_of(str(into))
@@ -80,7 +79,10 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     folder = Path(_mapped({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
     path = _path_of(info, folder)
-    change = _mapped({old_top: str(top), _outputs_folder(records): str(path.with_suffix("") / "tool-results")})
+    named = (word(part(record, "toolUseResult"), "persistedOutputPath") for record in records)
+    output = next(filter(None, named), "")  # in the folder in which the agent of the other machine kept long outputs
+    outputs = output[: max(output.rfind("/"), output.rfind("\\"), 0)]
+    change = _mapped({old_top: str(top), outputs: str(path.with_suffix("") / "tool-results")})
     is_new, written = _write(path, records, change), list(records)
     for below in result.list_sessions():
         if below.startswith(f"{name}/subagents/"):
@@ -128,13 +130,6 @@ def _mapped(folders: Mapping[str, str]) -> Callable[[str], str]:
     olds = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![\w.-])({olds})(?![\w.-])")
     return lambda text: pattern.sub(lambda found: forms[found[1]], text)
-
-
-def _outputs_folder(records: list[Record]) -> str:
-    """The folder in which the agent of the other machine kept long outputs; empty if there were none."""
-    named = (word(part(record, "toolUseResult"), "persistedOutputPath") for record in records)
-    location = next(filter(None, named), "")
-    return location[: max(location.rfind("/"), location.rfind("\\"), 0)]
 
 
 def _change(value: Any, change: Callable[[str], str]) -> Any:

@@ -107,10 +107,8 @@ class SessionReader(ABC):
         return SessionFile(path, name, self.agent, path.stat().st_mtime)
 
     def files(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
-        """The sessions in some files. A file that vanishes meanwhile, or is no session, is left out.
-
-        A file that cannot be read counts as a session, named after the file: reading it raises the error again.
-        """
+        """The sessions in some files. A file that vanishes meanwhile, or is no session, is left out. One that cannot be
+        read counts as a session: reading it raises the error again."""
         for path in paths:
             try:
                 yield self.file(path)

@@ -1,8 +1,7 @@
 """Find the secrets in a text: tokens of known form, private keys, and values with the name of a secret. Pure.
 
-Two passes search for the pieces of `secret_tokens` and for words of `secret_phrases`; a pattern runs only where its
-piece is, and a bounded number of steps, so the cost is linear in the length. A text is also searched with escapes
-resolved, cut lines joined and base64 decoded. High entropy alone is no sign: transcripts are full of hashes.
+A pattern runs only where its piece or word is, and a bounded number of steps, so the cost is linear in the length. A
+text is also searched with escapes resolved, cut lines joined and base64 decoded. High entropy alone is no sign.
 """
 
 from __future__ import annotations
@@ -21,10 +20,8 @@ from monocontext.sessions.secret_phrases import KEY_BEGINNINGS, PHRASES, find_pr
 from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS, URLS
 from monocontext.sessions.secret_values import NAME_WORDS, find_named, is_dummy, is_random_token
 
-Span = tuple[int, int, str]
-"""Start, stop, kind."""
-Patterns = Sequence[tuple[str, re.Pattern[str]]]
-"""The user's own kinds of secrets, each with its pattern."""
+Span = tuple[int, int, str]  # start, stop, kind
+Patterns = Sequence[tuple[str, re.Pattern[str]]]  # the user's own kinds of secrets
 _T = TypeVar("_T")
 
 _MOST_LEVELS = 4
@@ -60,8 +57,7 @@ _WITH_DIGIT = re.compile(r"[A-Za-z0-9+/=_.-]*[0-9][A-Za-z0-9+/=_.-]*")
 _WORD_LINE = re.compile(r"[A-Za-z0-9+/=_.-]{4,400}\\*[\"']?[ \t]*(?:$|[\r\n,])")
 _TERMINAL_CHARACTERS = 60  # no terminal is narrower
 _AROUND = 400  # characters of a view on each side of an escape: more than a secret and its name have
-_compile = functools.cache(re.compile)
-"""Compiles a pattern when it is needed: most kinds never occur, and to compile all takes longer than other imports."""
+_compile = functools.cache(re.compile)  # when it is needed: most kinds never occur
 
 
 def find_secrets(text: str, extra: Patterns = ()) -> list[Span]:
@@ -92,7 +88,10 @@ def _find_plain(text: str, extra: Patterns) -> Iterator[Span]:
     for finder in (_TOKENS, _PIECES):
         for start, _, shapes in finder.find(text):
             for shape in shapes:
-                yield from ((*span, shape.kind) for span in shape.spans(text, start))
+                if shape is not None:
+                    yield from ((*span, shape.kind) for span in shape.spans(text, start))
+                elif key := match_bare_key(text, start):
+                    yield *key, "private-key"
     for kind, pattern in _SHAPELESS:
         group = "secret" if pattern.groups else 0
         yield from ((*match.span(group), kind) for match in pattern.finditer(text))
@@ -131,8 +130,7 @@ def _find_encoded(text: str) -> Iterator[Span]:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The pattern of one kind of secret: a group `secret` is removed, else the whole match; a group `rest` must look
-    random."""
+    """The pattern of one kind of secret. A group `secret` is removed, else all; a group `rest` must look random."""
 
     kind: str
     pattern: str
@@ -153,21 +151,12 @@ class _Shape:
         return [match.span("secret" if secret is not None else 0)]
 
 
-class _BareKey(_Shape):
-    """A private key in DER, which `match_bare_key` matches in place of a pattern."""
-
-    def spans(self, text: str, offset: int) -> list[tuple[int, int]]:
-        return [span] if (span := match_bare_key(text, offset)) else []
-
-
 class WordFinder(Generic[_T]):
     """Finds many words in a text in one pass, and yields the values of each."""
 
     def __init__(self, rows: Iterable[tuple[str, _T]], before: str = "") -> None:
-        """`rows`: words, each with a value. `before`: a zero-width pattern that must match where a word begins.
-
-        A word that begins with a shorter one is not searched for by itself: its value goes to the shorter one.
-        """
+        """`rows`: words, each with a value; that of a word that begins with a shorter one goes to the shorter one.
+        `before`: a zero-width pattern that must match where a word begins."""
         rows = list(rows)
         words = {word for word, _ in rows}
         self._rows = defaultdict[str, list[_T]](list)
@@ -260,8 +249,8 @@ def _is_wrap(text: str, cut: re.Match[str]) -> bool:
     return _WITH_DIGIT.search(words[-1]) is not None or _WITH_DIGIT.match(rest[0]) is not None
 
 
-def _token_shapes() -> Iterator[tuple[str, _Shape]]:
-    """The shapes of tokens by the texts that they begin with."""
+def _token_shapes() -> Iterator[tuple[str, _Shape | None]]:
+    """The shapes of tokens by the texts that they begin with; None for a private key in DER."""
     for kind, beginnings, rest, _ in TOKENS:
         if isinstance(rest, int):
             rest = f"[A-Za-z0-9_-]{{{rest},500}}"
@@ -269,7 +258,7 @@ def _token_shapes() -> Iterator[tuple[str, _Shape]]:
         yield from ((beginning, shape) for beginning in beginnings.split())
     for kind, beginnings, rest in STRUCTURES:
         yield from ((part, _Shape(kind, f"(?:{_any(beginnings)})(?:{rest})")) for part in beginnings.split())
-    yield from ((beginning, _BareKey("private-key", "")) for beginning in KEY_BEGINNINGS)
+    yield from ((beginning, None) for beginning in KEY_BEGINNINGS)
 
 
 def _word_shapes() -> Iterator[tuple[str, _Shape | None]]:

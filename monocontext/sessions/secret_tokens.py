@@ -1,7 +1,6 @@
 """Tokens with a beginning of their own, and addresses that are secrets themselves: one line for each provider. Data.
 
-The beginnings and lengths are facts that the providers publish in their documentation, which is the last column, or
-that scanners for secrets list. Lengths are looser than today's, since providers lengthen their tokens.
+The last column is the provider's documentation. Lengths are looser than today's, since providers lengthen their tokens.
 """
 
 from __future__ import annotations

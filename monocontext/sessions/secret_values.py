@@ -19,12 +19,9 @@ class Strength(IntEnum):
     """How strongly a name says that its value is a secret."""
 
     NONE = 0
-    KEY = 1
-    """`key`, `auth`, the name of a provider: the value must be long and random."""
-    TOKEN = 2
-    """`token`, `secret`, `api_key`: the value must look random."""
-    PASSWORD = 3
-    """Any value that is no word of a program."""
+    KEY = 1  # `key`, `auth`, the name of a provider: the value must be long and random
+    TOKEN = 2  # `token`, `secret`, `api_key`: the value must look random
+    PASSWORD = 3  # any value that is no word of a program
 
 
 _FOREIGN = [
@@ -125,10 +122,8 @@ def strength_of(name: str) -> Strength:
 
 
 def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure: bool = True) -> bool:
-    """Whether a value is a secret, given the strength of its name.
-
-    `is_quoted`: it has quotes around it. `is_sure`: only a value can be in its place, as in `NAME=value` or JSON.
-    """
+    """Whether a value is a secret, given the strength of its name. `is_quoted`: it has quotes around it. `is_sure`: only a
+    value can be in its place, as in `NAME=value` or JSON."""
     if len(value) < 4 or is_dummy(value) or len(value) > 20_000:
         return False
     if _STANDS_FOR.match(value) and not (value[0] == "/" and _BASE64.fullmatch(value) and looks_random(value, 32)):
@@ -259,8 +254,7 @@ _COMMAND_BEFORE = re.compile(r"(?i:(?<![\w-])-{1,2}[\w-]*|\b(?:setenv|env|export
 # The beginning of a line of settings, also in a listing or a diff.
 _LINE_START = re.compile(r"(?:[+>|-][ \t]*)?(?:\d{1,6}(?:\t|[ ]*[:|\u2192-])[ \t]*)?[\w\t \"'*+>.$:/-]{0,100}$")
 _TYPE_WORDS = frozenset("str string int bool text varchar bytes secretstr any object number boolean".split())
-_JUDGED_CHARACTERS = 128
-"""The beginning by which a value without quotes is judged. Such a value may hold a hundred names, each with a value."""
+_JUDGED_CHARACTERS = 128  # the beginning by which a value without quotes is judged: it may hold a hundred names
 _MOST_ITEMS = 200  # the most items of a list that are looked at after a name
 
 

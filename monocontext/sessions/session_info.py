@@ -4,8 +4,8 @@
     texts/<project>/...                                           the turns of all of them: a `Monocontext`
     compiled/<project>/...                                        what `rlm compile` made
 
-Names come from files and from other people. Whatever a name is, its part of a key has no slash, does not begin with a
-dot and is not empty, so nothing is written outside its folder. Different names have different parts.
+Whatever a name is, its part of a key has no slash, does not begin with a dot and is not empty, so nothing is written
+outside its folder. Different names have different parts.
 """
 
 from __future__ import annotations
@@ -85,11 +85,8 @@ def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
 
 
 def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) -> tuple[SessionInfo, str]:
-    """The description of a session, and its ETag (1 GET of the beginning, 1 more for a very long description).
-
-    Raises `NotFound`, `DamagedData`, `UnsupportedFormat` for the data of a newer version, and with an `etag`
-    `ContextChanged`.
-    """
+    """The description of a session, and its ETag (1 GET of the beginning, 1 more for a very long description). Raises
+    `NotFound`, `DamagedData`, `UnsupportedFormat`, and with an `etag` `ContextChanged`."""
     blob, where = store.get_range(key, 0, min(HEAD_BYTES, size_bytes), etag=etag), f"{store.url}/{key}"
     inflate = zstandard.ZstdDecompressor().decompressobj()
     try:

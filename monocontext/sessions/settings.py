@@ -82,15 +82,14 @@ CODEX_TRUST = (
     "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` says nothing of others: "
     "start `codex` there once, and accept both when it asks"
 )
-KEPT_DAYS = 30
-"""The days after which Claude Code deletes its own sessions, unless its settings say otherwise."""
+_KEPT_DAYS = 30  # then Claude Code deletes its own sessions, unless its settings say otherwise
 
 
 def describe_clean_up(agent: AgentSettings, repository: Path) -> str:
     """When an agent deletes its own copy of a session, in a sentence; empty if it does not."""
     if agent.name != "claude-code":
         return ""
-    days, where = KEPT_DAYS, "its default"
+    days, where = _KEPT_DAYS, "its default"
     for path in (agent.settings_path(repository, True), agent.settings_path(repository, False)):
         result = read_settings(path).get("cleanupPeriodDays")
         if isinstance(result, int | float) and not isinstance(result, bool):
@@ -144,8 +143,7 @@ def is_ours(entry: Any) -> bool:
 
 
 def hook_options(settings: Settings) -> dict[str, object] | None:
-    """The options of our first hook in settings, such as `url`; None if they have none of ours. Raises as
-    `remove_hooks`."""
+    """The options of our first hook in settings, such as `url`; None if there is none. Raises as `remove_hooks`."""
     if remove_hooks(settings) == settings:
         return None
     groups = [group for event in settings["hooks"].values() for group in event if isinstance(group, dict)]

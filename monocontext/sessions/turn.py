@@ -19,8 +19,7 @@ from monocontext.errors import MonocontextError
 
 Kind = Literal["text", "tool_use", "tool_result", "thinking", "summary"]
 
-Span = tuple[float, float]
-"""First and last moment, in seconds since 1970."""
+Span = tuple[float, float]  # first and last moment, in seconds since 1970
 ALWAYS: Span = (float("-inf"), float("inf"))
 _HEAD = re.compile(r"^\[Turn (\d+) - ([A-Z]+)\](?: (\S+))?(?: (\w+))?(?: (\S+))?((?: \w+=\S+)*)$", re.M)
 _LIKE_HEAD = re.compile(r"^( *)(?=\[Turn |=== SESSION: )", re.M)
@@ -61,7 +60,8 @@ def render(turns: Iterable[Turn]) -> str:
     """Turns as text, each ending in a blank line."""
     parts = []
     for turn in turns:
-        head = f"[Turn {turn.n} - {turn.role.upper()}] {_one_word(turn.ts)} {turn.kind} {_one_word(turn.tool)}"
+        ts, tool = (re.sub(r"\s+", "_", word.strip()) or "-" for word in (turn.ts, turn.tool))
+        head = f"[Turn {turn.n} - {turn.role.upper()}] {ts} {turn.kind} {tool}"
         marks = "".join(f" {mark}" for mark in turn.marks)
         parts.append(f"{head}{marks}\n{shield(turn.text)}\n\n")
     return "".join(parts)
@@ -81,10 +81,6 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
         ts, tool = ("" if word in (None, "-") else word for word in (ts, tool))
         body = _LIKE_HEAD.sub(lambda m: m[1][1:], text[head.end() + 1 : end].removesuffix("\n\n"))
         yield Turn(session_id, int(n), role.lower(), cast(Kind, kind or "text"), body, ts, tool, tuple(marks.split()))
-
-
-def _one_word(text: str) -> str:
-    return re.sub(r"\s+", "_", text.strip()) or "-"
 
 
 def span_of(since: Any, until: Any) -> Span:

@@ -81,11 +81,9 @@ def upload_session(
 
     `project`: by default that of the directory the agent worked in. `user`: `name@machine`, kept with the session.
     `patterns`: regular expressions of more secrets. `is_open`: the agent is still writing; an incomplete last line is
-    left for the next upload.
-
-    Cost: 1 HEAD, 1 GET of 4 KiB, 1 PUT; 1 GET more if another machine has uploaded it. Raises `OSError` and
-    `InvalidText` for the file, `InvalidUrl` and `StoreFailure` for the store, `MonocontextError` if too many sessions
-    have its id.
+    left for the next upload. Cost: 1 HEAD, 1 GET of 4 KiB, 1 PUT; if it differs from what another machine has uploaded,
+    also 1 LIST, and 1 GET of each copy. Raises `OSError` and `InvalidText` for the file, `InvalidUrl` and
+    `StoreFailure` for the store, `MonocontextError` if too many sessions have its id.
     """
     name = project or project_of_session(file)
     redactor = Redactor(patterns, enabled=redact)
@@ -108,13 +106,11 @@ def upload_session(
 
 def user_at_machine() -> str:
     """Who uploads: `MONOCONTEXT_USER` if it is set, else `account@host`."""
-    if user := os.environ.get("MONOCONTEXT_USER"):
-        return user
     try:
         name = getpass.getuser()
     except (OSError, KeyError, ImportError):  # no such account, as in containers; no module `pwd`
         name = str(os.getuid()) if hasattr(os, "getuid") else "user"
-    return f"{name}@{socket.gethostname()}"
+    return os.environ.get("MONOCONTEXT_USER") or f"{name}@{socket.gethostname()}"
 
 
 def project_of_session(file: SessionFile) -> str:
