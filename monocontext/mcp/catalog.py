@@ -59,16 +59,12 @@ class Served:
         self.memory = memory
         self.kept = kept
         self.has_shell = shell
+        self.has_texts = bool(self.contexts) or sessions is not None or memory is not None
         self._shell: ShellTool | None = None
         self._allow = tuple(allow)
         self._store_options: StoreOptions = store_options or {}
         self._open: LRUCache[str, Monocontext] = LRUCache(_MOST_OPEN)
         self._lock, self._shell_lock = threading.Lock(), threading.Lock()
-
-    @property
-    def has_texts(self) -> bool:
-        """Whether it was given anything to serve."""
-        return bool(self.contexts) or self.sessions is not None or self.memory is not None
 
     def names(self) -> Iterator[str]:
         """The names of contexts, those in folders included, then of projects and the memory (1 GET a context, 1 LIST a
@@ -89,9 +85,8 @@ class Served:
     def has_name(self, name: str) -> bool:
         """Whether a name is that of a text here, or begins with one (no request)."""
         first = name.strip("/").partition("/")[0]
-        kinds = {SESSIONS.rstrip("/"): self.sessions is not None and "/" in name, MEMORY: self.memory is not None}
-        kinds[KEPT.removeprefix("/")] = self.kept is not None
-        return first in self.contexts or kinds.get(first, False)
+        kinds = {"sessions": self.sessions if "/" in name else None, MEMORY: self.memory, KEPT.strip("/"): self.kept}
+        return first in self.contexts or kinds.get(first) is not None
 
     def only_name(self) -> str:
         """The name of the only text, for a call without a name (cost as of the first two `names`).

@@ -106,7 +106,8 @@ def refusal_of(line: bytes) -> types.JSONRPCError | None:
     if type(identity) is not int and not (isinstance(identity, str) and is_text(identity)):
         return _refuse(None, types.INVALID_REQUEST, "the id of a request is a string or an integer")
     if not is_text(json.dumps(message, ensure_ascii=False)):
-        why = f"the request holds {HALF_A_PAIR}" if _is_utf8(line) else "the request is not UTF-8"
+        is_utf8 = line.decode(errors="replace").encode() == line
+        why = f"the request holds {HALF_A_PAIR}" if is_utf8 else "the request is not UTF-8"
         return _refuse(identity, types.INVALID_REQUEST, why)
     try:
         types.jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -117,11 +118,3 @@ def refusal_of(line: bytes) -> types.JSONRPCError | None:
 
 def _refuse(identity: int | str | None, code: int, why: str) -> types.JSONRPCError:
     return types.JSONRPCError(jsonrpc="2.0", id=identity, error=types.ErrorData(code=code, message=why))
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -73,8 +73,4 @@ def _number(value: Any) -> float | None:
 
 def is_text(value: str) -> bool:
     """Whether a string can be encoded as UTF-8, which half a surrogate pair cannot."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return value.encode(errors="replace").decode() == value
