@@ -27,10 +27,8 @@ from rlm.runners.runner import CellResult, Runner
 from rlm.runners.syntax import compiles, gives_answer, has_no_statement
 from rlm.trajectory.step import Cell, Step
 
-UNBOUNDED = 2**62
-"""A window size in tokens that no history fills, so that nothing is shortened."""
-MOST_REPEATS = 4
-"""The number of repeated turns in a row that ends a run."""
+UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
+MOST_REPEATS = 4  # the number of repeated turns in a row that ends a run
 _CHANGES = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
 """What differs between outputs that are the same: the number of a cell, an address."""
 

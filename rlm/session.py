@@ -157,8 +157,15 @@ class Session:
                 self._messages = self._first_messages(query)
                 return self._finish(query)
             steps = recording.steps()
-            for step in steps:
-                self._replay(step)
+            for step in steps:  # their cells run again, to rebuild the namespace
+                for i, cell in enumerate(step.cells, 1):
+                    if cell.result.stderr == prompts.CUT_NOT_RUN:
+                        continue
+                    display = self._runner.run(cell.code).stdout
+                    if display != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
+                        self.gate.note(f"block {i} of turn {step.iteration} printed something else when it ran again")
+                if step.final_answer is not None:
+                    self._runner.run(prompts.NEW_QUESTION)
                 self._loop.window = self._loop.window.after(step.prompt, step.reply)
             self._turns = len(steps) - len(recording.open)
             self._loop.has_run = any(has_run(cell) for step in steps for cell in step.cells)
@@ -230,17 +237,6 @@ class Session:
         for note in notes:
             self.gate.note(note)
         return sources, reads
-
-    def _replay(self, step: Step) -> None:
-        """Run the cells of a recorded turn again to rebuild the namespace; compare their output with the record."""
-        for i, cell in enumerate(step.cells, 1):
-            if cell.result.stderr == prompts.CUT_NOT_RUN:
-                continue
-            display = self._runner.run(cell.code).stdout
-            if display != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
-                self.gate.note(f"block {i} of turn {step.iteration} printed something else when it ran again")
-        if step.final_answer is not None:
-            self._runner.run(prompts.NEW_QUESTION)
 
     def _spawn(self, query: str, context: object, model: str | None) -> tuple[str, Usage, dict[str, Any]]:
         """Run a child with a namespace of its own and the gateway of this run."""

@@ -94,7 +94,7 @@ class SubCache:
             if self._directory is None:
                 text, model = self._memory[key]
             else:
-                text, model = json.loads(self._file(self._directory, key).read_text("utf-8"))
+                text, model = json.loads((self._directory / key[:2] / f"{key}.json").read_text("utf-8"))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
         return Reply(text, 0, 0, model, dollars=0.0, cached=True)
@@ -104,15 +104,11 @@ class SubCache:
         if self._directory is None:
             self._memory[key] = reply.text, reply.model
             return
-        file = self._file(self._directory, key)
+        file = self._directory / key[:2] / f"{key}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
         draft.write_text(json.dumps([reply.text, reply.model]), "utf-8")
         draft.replace(file)
-
-    @staticmethod
-    def _file(directory: Path, key: str) -> Path:
-        return directory / key[:2] / f"{key}.json"
 
 
 class PaidReplies(Protocol):
@@ -120,11 +116,9 @@ class PaidReplies(Protocol):
 
     def take(self, key: str) -> Reply | None:
         """The next reply to the call with this key, each once; None if none is left. Raises LLMError if it failed."""
-        ...
 
     def take_turn(self, turn: int) -> Reply | None:
         """The reply of the root in this turn; None if there is none."""
-        ...
 
 
 class Gateway:

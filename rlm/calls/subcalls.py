@@ -19,10 +19,8 @@ from rlm.context.lazy import is_text, thinking
 from rlm.errors import LLMError, PromptTooLong
 from rlm.models.lm import LM, Reply, call_key
 
-CONCURRENCY = 16
-"""Calls of one batch that are under way at once; the figure of rlms."""
-CHILDREN = 4
-"""Child runs of one batch at once; the figure of rlms."""
+CONCURRENCY = 16  # calls of one batch that are under way at once; the figure of rlms
+CHILDREN = 4  # child runs of one batch at once; the figure of rlms
 
 # No budget counts calls that fail, so their records have bounds of their own.
 _FAILED_KEPT = 10_000

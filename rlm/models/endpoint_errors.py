@@ -15,8 +15,7 @@ from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError, PromptTooLong, RateLimited, ReplyRefused
 from rlm.models.too_long import sizes_of_too_long
 
-WRONG_URL = "is base_url right? Most end in /v1"
-"""Advice for an answer that does not come from an API."""
+WRONG_URL = "is base_url right? Most end in /v1"  # advice for an answer that does not come from an API
 _DEEPEST = 8  # the deepest nesting of errors that is read
 # Codes of errors that come without a status of their own: in a stream, or in a body with status 200.
 _STATUS_OF_CODE = {

@@ -11,11 +11,9 @@ from typing import Any, Protocol
 
 from rlm.errors import LLMError, PromptTooLong
 
-Message = dict[str, str]
-"""`{"role": ..., "content": ...}`."""
+Message = dict[str, str]  # `{"role": ..., "content": ...}`
 
-CHARACTERS_PER_TOKEN = 4
-"""For estimates: English prose and code have between 3.5 and 4.5."""
+CHARACTERS_PER_TOKEN = 4  # for estimates: English prose and code have between 3.5 and 4.5
 _LEAST_WINDOW = 256  # no window has fewer tokens; a smaller count is no count
 _MOST_PER_TOKEN = 8  # a prompt with fewer characters for each counted token is taken as read
 _MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
@@ -96,7 +94,6 @@ class LM(Protocol):
 
         Raises LLMError; one whose `transient` is true is worth another try. An exception of `on_delta` ends the call.
         """
-        ...
 
 
 class Listener:

@@ -8,9 +8,6 @@ _logger.addHandler(logging.NullHandler())  # else `logging` prints unwanted warn
 
 
 def log(level: int, message: str, *arguments: object, said: str = "") -> None:
-    """Pass one message to `logging`. Messages name models and kinds of errors only.
-
-    What an endpoint says may contain account names: it goes into the attribute `said` of the record, which the command
-    prints on the user's terminal.
-    """
+    """Pass on a message, which names models and kinds of errors only. What an endpoint `said` may hold account names:
+    the command alone prints it."""
     _logger.log(level, message, *arguments, stacklevel=2, extra={"said": said})

@@ -15,10 +15,8 @@ from rlm.errors import PromptTooLong
 from rlm.models.lm import Message, Reply, estimate_text_tokens, estimate_tokens
 from rlm.prompts.examples import conversation
 
-FILL = 0.85
-"""The part of the window to fill; the rest is for the reply. The figure of rlms."""
-OUTPUT = 0.25
-"""The part of the window that the output of one block may fill."""
+FILL = 0.85  # the part of the window to fill; the rest is for the reply. The figure of rlms
+OUTPUT = 0.25  # the part of the window that the output of one block may fill
 
 # Tried in turn until the history fits: the newest turns that stay whole, and the characters of each older message.
 _LEVELS = ((4, 1_200), (2, 400), (1, 200), (0, 200))

@@ -56,7 +56,6 @@ _TO_COME = re.compile(
     re.IGNORECASE,
 )
 """What a line says before an answer that is not given yet."""
-_LINE_CHARACTERS = 300  # the end of a line that is looked at
 _TOOL = re.compile(r"<(?:\w{1,20}:)?(?:tool_\w*|function\w*|invoke|execute\w*|use_mcp_tool)\b|\[TOOL_CALLS\]|<[|｜]\w+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*\n(?=.*\S)", re.MULTILINE)
 _IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")
@@ -73,7 +72,7 @@ def explain(reply: str, hidden: str, finals: list[TextFinal]) -> str:
             return TWO
         if _TAKEN_BACK.match(reply, last.span[1]):
             return TAKEN_BACK
-        line_before = hidden[: last.span[0]].rstrip()[-_LINE_CHARACTERS:].rpartition("\n")[2]
+        line_before = hidden[: last.span[0]].rstrip()[-300:].rpartition("\n")[2]
         if _UNSURE.match(reply, last.span[1]) or _TO_COME.search(line_before):
             return TO_COME
         rest = hidden[: last.span[0]] + hidden[last.span[1] :]

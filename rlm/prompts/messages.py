@@ -56,10 +56,8 @@ NO_STR = (
 )
 SKIPPED = "The later blocks of your reply ({}) were not run: the one before them raised, or was refused."
 
-DRAFT = 'FINAL(answer["content"])'
-"""Code that gives the model's draft as the answer."""
-NEW_QUESTION = 'answer["content"], answer["ready"] = "", False'
-"""Code that clears the answer before the next question."""
+DRAFT = 'FINAL(answer["content"])'  # code that gives the model's draft as the answer
+NEW_QUESTION = 'answer["content"], answer["ready"] = "", False'  # code that clears the answer before the next question
 
 FORCED = (
     "All {turns} turns are used; you will see no more output. Give your best answer now, as plain text, from what you "

@@ -17,10 +17,8 @@ from rlm.context.lazy import TextPart, text_parts
 from rlm.runners.claims import Claim
 from rlm.trajectory.fields import Range
 
-MOST_CHARACTERS = 1_000_000
-"""The longest source, in characters."""
-MOST_READS = 200
-"""The most places of a `Completion.reads`."""
+MOST_CHARACTERS = 1_000_000  # the longest source, in characters
+MOST_READS = 200  # the most places of a `Completion.reads`
 _MOST_SEARCHED = 256_000_000  # the most characters that are searched for a quote
 _SHOWN = 1_000  # the characters of a source that a completion holds; a longer one keeps its ends
 _LISTED_CHARACTERS = 100  # the most text of a source in a list

@@ -25,8 +25,7 @@ from rlm.models.log import WARNING, log
 from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
 
-VERSION = 1
-"""The version of our fields in the metadata line; a new one breaks readers of the old."""
+VERSION = 1  # the version of our fields in the metadata line; a new one breaks readers of the old
 
 
 class Trajectory:
