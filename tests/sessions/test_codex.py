@@ -74,25 +74,16 @@ TOOLS = [
         pytest.param([item("user", "yes", 0), item("user", "yes", 1)], ["yes"] * 2, id="two items"),
         pytest.param([event("user", "yes", 0), event("user", "yes", 0)], ["yes"] * 2, id="two events"),
         pytest.param([item("user", "yes"), event("user", "yes")] * 2, ["yes"] * 2, id="two pairs without time"),
-        pytest.param(
+        (
             [item("user", "yes", 0), item("user", "yes", 2), event("user", "yes", 3), event("user", "yes", 4)],
             ["yes"] * 2,
-            id="items, then events",
         ),
         pytest.param([item("user", "yes", 0), event("user", "yes", 30_000)], ["yes"] * 2, id="two moments"),
         pytest.param([item("user", "yes", 0), event("user", "yes", 1_000)], ["yes"] * 2, id="a second later"),
-        pytest.param(
-            [item("assistant", "Tests pass.", 0), *TOOLS, item("assistant", "Tests pass.", 9_000)],
-            ["Tests pass.", *["{}", "ok"] * 6, "Tests pass."],
-            id="with calls between",
-        ),
+        ([item("assistant", "Yes.", 0), *TOOLS, item("assistant", "Yes.", 9_000)], ["Yes.", *["{}", "ok"] * 6, "Yes."]),
         pytest.param([item("user", "yes", 0), event("assistant", "yes", 0)], ["yes"] * 2, id="two roles"),
         pytest.param([item("user", "yes ", 0), event("user", "yes\n", 1)], ["yes "], id="white space"),
-        pytest.param(
-            [item("user", "a", 0), item("user", "b", 0), event("user", "b", 1), event("user", "a", 1)],
-            ["a", "b"],
-            id="crossed",
-        ),
+        ([item("user", "a", 0), item("user", "b", 0), event("user", "b", 1), event("user", "a", 1)], ["a", "b"]),
     ],
 )
 def test_words_of_one_moment_are_one_turn(records: list[Record], expected: list[str]) -> None:
@@ -180,20 +171,10 @@ PARENT = {"cwd": "/home/dev/parent", "git": {"branch": "theirs", "repository_url
 @pytest.mark.parametrize("is_own_first", [True, False])
 def test_a_fork_has_its_own_place_and_title(is_own_first: bool, replayed: int, tmp_path: Path) -> None:
     heads = [meta(2, 100, forked_from_id=session_id(1), **OWN), meta(1, 100 + replayed, **PARENT)]
-    records = [
-        *(heads if is_own_first else heads[::-1]),
-        *(
-            [
-                record("turn_context", 100 + replayed, cwd="/home/dev/parent", model="old"),
-                item("user", "Of the parent", 100 + replayed),
-                event("user", "Of the parent", 100 + replayed),
-            ]
-            if is_own_first
-            else []
-        ),
-        record("turn_context", 5_000, cwd="/home/dev/fork", model="new"),
-        item("user", "Of the fork", 5_001),
-    ]
+    replay = [record("turn_context", 100 + replayed, cwd="/home/dev/parent", model="old")]
+    replay += [said("user", "Of the parent", 100 + replayed) for said in (item, event)]
+    own = [record("turn_context", 5_000, cwd="/home/dev/fork", model="new"), item("user", "Of the fork", 5_001)]
+    records = [*heads, *replay, *own] if is_own_first else [*heads[::-1], *own]
     store = open_store(tmp_path / "a")
     report = upload_session(store, recognize_session(write(tmp_path, 2, records)))
     assert report.project == "github.com-acme-api"

@@ -184,25 +184,16 @@ def test_rollouts_that_are_compressed(tmp_path: Path) -> None:
         texts_in(path)
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [
-        [
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "42"}]},
-        ],
-        [
-            {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a": 1}'}}]},
-            {"role": "tool", "name": "f", "content": "42"},
-        ],
-    ],
-    ids=["Anthropic", "OpenAI, without content"],
-)
-def test_calls_in_messages(messages: list[dict[str, Any]], tmp_path: Path) -> None:
-    path = tmp_path / "chat.jsonl"
-    path.write_text(as_lines(messages))
-    found = [(turn.role, turn.kind, turn.tool, turn.text) for turn in turns_in(path)]
-    assert found == [("assistant", "tool_use", "f", '{"a": 1}'), ("tool", "tool_result", "f", "42")]
+def test_calls_in_messages(tmp_path: Path) -> None:
+    """Those of Anthropic, and those of OpenAI, without content."""
+    path, use = tmp_path / "chat.jsonl", {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": "42"}
+    call = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a": 1}'}}]}
+    anthropic = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    for messages in (anthropic, [call, {"role": "tool", "name": "f", "content": "42"}]):
+        path.write_text(as_lines(messages))
+        found = [(turn.role, turn.kind, turn.tool, turn.text) for turn in turns_in(path)]
+        assert found == [("assistant", "tool_use", "f", '{"a": 1}'), ("tool", "tool_result", "f", "42")]
 
 
 @pytest.mark.parametrize(
