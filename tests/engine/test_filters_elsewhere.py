@@ -11,7 +11,6 @@ import pytest
 from benchmarks.growth import FRAME, NEEDLE, simulated
 from monocontext import Monocontext
 from monocontext.engine.filter_lookup import RecordsInMemory
-from monocontext.errors import ContextClosed
 from monocontext.format.filters.query import Literal, Query
 from monocontext.testing import CountingStore, virtual_context
 
@@ -109,11 +108,3 @@ def test_a_walk_fetches_nothing_by_itself(store: CountingStore) -> None:
     assert {item.object.rpartition(".")[2] for item in missing.items} == {"dir"}
     assert store.log == []
     assert reader.narrow(query, at, at + 60 * len(FRAME)).runs == [(PLACES[1], PLACES[1] + 1)]
-
-
-def test_a_closed_text_says_so(store: CountingStore) -> None:
-    context = opened(store, Elsewhere())
-    assert context.find("not there") == -1
-    context.close()
-    with pytest.raises(ContextClosed):
-        context.find("not there")
