@@ -27,7 +27,7 @@ METHODS: list[tuple[type, type, str, tuple[str, ...]]] = [
     )),
     (TextMethods, Monocontext, "iterated", ("grep", "chunks")),
     (TextMethods, Monocontext, "awaited", (
-        "find", "rfind", "index", "rindex", "count", "startswith", "endswith", "search", "explain", "outline",
+        "find", "rfind", "index", "rindex", "count", "startswith", "endswith", "search", "outline",
         "substring", "view", "refresh", "split", "rsplit", "splitlines", "partition", "rpartition", "strip", "lstrip",
         "rstrip", "removeprefix", "removesuffix", "lower", "upper", "casefold", "capitalize", "swapcase", "title",
         "replace", "translate", "expandtabs", "encode", "center", "ljust", "rjust", "zfill", "format", "format_map",

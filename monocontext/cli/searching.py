@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
     from monocontext.format.documents import Document
     from monocontext.text.regex.linewise import Linewise
-    from monocontext.text.search.explain import Explanation
 
 PATTERN_SECONDS = 30
 """The most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C."""
@@ -91,7 +90,6 @@ def grep(
         Monocontext.open(url, allow=allow or (), generation=generation, **options) as context,
         _pattern_limit(max_seconds, context.stats),
     ):
-        explained = context.explain(list(pattern.patterns)) if stats else None
         documents = _Documents(context, url, globs or [])
         limit = most if documents.are_one else None
         hits = documents.lines_without_match(pattern) if invert else documents.hits(pattern, limit, executor)
@@ -119,8 +117,8 @@ def grep(
             if is_terminal:
                 sys.stdout.flush()
         sys.stdout.flush()
-        if explained is not None:
-            _print_stats(explained, context.stats, time.monotonic() - began)
+        if stats:
+            _print_stats(context.stats, time.monotonic() - began)
     if not documents.any_located:
         raise click.exceptions.Exit(1)
 
@@ -274,13 +272,11 @@ class _Documents:
             yield start, stop
 
 
-def _print_stats(explained: Explanation, stats: Stats, seconds: float) -> None:
+def _print_stats(stats: Stats, seconds: float) -> None:
     search = stats.search
-    if search.searches:
-        looked = f"{search.pruned:,} pruned, {search.looked_at:,} looked at, {search.false_positives:,} in vain"
-    else:
-        looked = f"none pruned: {explained.scans or 'every line is looked at'}"
-    print(f"frames: {explained.frames:,} in all, {looked}", file=sys.stderr)
+    pruned = f"{search.frames:,} in all, {search.pruned:,} pruned"
+    looked = f"{pruned}, {search.looked_at:,} looked at, {search.false_positives:,} in vain"
+    print(f"frames: {looked if search.searches else 'none pruned, every line is looked at'}", file=sys.stderr)
     text_bytes = stats.bytes_fetched - search.filter_bytes
     print(f"bytes: {text_bytes:,} of text and index, {search.filter_bytes:,} of filters", file=sys.stderr)
     print(f"GETs: {stats.gets:,}; seconds: {seconds:.2f}", file=sys.stderr)

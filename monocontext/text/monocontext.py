@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from monocontext.text.documents.shapes import DocumentDict, DocumentList
     from monocontext.text.lines import LineView
     from monocontext.text.namespace import NamespacePatch
-    from monocontext.text.search.explain import Explanation
     from monocontext.text.search.grep import Query
     from monocontext.text.search.hits import GrepHits
     from monocontext.text.search.outline import Outline
@@ -437,7 +436,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
 
         GETs: the blocks of search filters (up to 16 for a literal and 16 GiB of text, at once), then 1 for about 8 MiB
         stored of frames in which a match may begin, and 1 for the rest of a line that reaches into other frames. Where
-        no filter applies (`explain`), all frames are read.
+        no filter applies, all frames are read.
 
         `ContextTooLarge` for a hit in a line of more characters than `materialize_limit`. For offsets within a part,
         take `context.view(a, b)`.
@@ -510,17 +509,6 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         from monocontext.text.search.outline import outline
 
         return outline(self.span, self._own_documents)
-
-    @validate_options()
-    def explain(self, query: Query, *, ignore_case: bool = False, fixed: bool = False) -> Explanation:
-        """Tell, without reading text, what a `grep` of this query would read. Prints as a few lines.
-
-        GETs: the blocks of search filters, and the index pages of the candidate frames.
-        """
-        from monocontext.text.search.explain import explain
-        from monocontext.text.search.grep import compile_query
-
-        return explain(self.span, compile_query(query, ignore_case=ignore_case, fixed=fixed).query)
 
     def __repr__(self) -> str:
         """The kind, size and URL of the text (no GET)."""
