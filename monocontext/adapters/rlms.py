@@ -8,13 +8,9 @@
     model = RLM(backend="openai", backend_kwargs={"model_name": "gpt-5"}, **rlms.arguments(context))
     print(model.completion(rlms.prompt(context), root_prompt="Who wrote it?").response)
 
-A list or dict of documents, `Monocontext.open(url, shape="list")`, works in the same way.
-
-`rlms` accepts only `str`, `dict` and `list` as a context, and copies it through a file. So the text comes in as a
-custom tool, which setup code names `context`, and the prompt is a placeholder with the true length. Cells run in the
-text's `repl_namespace()`. Children of `rlm_query` keep their own prompt as `context`.
-
-The container and cloud environments start a new Python for each cell: see docs/hosts.md.
+`rlms` copies a context, also a list or dict of documents, through a file. So the text comes in as a custom tool, which
+setup code names `context`, and the prompt is a placeholder with the true length. Cells run in its `repl_namespace()`.
+Children of `rlm_query` keep their own prompt as `context`. For containers and clouds see docs/hosts.md.
 """
 
 from __future__ import annotations
@@ -44,10 +40,10 @@ def builtins_for(context: Texts, own: Any) -> dict[str, Any]:
     """The `__builtins__` of a namespace with the names that take the text. `own`, what the namespace has, is changed if
     it is a dict of its own, as in a local environment, which keeps it; `ipython` has the module that others share."""
     names = context.repl_namespace().names
-    if not isinstance(own, dict) or own is vars(builtins):
-        return vars(builtins) | names
+    is_own = isinstance(own, dict) and own is not vars(builtins)
+    own = own if is_own else dict(vars(builtins))
     own.update(names)
-    return own
+    return own  # type: ignore[no-any-return]
 
 
 class Prompt(str):
@@ -74,10 +70,8 @@ def prompt(context: Texts) -> Prompt:
 
 
 def arguments(context: Texts) -> dict[str, Any]:
-    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET).
-
-    If you pass `environment_kwargs` of your own, merge the two by hand; setup code of your own goes after ours.
-    """
+    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET). Merge `environment_kwargs` of your own with
+    these by hand; setup code of your own goes after ours."""
     return {
         "custom_tools": {NAME: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text

@@ -21,7 +21,7 @@ from typing import IO
 from monocontext.errors import MonocontextError
 
 _ORPHAN_SECONDS = 60.0
-"""A process whose host has died ends by itself this long after its last message."""
+"""A process whose host has died ends by itself this long after its last message; no call may take longer."""
 _running: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
@@ -57,14 +57,14 @@ class Child:
         killer = threading.Timer(seconds, self._kill)
         killer.daemon = True
         killer.start()
-        is_done = False
-        assert self.process.stdin
-        assert self.process.stdout
+        outward, inward, is_done = self.process.stdin, self.process.stdout, False
+        assert outward is not None
+        assert inward is not None
         try:
-            _write(self.process.stdin, message)
-            while received := _read(self.process.stdout):
+            _write(outward, message)
+            while received := _read(inward):
                 if received[:1] == b"?":
-                    _write(self.process.stdin, _answer(answer, received))
+                    _write(outward, _answer(answer, received))
                 elif received[:1] != b"+":
                     is_done = True
                     return received
