@@ -31,7 +31,6 @@ from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, ge
 from monocontext.writing.commit import Staged
 from monocontext.writing.decoding import HEAD_BYTES, Decoder, NotText, kind_of_file, packed_by
 from monocontext.writing.folder import Folder
-from monocontext.writing.folder import describe_left_out as describe_entries
 from monocontext.writing.input_options import InputOptions
 from monocontext.writing.place import Place, open_store_at, own_options, portable_place
 from monocontext.writing.publish import publish_written
@@ -175,7 +174,8 @@ def _objects(
             folder = Folder(parse(store.url).path)
             deque(folder.files(), 0)
             if folder.left_out:
-                note(f"{store.url}: {describe_entries(folder.left_out)}")
+                named = ", ".join(f"{entry} ({reason})" for entry, reason in folder.left_out.items())
+                note(f"{store.url}: left out {named}")
         yield from (whole(store, info) for info in infos)
         return
     key_of = segment_key(store)
