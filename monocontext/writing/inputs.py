@@ -58,17 +58,18 @@ class _Stream:
         self._numbers: dict[str, int] = {}  # the numbers of documents whose names must differ
 
     def read(self, sources: Source | Iterable[Source]) -> Iterator[Utf8]:
+        items: Any = sources
         if isinstance(sources, str | bytes | bytearray | memoryview | os.PathLike | DocumentInputs):
-            sources = [sources]
+            items = [sources]
         elif not isinstance(sources, Iterable):
             kind = type(sources).__name__
             raise TypeError(f"expected str, bytes, a path, documents, or an iterable of these, not {kind}")
         stream: Decoder | None = None
         characters = 0
-        is_list = isinstance(sources, list | tuple)
-        paths = [item for item in sources if isinstance(item, os.PathLike)] if is_list else []
+        is_list = isinstance(items, list | tuple)
+        paths = [item for item in items if isinstance(item, os.PathLike)] if is_list else []
         prefixes = prefixes_of(paths, self.reading)
-        for number, source in enumerate(sources):
+        for number, source in enumerate(items):
             if isinstance(source, bytes | bytearray | memoryview):
                 stream = stream or Decoder(f"bytes of source {number}", self.reading)
                 yield stream.feed(bytes(source))
