@@ -107,9 +107,10 @@ def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
 
 
 def _cover_end(text: StoredText, root: Manifest, first: int) -> Manifest:
-    """The root with a filter for the frames from about frame `first` on that have none."""
+    """The root with a filter for the frames from about frame `first` on that have none. Columns before may be in
+    directories, which are not read: only a gap that reaches `first` is one."""
     least = max(first - 2 * FULL_FRAMES, 0)
-    missing = [(max(start, least), stop) for start, stop in gaps(root.filters, root.frames) if stop > least]
+    missing = [(max(start, least), stop) for start, stop in gaps(root.filters, root.frames) if stop >= first]
     return covered(text.after(root), missing) if missing and wants_filters(root) else root
 
 
