@@ -46,6 +46,7 @@ _BATCH_SESSIONS = 50  # they are added to a text in one generation, and held in 
 _GC_GENERATIONS = 16  # with each so many-th generation those that are older than an hour are removed
 _ATTEMPTS = 50  # the most tries to add sessions while others do
 _HEAD = "\n[Turn "
+_STEP = 1 << 14  # characters in which the beginning of a turn is looked for at once
 _SESSION = "\n=== SESSION: "
 
 _Document = tuple[str, str, dict[str, Any]]
@@ -91,10 +92,8 @@ class Sessions(StoreUser):
         return Project(self.store, name)
 
     def find(self, session_id: str, project: str | None = None) -> tuple[Project, str]:
-        """The project and the id of the session whose id is or begins with `session_id` (cost as of `list_sessions`).
-
-        Raises `NotFound` if there is none, or more than one.
-        """
+        """The project and the id of the one session whose id is or begins with `session_id` (cost as of
+        `list_sessions`). Raises `NotFound`."""
         projects = map(self.project, [project] if project else self.projects())
         stored = [(item, name) for item in projects for name in item.list_sessions()]
         results = [pair for pair in stored if pair[1] == session_id]
@@ -312,9 +311,7 @@ def open_project(
     **options: Unpack[_ProjectOptions],
 ) -> ProjectText:
     """All sessions of a project as one text; see `Project.context`. `project` may be left out if there is only one.
-
-    Raises `NotFound` if there is no such project, or more than one to choose from.
-    """
+    Raises `NotFound` if there is no such project, or more than one to choose from."""
     text_options = {name: value for name, value in options.items() if name in TextOptions.__annotations__}
     store_options = {name: value for name, value in options.items() if name not in text_options}
     archive = Sessions.open(url, **cast(StoreOptions, store_options))
@@ -334,7 +331,11 @@ def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
     for hit in text.grep(needle, fixed=True, ignore_case=True):
         if hit.offset < end:
             continue  # a second hit in the same turn
-        start = text.rfind(_HEAD, 0, hit.offset + len(_HEAD)) + 1
+        start, stop = 0, min(len(text), hit.offset + len(_HEAD))
+        while not start and stop > len(_HEAD):  # near it, so that mostly no GET is needed
+            begin = max(0, stop - _STEP)
+            position = str(text[begin:stop]).rfind(_HEAD)
+            start, stop = begin + position + 1 if position >= 0 else 0, begin + len(_HEAD) - 1
         end = text.find(_HEAD, hit.offset) + 1 or len(text)
         body = str(text[start:end])
         if not start or _SESSION in body[: hit.offset - start + 1]:

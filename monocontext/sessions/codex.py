@@ -17,8 +17,7 @@ from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, a
 from monocontext.sessions.records import Record, read_lines
 from monocontext.sessions.turn import Turn, seconds_of
 
-FOLDERS = ("sessions", "archived_sessions")
-"""The folders in which the agent keeps sessions, below its own."""
+FOLDERS = ("sessions", "archived_sessions")  # below the agent's own
 _SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions)\b|# AGENTS\.md")
 _NOTICE = re.compile(r"\s*<subagent_notification>\s*(\{.*\})\s*</subagent_notification>\s*", re.S)
 _CALLS = {

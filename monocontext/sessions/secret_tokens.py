@@ -296,7 +296,6 @@ URLS: tuple[tuple[str, str, str, str], ...] = (
     ("node", ".alchemy.com/v2/ .infura.io/v3/ .quiknode.pro/ rpc.ankr.com/", r"\.?(?:alchemy\.com/v2|infura\.io/(?:ws/)?v3|quiknode\.pro|rpc\.ankr\.com/[a-z0-9_]{2,40})/(?P<secret>[A-Z0-9_-]{28,70})", "www.alchemy.com/docs"),
     ("calendar", "/private-", r"/private-(?P<secret>[0-9a-f]{32})/", "support.google.com/calendar"),
     ("softlayer", "api.softlayer.com/", r"api\.softlayer\.com/(?:soap|rest)/v3(?:\.1)?/(?P<secret>[a-z0-9]{64})", "sldn.softlayer.com"),
-    # Parameters of signed addresses. Names such as `token` and `key` are found by `secret_values`.
     ("azure", "sig=", r"(?<=[?&;])sig=(?P<secret>[A-Z0-9%+/=_-]{20,200})", "learn.microsoft.com/azure/storage"),
     ("azure", "code=", r"(?<=[?&])code=(?P<secret>[A-Z0-9_%/+-]{40,100}={0,2})", "learn.microsoft.com/azure/azure-functions"),
     ("signed-url", "signature", r"signature(?:(?<=[?&;, ]signature)=|(?<=x-...-signature)[\"']?[=:]\s?[\"']?|(?<=x-....-signature)[\"']?[=:]\s?[\"']?)(?P<secret>(?=[A-Z_%~-]{0,60}\d)[A-Z0-9%+/=_~-]{26,4000})", "docs.aws.amazon.com/AmazonS3"),

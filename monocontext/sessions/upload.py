@@ -158,7 +158,7 @@ def _describe(
         find_repository(began_in)[0], file.path.name, maker.branch, maker.started, maker.ended,
         users=(user,) if user else (), records=len(records), turns=len(turns),
         identities=len(ids), identity=_digest(ids),
-        redacted=Counter(finding.kind for finding in redactor.findings), is_redacted=redactor.enabled,
+        redacted=dict(Counter(finding.kind for finding in redactor.findings)), is_redacted=redactor.enabled,
         unknown=dict(maker.unknown), unreadable=unreadable, tools=tuple(sorted(tools - {""})),
         content_sha256=digest_of(lines),
     ), lines  # fmt: skip
