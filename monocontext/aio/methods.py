@@ -55,5 +55,5 @@ def _make(method: Callable[..., Any], how: str) -> Any:
 for _owner, _source, _how, _names in METHODS:
     for _name in _names:
         _method: Any = getattr(_source, _name)
-        _getter = _method.fget if isinstance(_method, property) else None
+        _getter = getattr(_method, "fget", None)  # of a property
         setattr(_owner, _name, property(_make(_getter, _how)) if _getter else _make(_method, _how))
