@@ -182,6 +182,7 @@ def _read_results(out: Path, questions: Sequence[Question]) -> list[dict[str, An
     asked = {question.id: question.query for question in questions}
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(data[:whole].splitlines(), 1):
+        row: dict[str, Any] = {}
         try:
             row = json.loads(line)
             is_ours = asked[row["id"]] == row["question"] and all(name in row["spent"] for name in _SHARED)

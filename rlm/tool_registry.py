@@ -14,12 +14,14 @@ class ToolProtocol(Protocol):
 
     def list_tools(self) -> list[dict[str, Any]]:
         """A description of each: `name`, `description`, `parameters`."""
+        ...
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str) -> dict[str, Any]:
         """Call a tool. Returns a dict with `success`, `output`, `error` and `metadata`.
 
         Raises `ValueError` or `LookupError` for an invalid call.
         """
+        ...
 
 
 class ToolRegistry:

@@ -116,6 +116,7 @@ class Manifest:
 
     @property
     def frames(self) -> int:
+        """The number of frames."""
         return self.pages[-1].frames if self.pages else 0
 
     @property
@@ -125,10 +126,12 @@ class Manifest:
 
     @property
     def characters(self) -> int:
+        """The length of the text in characters."""
         return self.pages[-1].characters if self.pages else 0
 
     @property
     def newlines(self) -> int:
+        """The number of newlines in the text."""
         return self.pages[-1].newlines if self.pages else 0
 
     @property

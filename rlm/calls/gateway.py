@@ -309,7 +309,7 @@ class Gateway:
                 self.note(note)
             text, thought = split_thinking(reply.text)  # only the text goes back to the model
             reply = replace(reply, text=text, thinking="\n\n".join(filter(None, (reply.thinking, thought))))
-            paid = with_counted_usage(reply, messages)
+            reply = paid = with_counted_usage(reply, messages)
         except LLMError as exc:
             if exc.reply is not None:  # refused, and paid
                 paid = exc.reply = with_counted_usage(exc.reply, messages)
@@ -323,8 +323,8 @@ class Gateway:
                 self.under_way -= 1
                 if paid is not None:
                     self.usage.add(paid)
-        check_prompt(paid, messages)
-        return paid
+        check_prompt(reply, messages)
+        return reply
 
     def note(self, note: str) -> None:
         """Add a note to the completion of the run; equal notes are kept once."""

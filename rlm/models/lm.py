@@ -94,6 +94,7 @@ class LM(Protocol):
 
         Raises LLMError; one whose `transient` is true is worth another try. An exception of `on_delta` ends the call.
         """
+        ...
 
 
 class Listener:
