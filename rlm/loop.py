@@ -17,7 +17,7 @@ from rlm.errors import AnswerRefused, BudgetSpent, PromptTooLong, ReplyRefused, 
 from rlm.models.lm import LM, Message, Reply
 from rlm.prompts import faults
 from rlm.prompts import messages as prompts
-from rlm.prompts.compaction import Window, compact
+from rlm.prompts.compaction import ModelWindow, compact
 from rlm.prompts.examples import conversation
 from rlm.prompts.finals import TextFinal, assigned_names, holds_code, judge, stands_alone
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
@@ -85,7 +85,9 @@ class Loop:
         self._setup, self._context, self._runner = setup, context, runner
         self._gate, self._subcalls, self._meter = gate, subcalls, meter
         self._is_top, self._to_read = is_top, to_read
-        self.window = Window(setup.window_tokens)  # the tokens that the root's prompt may hold; each reply refines it
+        self.window = ModelWindow(
+            setup.window_tokens
+        )  # the tokens that the root's prompt may hold; each reply refines it
         self.has_run = False  # whether code of the model has run in this namespace
 
     def run(

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 
-from monocontext.engine.fetch.requests import Request
-from monocontext.engine.fetch.workers import Source
+from monocontext.engine.fetch.requests import FetchRequest
+from monocontext.engine.fetch.workers import RequestSource
 
 
 class VirtualClock:
@@ -46,19 +46,21 @@ class SimulatedWorkers:
     waits.
     """
 
-    def __init__(self, seconds: Callable[[Request], float], clock: VirtualClock | None = None, max_running: int = 64):
+    def __init__(
+        self, seconds: Callable[[FetchRequest], float], clock: VirtualClock | None = None, max_running: int = 64
+    ):
         self.max_running = max_running
         self.clock = clock or VirtualClock()
         self._seconds = seconds
-        self._sources: dict[Source, None] = {}
+        self._sources: dict[RequestSource, None] = {}
         """The sources that may have requests to start."""
         self._arrivals: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
 
-    def start(self, source: Source, count: int) -> None:
+    def start(self, source: RequestSource, count: int) -> None:
         self._sources[source] = None
 
-    def wait(self, request: Request) -> bool:
+    def wait(self, request: FetchRequest) -> bool:
         while not request.is_done:
             self._begin()
             if not self._arrivals:
@@ -66,7 +68,7 @@ class SimulatedWorkers:
             self.step()
         return True
 
-    def submit(self, request: Request, job: Callable[[], None]) -> None:
+    def submit(self, request: FetchRequest, job: Callable[[], None]) -> None:
         """Let `job` carry out a request when its answer has arrived."""
         self._at(self.clock.now() + self._seconds(request), job)
 
@@ -80,7 +82,7 @@ class SimulatedWorkers:
             while (request := source.next_request()) is not None:
                 self.submit(request, partial(self._carry_out, source, request))
 
-    def _carry_out(self, source: Source, request: Request) -> None:
+    def _carry_out(self, source: RequestSource, request: FetchRequest) -> None:
         source.carry_out(request)
         self._sources[source] = None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from monocontext.engine.fetch.requests import Request
+from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.stores.http.connection import SilenceTimeout
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import WrappedStore, profile
@@ -47,7 +47,7 @@ class LinkedWorkers(SimulatedWorkers):
         self.stalled_seconds = 0.0
         """Seconds that code waited for storage."""
 
-    def submit(self, request: Request, job: Callable[[], None]) -> None:
+    def submit(self, request: FetchRequest, job: Callable[[], None]) -> None:
         sent = self.clock.now()
         place = request.object, request.start
         first, silent = self._first_byte(place), 0.0
@@ -77,7 +77,7 @@ class LinkedWorkers(SimulatedWorkers):
         else:
             self._at(arrival, job)
 
-    def wait(self, request: Request) -> bool:
+    def wait(self, request: FetchRequest) -> bool:
         began = self.clock.now()
         try:
             return super().wait(request)

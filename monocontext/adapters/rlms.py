@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     Texts = Monocontext | DocumentList | DocumentDict
 
-NAME = "lazy_context"
+_NAME = "lazy_context"
 """The tool's name. It must not begin like the names that `rlms` reserves."""
 
 _SETUP = f"""\
-context_0 = context = {NAME}
+context_0 = context = {_NAME}
 __builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]).builtins_for(context, __builtins__)
 """
 """It sets `context_0` too, since `rlms` resets `context` to it after each cell."""
@@ -73,7 +73,7 @@ def arguments(context: Texts) -> dict[str, Any]:
     """Keyword arguments of `rlm.RLM` that give its code `context` (no GET). Merge `environment_kwargs` of your own with
     these by hand; setup code of your own goes after ours."""
     return {
-        "custom_tools": {NAME: {"tool": context, "description": _describe(context)}},
+        "custom_tools": {_NAME: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text
         "environment_kwargs": {"setup_code": _SETUP},
     }

@@ -20,7 +20,7 @@ from monocontext.stores.s3.store import S3Store
 from monocontext.text.lazy_kinds import LazyItems, LazyText
 from monocontext.text.monocontext import Monocontext
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 ITEMS_AT_ONCE = 100
 """The lines or names that an iteration fetches at a time: a hop to a thread costs as much as some ten lines."""
@@ -135,7 +135,7 @@ class AsyncMonocontext(TextMethods):
         """Whether the text equals `other`; reads up to the first difference. The operator `==` raises."""
         return await self._call(lambda: bool(self._text == other))
 
-    async def run(self, function: Callable[[Any], T]) -> T:
+    async def run(self, function: Callable[[Any], _T]) -> _T:
         """Run synchronous code, `function(text)`, in a thread, and return its result.
 
         Code for a `Monocontext`, or for the list or dict that `shape` selects, works unchanged.
@@ -155,11 +155,11 @@ class AsyncMonocontext(TextMethods):
             raise TypeError("`text == x` cannot await a read: await text.equals(x), which takes a str")
         return other is self or NotImplemented
 
-    async def _call(self, work: Callable[[], T], drop: Callable[[T], None] | None = None) -> T:
+    async def _call(self, work: Callable[[], _T], drop: Callable[[_T], None] | None = None) -> _T:
         """The result of work in a thread. `drop` gets a result that comes when the task is cancelled."""
         if self._threads is None:
             return work()  # a closed text raises at once
-        future: Future[T] = Future()
+        future: Future[_T] = Future()
         is_over = False
 
         def check() -> None:
@@ -201,7 +201,7 @@ class AsyncMonocontext(TextMethods):
             return AsyncMonocontext(result, self._threads)
         return AsyncItems(self, result) if isinstance(result, LazyItems) else result
 
-    async def _each(self, make: Callable[[], Iterator[T]], most: int) -> AsyncIterator[T]:
+    async def _each(self, make: Callable[[], Iterator[_T]], most: int) -> AsyncIterator[_T]:
         """The items of a synchronous iterator, up to `most` at a time."""
         items = await self._call(make)
         while batch := await self._call(lambda: list(islice(items, most))):

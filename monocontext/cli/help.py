@@ -16,7 +16,7 @@ SHARED = ("quiet", "verbose")
 """The options of a program that each of its commands takes too."""
 
 
-class Place(NamedTuple):
+class CommandModule(NamedTuple):
     """Where a command is defined, and what the list of commands says of it."""
 
     module: str
@@ -69,7 +69,7 @@ class Program(CommandGroup):
     """The commands of a program, by section, with its own options. A command's module is imported when it is called."""
 
     def __init__(
-        self, name: str, version: str, about: str, package: str, places: Mapping[str, Mapping[str, Place]]
+        self, name: str, version: str, about: str, package: str, places: Mapping[str, Mapping[str, CommandModule]]
     ) -> None:
         """`package` holds the modules that `places` name."""
         super().__init__(about)

@@ -11,7 +11,7 @@ import click
 
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, one_of, options_of
-from monocontext.cli.parameters import SECONDS, Option
+from monocontext.cli.parameters import NOT_NEGATIVE, Option
 from monocontext.cli.sessions import OwnProject, Patterns, Place, To, place_of
 from monocontext.errors import MonocontextError
 from monocontext.sessions import settings
@@ -33,7 +33,7 @@ def install(
     show: Print = False,
     no_redact: Annotated[bool, Option(help="Keep secrets in uploads.")] = False,
     compile_after: Annotated[bool, Option("--compile", help="Run `rlm compile` after each upload.")] = False,
-    max_dollars: Annotated[float, Option(type=SECONDS, help="With --compile: limit of the cost of a run.")] = 1.0,
+    max_dollars: Annotated[float, Option(type=NOT_NEGATIVE, help="With --compile: limit of the cost of a run.")] = 1.0,
     pattern: Patterns = None,
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""

@@ -19,7 +19,7 @@ from monocontext.cli.running import call_command
 
 AT_LEAST_1 = click.IntRange(min=1)
 AT_LEAST_0 = click.IntRange(min=0)
-SECONDS = click.FloatRange(min=0)
+NOT_NEGATIVE = click.FloatRange(min=0)
 
 
 class _Parameter(NamedTuple):

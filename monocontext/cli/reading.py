@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_of, is_place, options_of, plain_folder
-from monocontext.cli.parameters import AT_LEAST_1, SECONDS, Argument, Option
+from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option
 from monocontext.cli.printing import as_flags, emit, escape_controls, progress_bar, remark, say, say_row, write_text
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.stores import open_store
@@ -167,7 +167,7 @@ def search(
     s3: S3,
     most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many passages.")] = 10,
     max_bytes: Annotated[int | None, Option(type=AT_LEAST_1, help="Read at most so many bytes, or 64 MiB.")] = None,
-    max_seconds: Annotated[float | None, Option(type=SECONDS, help="Search at most this long.")] = None,
+    max_seconds: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Search at most this long.")] = None,
     per_document: Annotated[bool, Option(help="Print only the best passage of each document.")] = False,
     allow: Allow = None,
     as_json: AsJson = False,

@@ -21,7 +21,7 @@ from monocontext.cli import grep_output as output
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.grep_output import Line, Place, Style
 from monocontext.cli.options import S3, Allow, AsJson, globs_of, is_place, options_of, plain_folder
-from monocontext.cli.parameters import AT_LEAST_0, SECONDS, Argument, Option
+from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option
 from monocontext.cli.printing import wants_colour, write_bytes
 from monocontext.cli.reading import Generation
 from monocontext.errors import MonocontextError
@@ -63,7 +63,9 @@ def grep(
     only_matching: Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")] = False,
     silent: Annotated[bool, Option("-q", help="Print nothing, and stop at the first match.")] = False,
     globs: Annotated[list[str] | None, Option("--glob", "-g", "--documents", help="Names to search, or !not.")] = None,
-    max_seconds: Annotated[float | None, Option(type=SECONDS, help="Limit of a pattern on a piece; 0: none.")] = None,
+    max_seconds: Annotated[
+        float | None, Option(type=NOT_NEGATIVE, help="Limit of a pattern on a piece; 0: none.")
+    ] = None,
     stats: Annotated[bool, Option(help="Print on stderr what the search read.")] = False,
     dask: Dask = None,
     generation: Generation = None,

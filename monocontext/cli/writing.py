@@ -23,7 +23,7 @@ from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index as index_objects
 from monocontext.writing.publish import append as append_to
 from monocontext.writing.publish import publish
-from monocontext.writing.tables import KINDS, table_documents
+from monocontext.writing.tables import TABLE_KINDS, table_documents
 from monocontext.writing.upkeep.compact import add_filters
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ Errors = Annotated[
 Globs = Annotated[list[str] | None, Option(metavar="GLOB", help="Files and folders, as in .gitignore; repeatable.")]
 NoIgnore = Annotated[bool, Option(help="Also take files of a git repository that git ignores.")]
 Kinds = Option(
-    "--documents", metavar="KIND", shell_complete=one_of(*KINDS), help=f"Read tables of documents: {', '.join(KINDS)}."
+    "--documents",
+    metavar="KIND",
+    shell_complete=one_of(*TABLE_KINDS),
+    help=f"Read tables of documents: {', '.join(TABLE_KINDS)}.",
 )
 NoFilters = Annotated[bool, Option(help="Write no search filters.")]
 

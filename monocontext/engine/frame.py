@@ -9,7 +9,7 @@ from itertools import accumulate
 from monocontext.errors import DamagedData
 from monocontext.format.index import ASCII, Frame
 
-FRAME_BYTES = 600
+FRAME_OVERHEAD_BYTES = 600
 """The memory that a frame takes in the cache and in an index page, without its text."""
 CHECKPOINT_EVERY = 1024
 """Bytes between two checkpoints of the count of characters: a short slice decodes 2 KB instead of 256 KiB."""

@@ -31,7 +31,7 @@ PAGES_AHEAD = 64
 CANDIDATE_PAGES = 16
 """The index pages that are fetched at once for a search, for which the first match may be enough."""
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 Have = Callable[[Hashable], Any]
 """Returns the value of an item by its key, or None if it is not in memory."""
@@ -58,7 +58,7 @@ class FrameTable:
 
     # -- for a waiting caller --------------------------------------------------------------------------------------
 
-    def finish(self, look_up: Callable[[Have], T | Missing]) -> T:
+    def finish(self, look_up: Callable[[Have], _T | Missing]) -> _T:
         """The result of a look-up, whose missing items are fetched (their GETs)."""
         brought: dict[Hashable, Any] = {}  # the cache may be too small for them
 

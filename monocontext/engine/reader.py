@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Candidates, Narrowing
 from monocontext.engine.fetch.fetcher import Fetcher, Places, refuse_foreign
-from monocontext.engine.fetch.requests import FetchItem, Missing, Request
+from monocontext.engine.fetch.requests import FetchItem, FetchRequest, Missing
 from monocontext.engine.fetch.workers import LOCK, Workers
 from monocontext.engine.filter_lookup import FilterLookup
-from monocontext.engine.frame import FRAME_BYTES, FrameText
+from monocontext.engine.frame import FRAME_OVERHEAD_BYTES, FrameText
 from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, Have, frame_item
 from monocontext.engine.prefetch.read_ahead import ReadAhead, Routes
-from monocontext.engine.prefetch.streams import Prefetch, Read
+from monocontext.engine.prefetch.streams import Prefetch, SeenRead
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.stats import SearchStats, Stats
 from monocontext.engine.text_in_root import Ends, TextInRoot
@@ -143,7 +143,7 @@ class Reader:
             pieces.append(text.part(start, stop))
         if ahead.fresh != fresh:
             with LOCK:
-                ahead.read(Read(start, stop, numbers[0], numbers[-1]), late)
+                ahead.read(SeenRead(start, stop, numbers[0], numbers[-1]), late)
         return "".join(pieces)
 
     def within(self, start: int, stop: int) -> FrameText | None:
@@ -178,7 +178,7 @@ class Reader:
         self._use(text)
         if is_first:
             with LOCK:
-                self.ahead.read(Read(start, stop, number, number), late)
+                self.ahead.read(SeenRead(start, stop, number, number), late)
         return text
 
     def peek(self, character: int) -> FrameText | None:
@@ -401,7 +401,7 @@ class Reader:
     def preload(self) -> None:
         """Fetch the whole text into the cache, in parallel. Raises `ValueError` if the cache cannot hold it."""
         manifest, capacity = self.manifest, self.cache.capacity_bytes
-        needed = manifest.text_bytes + FRAME_BYTES * manifest.frames
+        needed = manifest.text_bytes + FRAME_OVERHEAD_BYTES * manifest.frames
         if needed > capacity:
             raise ValueError(f"preload needs cache_bytes={needed:,} or more, not {capacity:,}")
         deque(self.frames(0, manifest.characters, eager=True), maxlen=0)
@@ -420,7 +420,7 @@ def _read_frames(
     abandoned iterator drops the requests that have not started, since nothing else refers to them.
     """
     window_bytes, ahead_bytes, taken_bytes = min(first_bytes, fetcher.window_bytes), 0, 0
-    ahead: deque[tuple[int, FetchItem, FrameText | Request]] = deque()
+    ahead: deque[tuple[int, FetchItem, FrameText | FetchRequest]] = deque()
 
     def memory_bytes(frame: Frame) -> int:
         """The memory of a requested frame: its stored form and its text. Raw frames are received in place."""

@@ -28,7 +28,7 @@ _CACHE_BYTES = 64 << 20
 _MOST_OPEN = 16
 """Contexts that stay open at once."""
 MEMORY = "memory"
-SESSIONS = "sessions/"
+SESSIONS_PREFIX = "sessions/"
 _MANIFEST = "/manifest.json"
 
 
@@ -76,7 +76,7 @@ class Served:
             except (NotAContext, NotFound):
                 yield from self._names_below(name)
         if self.sessions is not None:
-            yield from (SESSIONS + project for project in self.sessions.projects())
+            yield from (SESSIONS_PREFIX + project for project in self.sessions.projects())
         if self.kept is not None:
             yield KEPT.removeprefix("/")
         if self.memory is not None:
@@ -133,8 +133,8 @@ class Served:
             return self.memory.context(cache_bytes=_CACHE_BYTES)
         if self.memory is not None and name.startswith(MEMORY + "/"):
             return wrap_str(self.memory[name.removeprefix(MEMORY + "/")])
-        if self.sessions is not None and name.startswith(SESSIONS):
-            project, _, session = name.removeprefix(SESSIONS).partition("/")
+        if self.sessions is not None and name.startswith(SESSIONS_PREFIX):
+            project, _, session = name.removeprefix(SESSIONS_PREFIX).partition("/")
             of_project = self.sessions.project(project)
             text: Monocontext = of_project.context(sessions=[session] if session else None, cache_bytes=_CACHE_BYTES)
             return text

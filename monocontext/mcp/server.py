@@ -23,7 +23,7 @@ from monocontext.mcp.progress import begin_call
 from monocontext.mcp.tools import Text, Tools
 from monocontext.options import nearest
 from monocontext.text_tools.arguments import check_arguments
-from monocontext.text_tools.outputs import Reply
+from monocontext.text_tools.outputs import ToolReply
 from monocontext.text_tools.replies import fit_error, slice_reply
 
 SCHEME = "monocontext"
@@ -87,7 +87,7 @@ def make_server(
             return types.CallToolResult(content=[told], is_error=True)
         finally:
             reports.cancel()
-        fields = asdict(reply.data if isinstance(reply, Reply) else Text(reply))
+        fields = asdict(reply.data if isinstance(reply, ToolReply) else Text(reply))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=str(reply))], structured_content=fields
         )
@@ -120,7 +120,7 @@ def make_server(
 
 def _describe(name: str, function: Callable[..., Any]) -> types.Tool:
     """The description of a tool, with the schemas of its arguments and of the fields of its replies."""
-    reply = next(iter(get_args(inspect.signature(function).return_annotation)), Text)  # `D` of `Reply[D]`
+    reply = next(iter(get_args(inspect.signature(function).return_annotation)), Text)  # `D` of `ToolReply[D]`
     adapter: Any = TypeAdapter  # typed for classes, and takes functions too
     title = name.replace("_", " ").capitalize()
     return types.Tool(

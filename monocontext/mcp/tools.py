@@ -11,11 +11,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from monocontext.errors import NotFound, ToolRefusal
-from monocontext.mcp.catalog import MEMORY, SESSIONS, Served
+from monocontext.mcp.catalog import MEMORY, SESSIONS_PREFIX, Served
 from monocontext.shell.shell import Output
 from monocontext.text_tools.functions import TextTools, check_query, search_words
 from monocontext.text_tools.keep import DAY_SECONDS, KeepTool
-from monocontext.text_tools.outputs import DocumentList, Info, Kept, Listed, Matches, Outlined, Reply, Slice
+from monocontext.text_tools.outputs import DocumentNames, Info, Kept, Listed, Matches, Outlined, Slice, ToolReply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply
 from monocontext.text_tools.shell import ShellTool
 
@@ -34,7 +34,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ListedSession:
     """A session of an agent."""
 
     id: str
@@ -53,7 +53,7 @@ class SessionList:
 
     project: str | None
     projects: list[str]
-    sessions: list[Session]
+    sessions: list[ListedSession]
     after: str | None
 
 
@@ -99,7 +99,7 @@ class Tools:
     def __init__(self, served: Served) -> None:
         self._served = served
 
-    def context_list(self, after: str = "") -> Reply[Listed]:
+    def context_list(self, after: str = "") -> ToolReply[Listed]:
         """List the texts that can be read here, one name a line. Folders, sessions and the memory are texts too.
 
         after: a name; only those after it, to go on with a list that was cut.
@@ -108,14 +108,14 @@ class Tools:
         return list_reply(names[_index_after(names, after) :], nothing="[no context is served here]")
 
     @_describe_as(TextTools.describe, sentence=" Looks for its newest version.")
-    def context_info(self, context: str = "") -> Reply[Info]:
+    def context_info(self, context: str = "") -> ToolReply[Info]:
         name = context or self._served.only_name()
         return TextTools(self._served.context(name, fresh=True), name).describe()
 
     @_describe_as(TextTools.read)
     def context_slice(
         self, context: str = "", start: int = 0, stop: int | None = None, unit: str = "characters", document: str = ""
-    ) -> Reply[Slice]:
+    ) -> ToolReply[Slice]:
         return TextTools(self._text(context, start)).read(start, stop, unit, document)
 
     @_describe_as(
@@ -133,7 +133,7 @@ class Tools:
         start: int = 0,
         stop: int | None = None,
         words: bool = False,
-    ) -> Reply[Matches]:
+    ) -> ToolReply[Matches]:
         if not words:
             text = self._text(context, start)
             return TextTools(text).grep(pattern, ignore_case, fixed, max_hits, start, stop)
@@ -143,23 +143,23 @@ class Tools:
             )
         name = context or self._served.only_name()
         check_query(pattern, max_hits)
-        by_session = self._served.sessions is not None and name.startswith(SESSIONS) and name.count("/") == 1
+        by_session = self._served.sessions is not None and name.startswith(SESSIONS_PREFIX) and name.count("/") == 1
         return search_words(self._text(name, 0), pattern, max_hits, per_document=by_session)
 
     @_describe_as(TextTools.list_documents)
-    def context_documents(self, context: str = "", glob: str = "", after: str = "") -> Reply[DocumentList]:
+    def context_documents(self, context: str = "", glob: str = "", after: str = "") -> ToolReply[DocumentNames]:
         return TextTools(self._text(context, 0)).list_documents(glob, after)
 
     @_describe_as(TextTools.outline)
-    def context_outline(self, context: str = "") -> Reply[Outlined]:
+    def context_outline(self, context: str = "") -> ToolReply[Outlined]:
         return TextTools(self._text(context, 0)).outline()
 
-    def bash(self, command: str) -> Reply[Output]:
+    def bash(self, command: str) -> ToolReply[Output]:
         return self._served.shell().bash(command)
 
     bash.__doc__ = ShellTool.bash.__doc__
 
-    def keep(self, text: str, name: str, ttl: int = DAY_SECONDS) -> Reply[Kept]:
+    def keep(self, text: str, name: str, ttl: int = DAY_SECONDS) -> ToolReply[Kept]:
         if self._served.kept is None:
             raise NotFound("nothing can be kept here: start the server with --keep URL")
         return self._served.kept.keep(text, name, ttl)
@@ -168,7 +168,7 @@ class Tools:
 
     def session_list(
         self, project: str = "", since: str = "", until: str = "", branch: str = "", tool: str = "", after: str = ""
-    ) -> Reply[SessionList]:
+    ) -> ToolReply[SessionList]:
         """List the sessions of a project, one a line: id, agent, time, turns, title. Without a project, the projects.
 
         since, until: only sessions with a turn in that time, such as 2026-02-14 or 2026-02-14T10:00:00Z.
@@ -180,12 +180,12 @@ class Tools:
             names = sessions.projects()
             if len(names) != 1:
                 listed = list_reply(names[_index_after(names, after) :], nothing="[no project has sessions here]")
-                return Reply(listed, SessionList(None, listed.data.names, [], listed.data.after))
+                return ToolReply(listed, SessionList(None, listed.data.names, [], listed.data.after))
             project = names[0]
         filters = {"branch": branch or None, "tool": tool or None}
         found = sessions.project(project).sessions(since or None, until or None, **filters)
         rows = [
-            Session(info.session_id, info.agent, info.started, info.turns, info.title or info.first_prompt)
+            ListedSession(info.session_id, info.agent, info.started, info.turns, info.title or info.first_prompt)
             for info in found[_index_after([info.session_id for info in found], after) :]
         ]
         rows = [replace(row, title=" ".join(row.title.split())) for row in rows]
@@ -193,9 +193,11 @@ class Tools:
             (f"{row.id}  {row.agent or '?'}  {row.started or '?'}  {row.turns} turns  {row.title}" for row in rows),
             nothing=f"[no such session of project {project}]",
         )
-        return Reply(listed, SessionList(project, [], rows[: len(listed.data.names)], listed.data.after))
+        return ToolReply(listed, SessionList(project, [], rows[: len(listed.data.names)], listed.data.after))
 
-    def session_read(self, session: str, project: str = "", start: int = 0, stop: int | None = None) -> Reply[Slice]:
+    def session_read(
+        self, session: str, project: str = "", start: int = 0, stop: int | None = None
+    ) -> ToolReply[Slice]:
         """Read a session, or a part of it: characters [start, stop) of its turns as text.
 
         At most about 20,000 bytes at once: a longer part is cut, and its last line states the range to go on with.
@@ -204,7 +206,7 @@ class Tools:
         project: may be left out.
         """
         result, session_id = self._sessions().find(session, project or None)
-        text = self._served.context(f"{SESSIONS}{result.name}/{session_id}", fresh=start == 0)
+        text = self._served.context(f"{SESSIONS_PREFIX}{result.name}/{session_id}", fresh=start == 0)
         return TextTools(text).read(start, stop)
 
     def memory(
@@ -215,7 +217,7 @@ class Tools:
         ttl: int | str | None = None,
         if_absent: bool | None = None,
         if_match: str | None = None,
-    ) -> Reply[MemoryReply]:
+    ) -> ToolReply[MemoryReply]:
         """Keep and find what should outlive this session: keys and values, shared by all agents that have this tool.
 
         command: P <key> <value> [ttl seconds], G <key> [META], `L [start*] [META]`, D <key>, C (removes all),
@@ -236,10 +238,10 @@ class Tools:
             reply = {**reply, "error": fit_error(str(reply["error"]))}
         else:
             reply = _fit_memory_reply(reply, parse(call).key)
-        return Reply(json.dumps(reply, ensure_ascii=False), MemoryReply(**reply))
+        return ToolReply(json.dumps(reply, ensure_ascii=False), MemoryReply(**reply))
 
     def upload_context(self, session_id: str | None = None, project_dir: str | None = None,
-                       thread_id: str | None = None) -> Reply[Text]:  # fmt: skip
+                       thread_id: str | None = None) -> ToolReply[Text]:  # fmt: skip
         """Add a session of a coding agent on this machine to the shared sessions, secrets taken out.
 
         session_id: its id, or how it begins; else the latest. project_dir: of a folder below ~/.claude/projects.
@@ -263,13 +265,13 @@ class Tools:
             f"secrets taken out: {sum(item.counts.values())}"
             for item in done
         )
-        return Reply(report, Text(report))
+        return ToolReply(report, Text(report))
 
-    def by_name(self, *, uploads: bool) -> dict[str, Callable[..., Reply[Any]]]:
+    def by_name(self, *, uploads: bool) -> dict[str, Callable[..., ToolReply[Any]]]:
         """The tools by name for which this server has texts."""
         served = self._served
         sessions = served.sessions is not None or not (served.has_texts or served.kept)  # then they say what to set
-        tools: list[tuple[Callable[..., Reply[Any]], bool]] = [
+        tools: list[tuple[Callable[..., ToolReply[Any]], bool]] = [
             (self.context_list, True), (self.context_info, True), (self.context_slice, True),
             (self.context_search, True), (self.context_documents, True), (self.context_outline, True),
             (self.session_list, sessions), (self.session_read, sessions), (self.upload_context, sessions and uploads),

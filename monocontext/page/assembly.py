@@ -20,7 +20,7 @@ _SHARED = ("format", "dom", "chart", "list", "keys")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebPage:
     """A page without data."""
 
     markup: str
@@ -64,13 +64,13 @@ class Page:
         yield from (before_script, self.script, tail)
 
 
-def load_page(package: str, scripts: Iterable[str]) -> Page:
+def load_page(package: str, scripts: Iterable[str]) -> WebPage:
     """Load the page in the folder `page` of a package: page.html, page.css, and its scripts in the given order."""
     shared, own = files("monocontext.page") / "parts", files(package) / "page"
     pieces = [shared / f"{name}.js" for name in _SHARED] + [own / f"{name}.js" for name in scripts]
     script = "\n".join(piece.read_text("utf-8") for piece in pieces)
     style = (shared / "base.css").read_text("utf-8") + (own / "page.css").read_text("utf-8")
-    return Page((own / "page.html").read_text("utf-8"), style, f"'use strict';\n(() => {{\n{script}\n}})();\n")
+    return WebPage((own / "page.html").read_text("utf-8"), style, f"'use strict';\n(() => {{\n{script}\n}})();\n")
 
 
 def data_block(name: str, value: Any) -> str:

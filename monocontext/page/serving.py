@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from monocontext.page.assembly import Page
+from monocontext.page.assembly import WebPage
 from monocontext.page.loopback import is_loopback, server_url
 
 
@@ -52,7 +52,7 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(
         self,
-        page: Page,
+        page: WebPage,
         answers: Mapping[str, Answer],
         host: str = "127.0.0.1",
         port: int = 0,

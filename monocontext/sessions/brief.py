@@ -14,7 +14,7 @@ from monocontext.sessions.project_name import project_of
 from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 from monocontext.stores import open_store
 
-MOST_CHARACTERS = 9_000
+HOOK_CHARACTERS = 9_000
 """Longest output. Claude Code puts an output of more than 10,000 characters, in UTF-16, into a file."""
 _MOST_BYTES = 1 << 20  # a larger brief is not printed
 _TIMEOUT_SECONDS = 3.0  # the longest wait for a store: the user cannot write a prompt meanwhile
@@ -52,7 +52,7 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object], compla
 
 
 def hook_output(text: str, project: str, url: str, session: str = "") -> str:
-    """The JSON of a SessionStart hook with a brief, cut at the end of a line so that it fits in `MOST_CHARACTERS`.
+    """The JSON of a SessionStart hook with a brief, cut at the end of a line so that it fits in `HOOK_CHARACTERS`.
 
     `session`: the id of a session that was compacted; the model is told where the whole of it is. A brief contains text
     of other users and of their tools. So it is fenced, and the model is told that it is data. Raises `ValueError` if
@@ -65,11 +65,11 @@ def hook_output(text: str, project: str, url: str, session: str = "") -> str:
         return json.dumps(told, ensure_ascii=False)
 
     lines = text.replace("</team-brief", "<\\/team-brief").rstrip("\n").split("\n")
-    if _length(whole := output(lines)) <= MOST_CHARACTERS:
+    if _length(whole := output(lines)) <= HOOK_CHARACTERS:
         return whole
-    count, room = 0, MOST_CHARACTERS - _length(output([_CUT]))
+    count, room = 0, HOOK_CHARACTERS - _length(output([_CUT]))
     if room < 0:
-        raise ValueError(f"the project name and the URL alone exceed the {MOST_CHARACTERS:,} characters of a brief")
+        raise ValueError(f"the project name and the URL alone exceed the {HOOK_CHARACTERS:,} characters of a brief")
     while (room := room - _length(json.dumps(lines[count] + "\n", ensure_ascii=False)) + 2) >= 0:  # less its quotes
         count += 1
     return output([*lines[:count], _CUT])

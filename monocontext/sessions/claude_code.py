@@ -23,7 +23,7 @@ _NOT_A_PROMPT = re.compile(
     r"|\[Request interrupted by user)"
 )
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
-LEFT_OUT = frozenset([
+_LEFT_OUT = frozenset([
     "progress", "file-history-snapshot", "permission-mode", "mode", "agent-name", "agent-color",
     "frame-link", "agent-setting", "pr-link", "tag", "last-prompt", "agent_metadata", "api-request",
     "api-request-blob", "api-request-shape", "atis-latch", "cost-state", "rate_limit_event", "result",
@@ -31,7 +31,7 @@ LEFT_OUT = frozenset([
 ])  # fmt: skip
 """Records that make no turn: data of the harness and of the screen. They are in the archive."""
 _TITLES = ("customTitle", "aiTitle", "summary")  # a record with one of these fields has nothing else
-OUTPUT = "tool-output"
+TOOL_OUTPUT = "tool-output"
 """The type of our record of an output that the agent keeps in a file of its own; its uuid ends in the file's name."""
 _OUTPUT_FILE = re.compile(r"tool-results[/\\]+([\w.-]*\w)")
 _MOST_OUTPUT_BYTES = 32 << 20  # of a longer output only the beginning is kept
@@ -74,13 +74,13 @@ class _ClaudeTurns(TurnMaker):
         }.get(str(kind))  # fmt: skip
         if turns_of is not None:
             return turns_of(record)
-        if kind == OUTPUT:
+        if kind == TOOL_OUTPUT:
             tool = self._tools.get(str(record.get("call")), "")
             return self._turn("tool", "tool_result", text_of(record.get("text")), tool=tool)
         title = next((record[name] for name in _TITLES if isinstance(record.get(name), str)), None)
         if title is not None:
             self._see_title(title)
-        elif str(kind) not in LEFT_OUT:
+        elif str(kind) not in _LEFT_OUT:
             self._see_unknown(kind)
         return []
 
@@ -197,7 +197,7 @@ class ClaudeCode(SessionReader):
 
 def _is_stub(path: Path) -> bool:
     """Whether a file has only settings: what stays in the old project if a session moves to another one."""
-    known = LEFT_OUT | {"ai-title", "custom-title", "summary"}
+    known = _LEFT_OUT | {"ai-title", "custom-title", "summary"}
     try:
         is_short = path.suffix == ".jsonl" and path.stat().st_size <= _STUB_BYTES
         lines = list(read_lines(path)) if is_short else []
@@ -231,4 +231,4 @@ def _read_output(path: Path, record: Record) -> Record | None:
     blocks = blocks_of(part(record, "message").get("content"))
     call = next((block["tool_use_id"] for block in blocks if "tool_use_id" in block), "")
     known: Record = {key: record[key] for key in ("sessionId", "timestamp") if key in record}
-    return {"type": OUTPUT, "uuid": f"{OUTPUT}-{path.name}", **known, "call": call, "text": text}
+    return {"type": TOOL_OUTPUT, "uuid": f"{TOOL_OUTPUT}-{path.name}", **known, "call": call, "text": text}

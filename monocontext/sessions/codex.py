@@ -17,7 +17,7 @@ from monocontext.sessions.reader import SessionFile, SessionReader, TurnMaker, a
 from monocontext.sessions.records import Record, read_lines
 from monocontext.sessions.turn import Turn, seconds_of
 
-FOLDERS = ("sessions", "archived_sessions")  # below the agent's own
+_FOLDERS = ("sessions", "archived_sessions")  # below the agent's own
 _SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions)\b|# AGENTS\.md")
 _NOTICE = re.compile(r"\s*<subagent_notification>\s*(\{.*\})\s*</subagent_notification>\s*", re.S)
 _CALLS = {
@@ -242,12 +242,12 @@ class Codex(SessionReader):
 
     def discover(self) -> Iterator[SessionFile]:
         """The sessions, including archived ones and those of subagents, in any order."""
-        for folder in FOLDERS:
+        for folder in _FOLDERS:
             yield from self.files(_rollouts(home() / folder))
 
     def below(self, file: SessionFile) -> Iterator[SessionFile]:
         """The sessions of a session's subagents. They began later, which the names of the files show."""
-        folder = next((above for above in file.path.parents if above.name in FOLDERS), file.path.parent)
+        folder = next((above for above in file.path.parents if above.name in _FOLDERS), file.path.parent)
         later = self.files(path for path in _rollouts(folder) if path.name > file.path.name)
         return (item for item in later if item.session_id.startswith(f"{file.session_id}/subagents/"))
 

@@ -144,8 +144,8 @@ def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> b
     """Write a session's file and its outputs; returns whether it had less before. Raises `MonocontextError` if the file
     there has records that the archive lacks, unless it has all of the archive's: then it stays."""
     records = [_change(record, change) for record in records]
-    outputs = [record for record in records if record.get("type") == claude_code.OUTPUT]
-    kept = [record for record in records if record.get("type") not in (claude_code.OUTPUT, "unreadable")]
+    outputs = [record for record in records if record.get("type") == claude_code.TOOL_OUTPUT]
+    kept = [record for record in records if record.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]
     ours = ids_of(kept)
     if path.exists():
         here = set(ids_of(line.record for line in read_lines(path)))
@@ -156,7 +156,7 @@ def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> b
             raise MonocontextError(f"{path} {why}; upload it, and the archive keeps both")
     files = {path: b"".join(dumps(record) + b"\n" for record in kept)}
     for record in outputs:
-        name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.OUTPUT}-"))
+        name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.TOOL_OUTPUT}-"))
         files[path.with_suffix("") / "tool-results" / name] = str(record.get("text")).encode("utf-8", "replace")
     for file, data in reversed(files.items()):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

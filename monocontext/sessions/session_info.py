@@ -28,7 +28,7 @@ BRIEF = "brief.md"
 ENDING = ".jsonl.zst"
 _MOST_NAME_BYTES = 200  # file systems take 255 bytes for a name, and the store's temporary ones need some
 _FORMAT = 2
-HEAD_BYTES = 4096
+_HEAD_BYTES = 4096
 """As much of an object as is read for its description; only a very long one needs the whole object."""
 _MOST_BYTES = 1 << 30  # no more is inflated of one session
 _LEVEL = 9
@@ -87,7 +87,7 @@ def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
 def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) -> tuple[SessionInfo, str]:
     """The description of a session, and its ETag (1 GET of the beginning, 1 more for a very long description). Raises
     `NotFound`, `DamagedData`, `UnsupportedFormat`, and with an `etag` `ContextChanged`."""
-    blob, where = store.get_range(key, 0, min(HEAD_BYTES, size_bytes), etag=etag), f"{store.url}/{key}"
+    blob, where = store.get_range(key, 0, min(_HEAD_BYTES, size_bytes), etag=etag), f"{store.url}/{key}"
     inflate = zstandard.ZstdDecompressor().decompressobj()
     try:
         line = inflate.decompress(blob.data)

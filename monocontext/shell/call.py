@@ -14,7 +14,7 @@ _WRITE_CHARACTERS = 64 << 10
 """Output is written in pieces of about this size."""
 
 
-class Call:
+class ShellCall:
     """A call. `context` is bashkit's `CommandContext`; `texts` has the files of each text by its folder, an inner
     folder before the one around it."""
 

@@ -13,12 +13,12 @@ from operator import itemgetter
 
 from monocontext.format.documents import Document
 from monocontext.globs import Globs
-from monocontext.shell.call import Call
+from monocontext.shell.call import ShellCall
 from monocontext.shell.patterns import from_posix, with_classes
 from monocontext.shell.tree import TextFiles
 from monocontext.text.search.grep import compile_query
 
-SECONDS = 20.0
+GREP_SECONDS = 20.0
 """A search stops after this time and says so."""
 _PART = 128 << 20
 """The characters of one part of a search. The clock is read after each part."""
@@ -120,7 +120,7 @@ class _Stored:
     def _matches(self, query: _Query) -> Iterator[tuple[tuple[str, Document], int, str]]:
         """The lines that match, with their documents."""
         current: tuple[str, Document] | None = None
-        end, count = time.monotonic() + SECONDS, 0
+        end, count = time.monotonic() + GREP_SECONDS, 0
         most = 1 if query.has(*_ONE_IS_ENOUGH) else query.most
         parts = self._parts()
         while parts:
@@ -150,7 +150,7 @@ class _Stored:
 
     def _inverted(self, query: _Query) -> Iterator[tuple[tuple[str, Document], int, str]]:
         """The lines that do not match, with their documents. Reads all of these."""
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + GREP_SECONDS
         for item in (self.shown or {}).values():
             _check_time(end)
             for number, line in enumerate(self.files.view(item[1]).lines, 1):
@@ -169,10 +169,10 @@ class _Stored:
 
 def _check_time(end: float) -> None:
     if time.monotonic() > end:
-        raise ValueError(f"stopped after {SECONDS:g} s, before the end: search fewer files, or a rarer word")
+        raise ValueError(f"stopped after {GREP_SECONDS:g} s, before the end: search fewer files, or a rarer word")
 
 
-async def grep(call: Call) -> int:
+async def grep(call: ShellCall) -> int:
     """Run a command; returns its exit code: 0 if a line was selected, 1 if none was, 2 after an error."""
     status = 1
     try:
@@ -203,7 +203,7 @@ async def grep(call: Call) -> int:
         return 2
 
 
-def _parse(call: Call) -> tuple[list[tuple[str, str]], list[str]]:
+def _parse(call: ShellCall) -> tuple[list[tuple[str, str]], list[str]]:
     """The options by their words, and the operands."""
     arguments = [re.sub(r"^-(\d+)$", r"-C\1", item) for item in call.arguments if not item.startswith("--color")]
     known = _RG if call.name == "rg" else _GREP
@@ -213,7 +213,7 @@ def _parse(call: Call) -> tuple[list[tuple[str, str]], list[str]]:
     return [(_SAME.get(word, word), value) for word, value in named], operands
 
 
-async def _compile(call: Call, options: list[tuple[str, str]], operands: list[str]) -> tuple[_Query, list[str]]:
+async def _compile(call: ShellCall, options: list[tuple[str, str]], operands: list[str]) -> tuple[_Query, list[str]]:
     """The query, and the operands that name files."""
     flags = {word for word, _ in options}
     patterns = [line for word, value in options if word == "regexp" for line in value.split("\n")]
@@ -245,7 +245,7 @@ async def _compile(call: Call, options: list[tuple[str, str]], operands: list[st
     return _Query(pattern, frozenset(flags), before, after, numbers.get("max-count")), operands
 
 
-def _selection(call: Call, options: list[tuple[str, str]]) -> Callable[[str], bool]:
+def _selection(call: ShellCall, options: list[tuple[str, str]]) -> Callable[[str], bool]:
     """Whether a file below a folder, given its path in it, is to be searched."""
 
     def values(word: str) -> list[str]:
@@ -270,7 +270,7 @@ def _selection(call: Call, options: list[tuple[str, str]]) -> Callable[[str], bo
 
 
 async def _targets(
-    call: Call, query: _Query, operands: list[str], is_recursive: bool, select: Callable[[str], bool]
+    call: ShellCall, query: _Query, operands: list[str], is_recursive: bool, select: Callable[[str], bool]
 ) -> tuple[list[_Stored | _Lines], bool]:
     """The files to search, and whether an operand names none."""
     results: list[_Stored | _Lines] = []
@@ -307,7 +307,7 @@ async def _targets(
 
 
 async def _below(
-    call: Call, path: str, prefix: str, select: Callable[[str], bool], lists: bool
+    call: ShellCall, path: str, prefix: str, select: Callable[[str], bool], lists: bool
 ) -> AsyncIterator[_Stored | _Lines]:
     """The files of a folder. `lists`: some of them are left out, or all must be named."""
     location = call.locate(path)
@@ -330,7 +330,7 @@ async def _below(
             yield _Lines(shown, await call.lines(inner))
 
 
-async def _search(call: Call, query: _Query, target: _Stored | _Lines) -> bool:
+async def _search(call: ShellCall, query: _Query, target: _Stored | _Lines) -> bool:
     """Search files and print what is selected; returns whether anything is."""
     counts = dict.fromkeys(target.names(), 0)
     for shown, matches, lines in target.found(query):
@@ -345,7 +345,9 @@ async def _search(call: Call, query: _Query, target: _Stored | _Lines) -> bool:
     return any(counts.values())
 
 
-async def _print_file(call: Call, query: _Query, shown: str, matches: Iterator[tuple[int, str]], lines: LinesOf) -> int:
+async def _print_file(
+    call: ShellCall, query: _Query, shown: str, matches: Iterator[tuple[int, str]], lines: LinesOf
+) -> int:
     """Print the selected lines of one file; returns their number."""
     name = shown if query.has_names else ""
     if query.before or query.after:
@@ -364,7 +366,7 @@ async def _print_file(call: Call, query: _Query, shown: str, matches: Iterator[t
     return count
 
 
-async def _print_near(call: Call, query: _Query, name: str, numbers: list[int], lines: LinesOf) -> int:
+async def _print_near(call: ShellCall, query: _Query, name: str, numbers: list[int], lines: LinesOf) -> int:
     """Print the lines of these numbers and those near them; returns how many there are of the first."""
     ranges: list[tuple[int, int]] = []
     for number in numbers:

@@ -7,7 +7,7 @@ import math
 import time
 from typing import Any
 
-from monocontext.shell.call import Call
+from monocontext.shell.call import ShellCall
 
 _SHORT = "aAlh1RSrtdFpnogGCUk"
 _LONG = {"all": "a", "almost-all": "A", "human-readable": "h", "recursive": "R", "reverse": "r", "directory": "d",
@@ -18,7 +18,7 @@ _HALF_A_YEAR = 15_778_476
 """Seconds. Older times are shown with their year."""
 
 
-async def ls(call: Call) -> int:
+async def ls(call: ShellCall) -> int:
     """List files and folders; returns 2 if an operand is missing."""
     arguments = [item for item in call.arguments if item not in ("--color", "--color=auto", "--color=never")]
     try:
@@ -76,7 +76,7 @@ def _ordered(entries: dict[str, Any], flags: set[str]) -> list[str]:
     return names[::-1] if "r" in flags else names
 
 
-async def _write_rows(call: Call, flags: set[str], entries: dict[str, Any]) -> None:
+async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any]) -> None:
     sizes = {name: _human(_size(info)) if "h" in flags else str(_size(info)) for name, info in entries.items()}
     width = max(map(len, sizes.values()), default=0)
     for name in _ordered(entries, flags):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from monocontext.format.documents import Document
-from monocontext.shell.call import Call
+from monocontext.shell.call import ShellCall
 from monocontext.text.monocontext import Monocontext
 
 NOT_OURS = 125
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"([+-]?)(\d+)([kKMG]?)")
 _UNITS = {"": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-async def document(call: Call) -> int:
+async def document(call: ShellCall) -> int:
     """Answer `NAME ARGUMENT...` if all operands are documents and the options are those known here."""
     name, arguments = call.name, call.arguments
     if name in ("head", "tail"):
@@ -53,7 +53,7 @@ async def document(call: Call) -> int:
     return 0
 
 
-async def _head_of_stdin(call: Call, count: int) -> int:
+async def _head_of_stdin(call: ShellCall, count: int) -> int:
     """Print the first lines of stdin: the shell's own command takes 10 s for 50,000 lines."""
     pieces = call.stdin()
     while count and (piece := await anext(pieces, None)) is not None:
@@ -112,7 +112,7 @@ def _sed(script: str, view: Monocontext) -> Iterator[str] | None:
     return view.view(view.span.line_start(begin), view.span.line_start(stop)).chunks()
 
 
-async def _count(call: Call, letters: set[str], operands: list[str], records: list[Document]) -> int:
+async def _count(call: ShellCall, letters: set[str], operands: list[str], records: list[Document]) -> int:
     """Print numbers of lines, characters and bytes, which the table of documents has."""
     if not letters:
         return NOT_OURS

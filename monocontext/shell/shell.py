@@ -13,7 +13,7 @@ from monocontext.errors import MonocontextError, ToolRefusal, install_line
 from monocontext.shell.process import Child, Ended
 from monocontext.text.monocontext import Monocontext
 
-SECONDS = 30.0
+COMMAND_SECONDS = 30.0
 """A command line may take this long."""
 _KILL_SECONDS = 10.0
 """A process that does not end a command line by itself is killed this much later."""
@@ -38,7 +38,7 @@ class Shell:
     first used, then for each command line: where it returns another text, the folder has the files of that.
     """
 
-    def __init__(self, texts: Mapping[str, Callable[[], Monocontext]], *, seconds: float = SECONDS) -> None:
+    def __init__(self, texts: Mapping[str, Callable[[], Monocontext]], *, seconds: float = COMMAND_SECONDS) -> None:
         if importlib.util.find_spec("bashkit") is None:
             raise MonocontextError(f"the shell is missing: {install_line('shell')}")
         self._folders, self._open, self._seconds = list(texts), list(texts.values()), seconds

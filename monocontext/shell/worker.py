@@ -14,7 +14,7 @@ import bashkit
 
 from monocontext.engine.remote import ServedReader
 from monocontext.errors import MonocontextError
-from monocontext.shell.call import Call
+from monocontext.shell.call import ShellCall
 from monocontext.shell.capsule import Capsule
 from monocontext.shell.grep import grep
 from monocontext.shell.listing import ls
@@ -74,7 +74,7 @@ class _Worker:
         bash.mount("/tmp", self._scratch)
         files = {folder: capsule.files for folder, capsule in zip(self._folders, self._capsules, strict=True)}
         texts = {folder: files[folder] for folder in sorted(files, key=len, reverse=True)}
-        calls: list[Call] = []
+        calls: list[ShellCall] = []
         for name, work in _COMMANDS.items():
             bash.add_command(name, partial(_run_command, work, texts, calls))
         await bash.execute(PRELUDE)
@@ -131,9 +131,9 @@ def _cut(data: bytes | bytearray, most_bytes: int) -> bytes:
 
 
 async def _run_command(
-    work: Callable[[Call], Awaitable[int]], texts: Mapping[str, TextFiles], calls: list[Call], context: Any
+    work: Callable[[ShellCall], Awaitable[int]], texts: Mapping[str, TextFiles], calls: list[ShellCall], context: Any
 ) -> int:
-    call = Call(context, texts)
+    call = ShellCall(context, texts)
     calls.append(call)
     try:
         return await work(call)

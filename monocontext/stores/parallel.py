@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 R = TypeVar("R")
 
 AHEAD = 8
@@ -15,7 +15,7 @@ AHEAD = 8
 
 
 def in_order(
-    executor: Executor, work: Callable[[T], R], parts: Iterable[T], ahead: int = AHEAD
+    executor: Executor, work: Callable[[_T], R], parts: Iterable[_T], ahead: int = AHEAD
 ) -> Generator[R, None, None]:
     """Yield `work(part)` for each part, in order, with up to `ahead` of them submitted.
 
@@ -37,7 +37,7 @@ def in_order(
             future.cancel()
 
 
-def at_once(work: Callable[[T], R], items: Iterable[T], most: int) -> list[R]:
+def at_once(work: Callable[[_T], R], items: Iterable[_T], most: int) -> list[R]:
     """The results of `work` for each item, in order, with at most `most` of them under way; one item takes no thread.
 
     Raises the first error in that order; items that have not begun are left out.

@@ -20,7 +20,7 @@ NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
 AS_IT_IS: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Do not let child processes inherit the file, and do not translate line ends."""
 _FLAGS = os.O_RDONLY | AS_IT_IS | NO_WAIT
-KINDS = {
+SPECIAL_FILES = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
@@ -126,7 +126,7 @@ def check_regular(name: str, status: os.stat_result) -> os.stat_result:
 
 def kind_of(mode: int) -> str:
     """The kind of a special file, in words; empty for a regular file, a directory, and an unknown kind."""
-    return KINDS.get(stat.S_IFMT(mode), "")
+    return SPECIAL_FILES.get(stat.S_IFMT(mode), "")
 
 
 def etag_of(status: os.stat_result) -> str:

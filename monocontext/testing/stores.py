@@ -16,7 +16,7 @@ from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreBase, Stor
 
 _LISTED_PER_REQUEST = 1000
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Request:
 class WrappedStore(StoreWrapper):
     """Passes every call on to the store below. Subclasses change one thing each."""
 
-    def _send(self, request: Request, call: Callable[[], T]) -> T:
+    def _send(self, request: Request, call: Callable[[], _T]) -> _T:
         """Carry out a request, which `call` passes on."""
         return call()
 
@@ -114,7 +114,7 @@ class CountingStore(WrappedStore):
             self.log.append(request)
             self.counts[request.verb] += 1
 
-    def _send(self, request: Request, call: Callable[[], T]) -> T:
+    def _send(self, request: Request, call: Callable[[], _T]) -> _T:
         self._note(request)
         result = call()
         with self._lock:
@@ -136,7 +136,7 @@ class SlowStore(WrappedStore):
         self._seconds = seconds
         self._bytes_per_second = bytes_per_second
 
-    def _send(self, request: Request, call: Callable[[], T]) -> T:
+    def _send(self, request: Request, call: Callable[[], _T]) -> _T:
         if request.verb in ("get", "get_range"):
             time.sleep(self._seconds() if callable(self._seconds) else self._seconds)
         result = call()

@@ -20,7 +20,7 @@ from monocontext.text.lazy_kinds import LazyItems
 from monocontext.text.source import Span
 from monocontext.text.splitting import Blocks, split_text
 
-CHECKPOINT_EVERY = 4096
+ITEMS_PER_CHECKPOINT = 4096
 """Another checkpoint is set this many items after the last one, or where the next block begins; `parts[i]` splits
 again from the nearest one before it."""
 CHECKPOINT_CHARACTERS = 1 << 18
@@ -69,7 +69,7 @@ class LazyList(LazyItems, Sequence[str]):
         with self._lock:
             i = bisect_right(self._firsts, item)
             last, known = self._firsts[i - 1], self._places[i - 1]
-            if item - last >= CHECKPOINT_EVERY or (item > last and place - known >= CHECKPOINT_CHARACTERS):
+            if item - last >= ITEMS_PER_CHECKPOINT or (item > last and place - known >= CHECKPOINT_CHARACTERS):
                 self._firsts.insert(i, item)
                 self._places.insert(i, place)
 
@@ -147,7 +147,7 @@ class LazyList(LazyItems, Sequence[str]):
         """Items [start, stop), fewer at the end; None if they are too large for a real list."""
         items: list[str] = []
         size, rest = 0, self.iterate(start, stop)
-        while block := list(islice(rest, CHECKPOINT_EVERY)):
+        while block := list(islice(rest, ITEMS_PER_CHECKPOINT)):
             size += len(block) + sum(map(len, block))
             if size > self._limit:
                 return None
@@ -252,7 +252,7 @@ class LazyListOfLines(LazyListOfParts):
         span = self._span
         if item == last - 1:  # a loop from the end: those before it are read with it
             with self._lock:
-                first = max(item + 1 - CHECKPOINT_EVERY, 0)
+                first = max(item + 1 - ITEMS_PER_CHECKPOINT, 0)
                 if not self._block[0] <= item < self._block[0] + len(self._block[1]) and (
                     items := super()._range(first, item + 1)
                 ):

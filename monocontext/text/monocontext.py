@@ -22,7 +22,7 @@ from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Store
 from monocontext.text.lazy_kinds import LazyContext
-from monocontext.text.source import Source, Span, StoredSource
+from monocontext.text.source import Span, StoredSource, TextSource
 from monocontext.text.str_methods import StrLike, iterate
 from monocontext.text.windows import Window
 
@@ -71,7 +71,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
 
     __slots__ = ("_code", "_limit", "_opened", "_recipe", "_source", "_start", "_stop")
 
-    _source: Source
+    _source: TextSource
     _start: int
     _stop: int
     _limit: int

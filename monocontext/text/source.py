@@ -1,4 +1,4 @@
-"""The sources of the characters of texts: `Source`, a `Span` of one, and `StoredSource`, the source of text in a store.
+"""The sources of the characters of texts: `TextSource`, a `Span` of one, and `StoredSource`, of text in a store.
 
 `derived` has sources that compute their characters from those of a span.
 """
@@ -23,7 +23,7 @@ ONE_FRAME = 1 << 20
 """A read of at most this many characters may be in one frame, which is then kept for the next one."""
 
 
-class Source(Protocol):
+class TextSource(Protocol):
     """A sequence of characters that can be read at any offset. Offsets count characters; ranges must be within the
     text."""
 
@@ -70,7 +70,7 @@ class Source(Protocol):
 class Span:
     """Characters [start, stop) of a source, under a text or a lazy list. Its own offsets begin at 0."""
 
-    source: Source
+    source: TextSource
     start: int
     stop: int
 

@@ -25,7 +25,7 @@ from monocontext.text.search import ranked
 from monocontext.text_tools import search_process
 from monocontext.text_tools.arguments import check_arguments
 from monocontext.text_tools.keep import KEPT, KeepTool
-from monocontext.text_tools.outputs import DocumentList, Info, Matches, Outlined, Reply, Slice
+from monocontext.text_tools.outputs import DocumentNames, Info, Matches, Outlined, Slice, ToolReply
 from monocontext.text_tools.replies import (
     NOT_A_PATTERN,
     SEARCH_SECONDS,
@@ -63,7 +63,7 @@ class TextTools:
         text = self._text_or_function
         return text if isinstance(text, Monocontext) else text()
 
-    def describe(self) -> Reply[Info]:
+    def describe(self) -> ToolReply[Info]:
         """Describe the text: its size in characters, lines and documents, how it begins and ends."""
         text = self._text
         size = len(text)
@@ -78,11 +78,11 @@ class TextTools:
             head=str(text[:_HEAD_CHARACTERS]),
             tail=str(text[max(_HEAD_CHARACTERS, size - _HEAD_CHARACTERS) :]) if size > _HEAD_CHARACTERS else "",
         )
-        return Reply(json.dumps(asdict(facts), ensure_ascii=False, indent=1), facts)
+        return ToolReply(json.dumps(asdict(facts), ensure_ascii=False, indent=1), facts)
 
     def read(
         self, start: int = 0, stop: int | None = None, unit: str = "characters", document: str = ""
-    ) -> Reply[Slice]:
+    ) -> ToolReply[Slice]:
         """Read a part of the text: characters start to stop, like a slice in Python: stop is not included, and negative
         numbers count from the end.
 
@@ -108,7 +108,7 @@ class TextTools:
         max_hits: int = 50,
         start: int = 0,
         stop: int | None = None,
-    ) -> Reply[Matches]:
+    ) -> ToolReply[Matches]:
         """Find the lines of the text that match, as grep does, each as `document:line number:character:line`.
 
         Line numbers are those of the document, from 1; characters are those of the whole text, for reading on. In a
@@ -131,7 +131,7 @@ class TextTools:
             pattern=pattern, ignore_case=ignore_case, fixed=fixed, max_hits=max_hits, start=first, stop=last,
         )  # fmt: skip
 
-    def search(self, words: str, max_hits: int = 10) -> Reply[Matches]:
+    def search(self, words: str, max_hits: int = 10) -> ToolReply[Matches]:
         """Find the passages of the text that speak most of some words, best first. Words match in other forms too.
 
         Use it where the exact wording is unknown; use grep where it is known.
@@ -143,7 +143,7 @@ class TextTools:
         check_query(words, max_hits)
         return search_words(self._text, words, max_hits)
 
-    def list_documents(self, glob: str = "", after: str = "") -> Reply[DocumentList]:
+    def list_documents(self, glob: str = "", after: str = "") -> ToolReply[DocumentNames]:
         """List the documents of the text, one per line: the name, then the number of characters. A list that is cut
         says how to get the rest.
 
@@ -167,10 +167,10 @@ class TextTools:
             is_late=lambda: time.monotonic() >= end,
         )
 
-    def outline(self) -> Reply[Outlined]:
+    def outline(self) -> ToolReply[Outlined]:
         """Outline the text: headings, definitions, turns or log lines out of its head, its tail and places between."""
         outlined = str(self._text.outline())
-        return Reply(outlined, Outlined(outlined))
+        return ToolReply(outlined, Outlined(outlined))
 
     def _documents(self) -> Documents[Monocontext]:
         documents = self._text._own_documents
@@ -224,7 +224,7 @@ def tools(
         of_kept = TextTools(kept.text)
         results += [_as_function(of_kept.read, f"{prefix}kept_read"), _as_function(of_kept.grep, f"{prefix}kept_grep")]
     text_tools = TextTools(_open(context, options))
-    methods: tuple[Callable[..., Reply[Any]], ...] = (
+    methods: tuple[Callable[..., ToolReply[Any]], ...] = (
         text_tools.describe, text_tools.read, text_tools.grep, text_tools.search, text_tools.list_documents,
         text_tools.outline,
     )  # fmt: skip
@@ -252,7 +252,7 @@ def check_query(query: str, max_hits: int) -> None:
         raise ToolRefusal(f"a query has at most {_MOST_QUERY_CHARACTERS:,} characters, this one has {len(query):,}")
 
 
-def search_words(text: Monocontext, words: str, most: int, *, per_document: bool = False) -> Reply[Matches]:
+def search_words(text: Monocontext, words: str, most: int, *, per_document: bool = False) -> ToolReply[Matches]:
     """The best passages, at most `MOST_PASSAGES`; with `per_document`, only the best of each document."""
     try:
         return passages_reply(
@@ -265,7 +265,7 @@ def search_words(text: Monocontext, words: str, most: int, *, per_document: bool
         raise ToolRefusal(str(error)) from None
 
 
-def _as_function(method: Callable[..., Reply[Any]], name: str) -> Callable[..., str]:
+def _as_function(method: Callable[..., ToolReply[Any]], name: str) -> Callable[..., str]:
     """Make a plain function of a tool. It returns a `str`, also for an error that the caller can correct."""
     signature = inspect.signature(method).replace(return_annotation=str)
 

@@ -9,7 +9,7 @@ import time
 from monocontext.errors import InvalidEntry, ToolRefusal
 from monocontext.memory.memory import Memory
 from monocontext.text.monocontext import Monocontext
-from monocontext.text_tools.outputs import Kept, Reply
+from monocontext.text_tools.outputs import Kept, ToolReply
 
 KEPT = "/kept"
 """The folder of kept texts in a shell."""
@@ -35,7 +35,7 @@ class KeepTool:
         self._text: Monocontext | None = None
         self._purged = float("-inf")
 
-    def keep(self, text: str, name: str, ttl_seconds: int = DAY_SECONDS) -> Reply[Kept]:
+    def keep(self, text: str, name: str, ttl_seconds: int = DAY_SECONDS) -> ToolReply[Kept]:
         """Keep a text that is too large for a prompt, such as the output of a tool, as a document that others read.
 
         The reply has its name, its size and its beginning. If the name is taken, the text gets another: nothing is
@@ -68,7 +68,7 @@ class KeepTool:
             raise ToolRefusal(f"{_MOST_NUMBER:,} texts are kept under the name {name}: give another")
         kept = Kept(key, len(value.encode()), value.count("\n"), value[:_HEAD_CHARACTERS])
         told = f"{key}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl_seconds:,} s\n{kept.head}"
-        return Reply(told, kept)
+        return ToolReply(told, kept)
 
     def text(self) -> Monocontext:
         """The kept texts of now as documents; the same object as before if they are the same (1 LIST)."""

@@ -9,12 +9,12 @@ from typing import Generic, TypeVar
 D = TypeVar("D")
 
 
-class Reply(str, Generic[D]):
-    """The text of a reply, with its fields in `data`. The return type `Reply[Slice]` gives a tool its schema."""
+class ToolReply(str, Generic[D]):
+    """The text of a reply, with its fields in `data`. The return type `ToolReply[Slice]` gives a tool its schema."""
 
     data: D
 
-    def __new__(cls, text: str, data: D) -> "Reply[D]":
+    def __new__(cls, text: str, data: D) -> "ToolReply[D]":
         reply = super().__new__(cls, text)
         reply.data = data
         return reply
@@ -62,7 +62,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class MatchedLine:
     """A matching line or passage. `line` counts from 1 in the document, or in a text without documents.
 
     `offset` is the character of the whole text at which the match begins. In a memory it is null, and `document` is the
@@ -79,13 +79,13 @@ class Match:
 class Matches:
     """The results of a search. `note` says how far it came, and `next` continues it if it did not reach the end."""
 
-    hits: list[Match]
+    hits: list[MatchedLine]
     next: Range | None
     note: str
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentRow:
+class ListedDocument:
     """The name of a document, and its characters [start, stop) in the whole text."""
 
     name: str
@@ -94,10 +94,10 @@ class DocumentRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentList:
+class DocumentNames:
     """Documents in the order of the text. `after` continues a list that was cut, and is null at the end."""
 
-    documents: list[DocumentRow]
+    documents: list[ListedDocument]
     after: str | None
 
 

@@ -8,7 +8,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from monocontext.text_tools.outputs import DocumentList, DocumentRow, Listed, Match, Matches, Range, Reply, Slice
+from monocontext.text_tools.outputs import (
+    DocumentNames,
+    Listed,
+    ListedDocument,
+    MatchedLine,
+    Matches,
+    Range,
+    Slice,
+    ToolReply,
+)
 
 if TYPE_CHECKING:
     from monocontext.format.documents import Document
@@ -32,20 +41,20 @@ NOT_A_PATTERN = (re.error, OverflowError, RecursionError)
 """The errors that `re` raises for an invalid expression."""
 
 
-def slice_reply(text: Monocontext, start: int, stop: int) -> Reply[Slice]:
+def slice_reply(text: Monocontext, start: int, stop: int) -> ToolReply[Slice]:
     """The reply with `text[start:stop]`. A reply that is cut ends with a line that states the next range."""
     size = len(text)
     if start >= stop:
         none = f"[nothing there: characters {start} to {stop} of {size}]"
-        return Reply(none, Slice("", start, start, size, None))
+        return ToolReply(none, Slice("", start, start, size, None))
     room = MAX_REPLY_BYTES - _NOTE_BYTES
     piece = str(text[start : min(stop, start + room)])
     part = piece.encode()[:room].decode(errors="ignore")
     end = start + len(part)
     if end >= stop:
-        return Reply(part, Slice(part, start, end, size, None))
+        return ToolReply(part, Slice(part, start, end, size, None))
     note = f"[cut: characters {start} to {end} of {size}; next range: start={end} stop={stop}]"
-    return Reply(f"{part}\n{note}", Slice(part, start, end, size, Range(end, stop)))
+    return ToolReply(f"{part}\n{note}", Slice(part, start, end, size, Range(end, stop)))
 
 
 def fit_error(message: str) -> str:
@@ -57,7 +66,7 @@ def fit_error(message: str) -> str:
     return f"{line[:half]}[... {len(line) - 2 * half:,} characters ...]{line[-half:]}"
 
 
-def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[Listed]:
+def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> ToolReply[Listed]:
     """The reply with rows, one on each line. A row begins with a name, which ends at two spaces. A list that is cut
     continues after the last name."""
     lines: list[str] = []
@@ -67,24 +76,24 @@ def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> Reply[L
         remaining -= len(row.encode()) + 1
         if lines and (remaining < 0 or len(lines) == most):
             note = f"[cut after {len(lines)}; next range: after={names[-1]}]"
-            return Reply("\n".join([*lines, note]), Listed(names, names[-1]))
+            return ToolReply("\n".join([*lines, note]), Listed(names, names[-1]))
         lines.append(row.encode()[: MAX_REPLY_BYTES - _NOTE_BYTES].decode(errors="ignore"))
         names.append(lines[-1].split("  ", 1)[0])
-    return Reply("\n".join(lines) or nothing, Listed(names, None))
+    return ToolReply("\n".join(lines) or nothing, Listed(names, None))
 
 
 def documents_reply(
     found: Iterable[tuple[Document, bool]], *, nothing: str, is_late: Callable[[], bool], most: int = 500
-) -> Reply[DocumentList]:
+) -> ToolReply[DocumentNames]:
     """The reply with the documents of `found` that are marked True. A list that is cut, or that `is_late` ends,
     continues after the last document taken from `found`."""
     lines: list[str] = []
-    rows: list[DocumentRow] = []
+    rows: list[ListedDocument] = []
     remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     before: str | None = None
     for document, is_listed in found:
         if is_listed:
-            row = DocumentRow(document.name, document.start, document.stop)
+            row = ListedDocument(document.name, document.start, document.stop)
             line = f"{row.name}  characters {row.start} to {row.stop}"
             remaining -= len(line.encode()) + 1
             if rows and (remaining < 0 or len(rows) == most):
@@ -95,19 +104,19 @@ def documents_reply(
         if is_late():
             break
     else:
-        return Reply("\n".join(lines) or nothing, DocumentList(rows, None))
+        return ToolReply("\n".join(lines) or nothing, DocumentNames(rows, None))
     note = f"[cut after {len(rows)}; next: after={before}]"
-    return Reply("\n".join([*lines, note]), DocumentList(rows, before))
+    return ToolReply("\n".join([*lines, note]), DocumentNames(rows, before))
 
 
-def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> Reply[Matches]:
+def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> ToolReply[Matches]:
     """The last reply of `search_replies`, that of the whole search."""
     return deque(search_replies(text, pattern, **arguments), maxlen=1).pop()
 
 
-def passages_reply(found: Passages) -> Reply[Matches]:
+def passages_reply(found: Passages) -> ToolReply[Matches]:
     """The reply with passages, each below a line with its place. Passages that do not fit are left out, and counted."""
-    hits = [Match(item.document, item.document_line or item.line, item.start, item.text) for item in found]
+    hits = [MatchedLine(item.document, item.document_line or item.line, item.start, item.text) for item in found]
     note = found.note or f"passages: {len(found)}; none scores more"
     lines: list[str] = []
     remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
@@ -118,9 +127,9 @@ def passages_reply(found: Passages) -> Reply[Matches]:
         if number and remaining < 0:
             cut = f"cut after {number} of {len(hits)} passages: ask for fewer"
             text = "\n".join([*lines, f"[{cut}]", f"[{note}]"])
-            return Reply(text, Matches(hits[:number], None, f"{cut}; {note}"))
+            return ToolReply(text, Matches(hits[:number], None, f"{cut}; {note}"))
         lines.append(row)
-    return Reply("\n".join([*lines, f"[{note}]"]), Matches(hits, None, note))
+    return ToolReply("\n".join([*lines, f"[{note}]"]), Matches(hits, None, note))
 
 
 def search_replies(
@@ -134,7 +143,7 @@ def search_replies(
     stop: int,
     seconds: float = SEARCH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
-) -> Iterator[Reply[Matches]]:
+) -> Iterator[ToolReply[Matches]]:
     """Yield the reply so far after each part of the text that is searched. The last one is that of the whole search.
 
     A hit is `document:line:character:text`, with the line in its document, or `character:line:text` in a text without
@@ -143,7 +152,7 @@ def search_replies(
     matcher = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
     has_documents = text._own_documents is not None
     rows: list[str] = []
-    hits: list[Match] = []
+    hits: list[MatchedLine] = []
     remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
     size, offset, window, end = len(text), start, _WINDOW, clock() + seconds
     while offset < stop:
@@ -156,7 +165,7 @@ def search_replies(
                     yield _search_reply(rows, hits, Range(hit.offset + 1, stop), size)
                     return
                 continue
-            result = Match(document, line or hit.line_number, hit.offset, _excerpt(hit, matcher))
+            result = MatchedLine(document, line or hit.line_number, hit.offset, _excerpt(hit, matcher))
             where = f"{hit.offset}:{result.line}" if document is None else f"{document}:{result.line}:{hit.offset}"
             row = f"{where}:{result.text}"
             remaining -= len(row.encode()) + 1
@@ -174,16 +183,16 @@ def search_replies(
                 return
         window = window * 4 if now - began < seconds / 20 else max(_WINDOW, window // 2)
     note = f"{_count_lines(rows)}; characters {start} to {stop} of {size} are searched"
-    yield Reply("\n".join([*rows, f"[{note}]"]), Matches(hits, None, note))
+    yield ToolReply("\n".join([*rows, f"[{note}]"]), Matches(hits, None, note))
 
 
-def _search_reply(rows: list[str], hits: list[Match], following: Range, size: int) -> Reply[Matches]:
+def _search_reply(rows: list[str], hits: list[MatchedLine], following: Range, size: int) -> ToolReply[Matches]:
     """The reply of a search that has not reached the end."""
     note = (
         f"cut: {_count_lines(rows)} so far, of {size} characters; "
         f"next range: start={following.start} stop={following.stop}"
     )
-    return Reply("\n".join([*rows, f"[{note}]"]), Matches(hits[:], following, note))
+    return ToolReply("\n".join([*rows, f"[{note}]"]), Matches(hits[:], following, note))
 
 
 def _count_lines(rows: list[str]) -> str:

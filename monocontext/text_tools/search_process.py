@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from monocontext.errors import MonocontextError, ToolRefusal
 from monocontext.shell.process import Child, Ended, Host
-from monocontext.text_tools.outputs import Match, Matches, Range, Reply
+from monocontext.text_tools.outputs import MatchedLine, Matches, Range, ToolReply
 from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies, search_reply
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ END_SECONDS = 30.0
 _OPERATORS = frozenset("\\.^$*+?{}[]|()")
 
 
-def search(text: Monocontext, **arguments: Any) -> Reply[Matches]:
+def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
     """Return `search_reply(text, **arguments)`. Raises `ToolRefusal` if the search takes too long.
 
     A pattern with operators may backtrack, so it runs in a process that can be killed.
@@ -48,7 +48,7 @@ def search(text: Monocontext, **arguments: Any) -> Reply[Matches]:
                 f"{why}; write a simpler pattern, or search a smaller range with start and stop"
             ) from None
         found = _decode(parts[-1])
-        return Reply(f"{found}\n[{why}]", replace(found.data, note=f"{found.data.note}; {why}"))
+        return ToolReply(f"{found}\n[{why}]", replace(found.data, note=f"{found.data.note}; {why}"))
     finally:
         child.close()
 
@@ -72,8 +72,8 @@ def main() -> None:
         host.send(f"!not a regular expression: {error}".encode("utf-8", "replace"))
 
 
-def _decode(message: bytes) -> Reply[Matches]:
+def _decode(message: bytes) -> ToolReply[Matches]:
     reply = json.loads(message)
     data = reply["data"]
     following = Range(**data["next"]) if data["next"] else None
-    return Reply(reply["text"], Matches([Match(**hit) for hit in data["hits"]], following, data["note"]))
+    return ToolReply(reply["text"], Matches([MatchedLine(**hit) for hit in data["hits"]], following, data["note"]))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Container
 
 from monocontext.shell.shell import Output, Shell
-from monocontext.text_tools.outputs import Reply
+from monocontext.text_tools.outputs import ToolReply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES
 
 _OUTPUT_BYTES = MAX_REPLY_BYTES * 3 // 4
@@ -29,7 +29,7 @@ def folder_of(name: str, used: Container[str] = ()) -> str:
 class ShellTool(Shell):
     """The tool over texts by folder, as `Shell` takes them."""
 
-    def bash(self, command: str) -> Reply[Output]:
+    def bash(self, command: str) -> ToolReply[Output]:
         """Run a command line in a sandboxed bash whose files are the documents of texts of any size: ls, find, cat,
         head, tail, sed, grep, rg, wc, awk, sort, uniq, cut, jq, xargs, pipes and loops. `ls /` lists the folders.
 
@@ -44,4 +44,4 @@ class ShellTool(Shell):
         parts += [f"[exit code {ran.exit_code}]"] if ran.exit_code else []
         parts += [f"[{ran.note}]"] if ran.note else []
         text = "\n".join(part.removesuffix("\n") for part in parts if part)
-        return Reply(text, Output(ran.stdout, ran.stderr, ran.exit_code, ran.note))
+        return ToolReply(text, Output(ran.stdout, ran.stderr, ran.exit_code, ran.note))

@@ -15,7 +15,7 @@ from monocontext.text.monocontext import Monocontext
 
 MOST_PAGES = 32
 """The most pages to read of each version. A page lists 4,096 documents."""
-MOST_CHARACTERS = 1 << 20
+MOST_COMPARED_CHARACTERS = 1 << 20
 """The most characters of text to compare, over all documents."""
 _MOST_NAMES = 200
 """The most names in each list of an answer."""
@@ -40,7 +40,7 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     if most > MOST_PAGES:
         return {"too_many": most}
     before, after = dict(_keyed(old, pages[0])), dict(_keyed(new, pages[1]))
-    budget = MOST_CHARACTERS
+    budget = MOST_COMPARED_CHARACTERS
     replaced, unknown = [], 0
     for key in filter(before.__contains__, after):
         earlier, later = before[key], after[key]

@@ -15,7 +15,7 @@ from monocontext.errors import MonocontextError, ToolRefusal
 from monocontext.format.documents import Document
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.globs import Globs
-from monocontext.page.assembly import Page, load_page
+from monocontext.page.assembly import WebPage, load_page
 from monocontext.page.serving import InvalidRequest, PageServer, Parameters
 from monocontext.text.documents.by_name import UnknownDocument
 from monocontext.text.monocontext import Monocontext
@@ -26,7 +26,7 @@ from monocontext.text_tools.replies import NOT_A_PATTERN, fit_error
 from monocontext.view.changes import document_changes
 from monocontext.writing.upkeep.versions import list_versions
 
-SCRIPTS = ("reader", "rows", "page")
+_SCRIPTS = ("reader", "rows", "page")
 PIECE_CHARACTERS = 8_000
 """The most characters of text in one answer. JSON takes up to 12 bytes for each."""
 PIECE_LINES = 300
@@ -295,9 +295,9 @@ class ContextFeed:
 
 
 @cache
-def context_page() -> Page:
+def context_page() -> WebPage:
     """The page without data."""
-    return load_page("monocontext.view", SCRIPTS)
+    return load_page("monocontext.view", _SCRIPTS)
 
 
 class ContextServer(PageServer):

@@ -1,8 +1,8 @@
 """Put a text after that of a context. A short one is stored together with short ones before it, with bounded work.
 
-Each append stores a piece: an object with some frames. Sizes of pieces fall into tiers, each `FAN_OUT` times the one
-below; when the last `FAN_OUT` pieces are in the newest one's tier or below, they become one. Pieces with the text of
-`FULL_FRAMES` full frames become one that gets a search filter and stays.
+Each append stores a piece: an object with some frames. Sizes of pieces fall into tiers, each `TIER_FACTOR` times the
+one below; when the last `TIER_FACTOR` pieces are in the newest one's tier or below, they become one. Pieces with the
+text of `FULL_FRAMES` full frames become one that gets a search filter and stays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from monocontext.writing.stored_text import StoredText
 
 FULL_FRAMES = 16
 """A piece with as much text as this many full frames, 4 MiB, is full."""
-FAN_OUT = 4
+TIER_FACTOR = 4
 """The pieces of one tier that become one of the next."""
 LEAST_SHARE = 256
 """Texts of up to this fraction of a frame, 1 KiB, count as equally small."""
@@ -122,15 +122,15 @@ def merged(sizes: Sequence[int], new: int, least: int) -> int:
         more = 0
         while taken + more < len(sizes) and _tier(sizes[-1 - taken - more], least) <= tier:
             more += 1
-        if more + 1 < FAN_OUT:
+        if more + 1 < TIER_FACTOR:
             return taken
         new += sum(sizes[len(sizes) - taken - more : len(sizes) - taken])
         taken += more
 
 
 def _tier(size: int, least: int) -> int:
-    """The tier of a size: 0 up to `least`, then one more for each factor of `FAN_OUT`."""
-    return next(tier for tier in count() if size <= least * FAN_OUT**tier)
+    """The tier of a size: 0 up to `least`, then one more for each factor of `TIER_FACTOR`."""
+    return next(tier for tier in count() if size <= least * TIER_FACTOR**tier)
 
 
 def _fitted(root: Manifest) -> Manifest:

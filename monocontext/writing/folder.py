@@ -23,7 +23,7 @@ import stat
 from collections.abc import Iterator
 
 from monocontext.errors import AccessDenied
-from monocontext.stores.regular_file import AS_IT_IS, KINDS, NO_FOLLOW, NO_WAIT, kind_of
+from monocontext.stores.regular_file import AS_IT_IS, NO_FOLLOW, NO_WAIT, SPECIAL_FILES, kind_of
 
 _FILE_FLAGS = os.O_RDONLY | AS_IT_IS | NO_WAIT
 _FOLDER_FLAGS = os.O_RDONLY | AS_IT_IS | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
@@ -131,8 +131,10 @@ def describe_left_out(left_out: dict[str, str]) -> str:
     """Describe in one line what was left out: folders with a context, links with their targets, then pipes, sockets and
     devices."""
     contexts = [name for name, reason in left_out.items() if reason == _CONTEXT]
-    others = [f"{name} ({reason})" for name, reason in left_out.items() if reason in KINDS.values()]
-    links = [f"{name} ({reason})" for name, reason in left_out.items() if reason not in (_CONTEXT, *KINDS.values())]
+    others = [f"{name} ({reason})" for name, reason in left_out.items() if reason in SPECIAL_FILES.values()]
+    links = [
+        f"{name} ({reason})" for name, reason in left_out.items() if reason not in (_CONTEXT, *SPECIAL_FILES.values())
+    ]
     parts = []
     if contexts:
         parts.append("left out folders that contain a context: " + ", ".join(contexts))

@@ -31,7 +31,7 @@ from monocontext.writing.publish import publish
 SMALL_BYTES = 8 << 20
 """The text of a file up to this size is kept in memory."""
 _LARGE_BYTES = 64 << 20  # above this size a note announces the read, which takes a while
-MOST_BYTES = 512 << 20
+MOST_PLAIN_BYTES = 512 << 20
 """A folder or an object in a store above this size is refused: it would be read as a whole each time."""
 
 _ROOT = re.compile(r"/?generations/\d{20}\.json$")  # the path of a root in a stored text
@@ -107,7 +107,7 @@ def _refuse_root(url: str, data: bytes) -> None:
 
 def _check_size(name: str, size: int, remedy: str) -> None:
     """Refuse a large text, and announce a long read."""
-    if size > MOST_BYTES:
+    if size > MOST_PLAIN_BYTES:
         raise MonocontextError(f"{name} has {size / 1e9:.1f} GB, too much to read without an upload: {remedy}")
     if size > _LARGE_BYTES:
         warn(f"reading {name} ({size / 1e6:,.0f} MB); `monocontext upload` stores it once, with search filters")
@@ -137,7 +137,7 @@ def _read_path(path: Path) -> Store:
     if not sizes:
         raise NotFound(f"{path} contains no file to read")
     size, store = sum(sizes.values()), _memory(path.as_uri())
-    _check_size(str(path), size if folder else min(size, MOST_BYTES), f"`monocontext upload {path} DIRECTORY`")
+    _check_size(str(path), size if folder else min(size, MOST_PLAIN_BYTES), f"`monocontext upload {path} DIRECTORY`")
     if folder:
         publish(path, store, filters=False, exclude=(".*",), note=warn)
     elif size > SMALL_BYTES:

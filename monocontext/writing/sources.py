@@ -20,7 +20,7 @@ from typing import IO, Any
 from monocontext.errors import InvalidText, NotFound
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store
-from monocontext.stores.regular_file import KINDS, open_file
+from monocontext.stores.regular_file import SPECIAL_FILES, open_file
 from monocontext.writing.decoding import (
     HEAD_BYTES,
     PIECE_BYTES,
@@ -47,7 +47,7 @@ _GIT_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputFile:
     """A file or an object that may become a document."""
 
     name: str
@@ -66,7 +66,7 @@ class Source:
 
 def find_files(
     paths: Sequence[Path], reading: InputOptions, prefixes: dict[Path, str] | None = None
-) -> Iterator[Source]:
+) -> Iterator[InputFile]:
     """Yield the files that are named, and those of folders, also those that are not selected.
 
     `prefixes`: those of `prefixes_of` for these paths and others. Raises `NotFound`, also if `include` selects no file.
@@ -85,23 +85,23 @@ def find_files(
             is_empty = is_empty and not is_selected
             file = os.path.join(folder.path, name)
             opened, label = partial(folder.open, name), str(path / name)
-            yield Source(displayable(prefix + name), label, opened, _facts(file, file), str(path), is_selected)
+            yield InputFile(displayable(prefix + name), label, opened, _facts(file, file), str(path), is_selected)
         if is_empty:
             raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}")
         if left_out := {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}:
             reading.note(f"{path}: {describe_left_out(left_out)}")
         for name, reason in folder.left_out.items():
-            if reason not in KINDS.values():
-                yield Source(displayable(prefix + name), str(path / name), BytesIO, {}, str(path), False)
+            if reason not in SPECIAL_FILES.values():
+                yield InputFile(displayable(prefix + name), str(path / name), BytesIO, {}, str(path), False)
 
 
-def named_file(path: Path, prefix: str = "") -> Source:
+def named_file(path: Path, prefix: str = "") -> InputFile:
     """A file that is named by itself. Raises `NotFound`."""
     opened = partial(open_file, os.path.abspath(path))
-    return Source(displayable(prefix + path.name), str(path), opened, _facts(path, str(path)))
+    return InputFile(displayable(prefix + path.name), str(path), opened, _facts(path, str(path)))
 
 
-def find_objects(store: Store, reading: InputOptions, own: str) -> Iterator[Source]:
+def find_objects(store: Store, reading: InputOptions, own: str) -> Iterator[InputFile]:
     """Yield the objects of a store, but not those of the context at `own`. Raises `NotFound` if there are none."""
     is_empty = True
     for info in store.list():
@@ -113,14 +113,16 @@ def find_objects(store: Store, reading: InputOptions, own: str) -> Iterator[Sour
         raise NotFound(f"{store.url}: no object there to sync")
 
 
-def named_object(store: Store, key: str, url: str) -> Source:
+def named_object(store: Store, key: str, url: str) -> InputFile:
     """An object that is named by itself (1 HEAD). Raises `NotFound`."""
     return _object(store, store.head(key), key.rpartition("/")[2], url)
 
 
-def _object(store: Store, info: ObjectInfo, name: str, url: str, where: str = "", is_selected: bool = True) -> Source:
+def _object(
+    store: Store, info: ObjectInfo, name: str, url: str, where: str = "", is_selected: bool = True
+) -> InputFile:
     facts = {"bytes": info.size_bytes, "etag": info.etag}
-    return Source(name, url, lambda: BytesIO(store.get(info.key).data), facts, where, is_selected)
+    return InputFile(name, url, lambda: BytesIO(store.get(info.key).data), facts, where, is_selected)
 
 
 def _facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
@@ -184,7 +186,7 @@ def displayable(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def read_source(source: Source, reading: InputOptions) -> Iterator[Utf8]:
+def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
     """Yield the text of a source. A file that is cut while it is read is read again, or named.
 
     Raises `NotText`; for a source that was found in a folder or a place, before the first piece.
@@ -222,8 +224,8 @@ def _no_note(text: str) -> None:
 
 
 def read_found(
-    sources: Iterable[Source], reading: InputOptions, left_out: dict[str, list[str]]
-) -> Iterator[tuple[Source, Iterator[Utf8]]]:
+    sources: Iterable[InputFile], reading: InputOptions, left_out: dict[str, list[str]]
+) -> Iterator[tuple[InputFile, Iterator[Utf8]]]:
     """Yield the selected sources that are text, each with its text. `left_out` gets the others, for `note_left_out`."""
     for source in sources:
         if not source.is_selected:
@@ -239,7 +241,7 @@ def read_found(
         yield source, chain(first, pieces)
 
 
-def describe(source: Source, error: NotText) -> str:
+def describe(source: InputFile, error: NotText) -> str:
     """A source and why it is left out, in a few words."""
     return f"{source.name} ({error.reason})"
 
@@ -252,7 +254,7 @@ def note_left_out(left_out: dict[str, list[str]], reading: InputOptions) -> None
         reading.note(f"{where}: left out {count} not text: {', '.join(names[:_MOST_NAMED])}{more}")
 
 
-def _decode(file: IO[bytes], source: Source, reading: InputOptions) -> Iterator[Utf8]:
+def _decode(file: IO[bytes], source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
     data = file.read(PIECE_BYTES)
     stream: IO[bytes] | Unpacked = file
     if packing := packed_by(data):

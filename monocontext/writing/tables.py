@@ -15,7 +15,7 @@ from monocontext.errors import InvalidText, NotFound
 from monocontext.stores.regular_file import open_file
 
 Kind = Literal["jsonl", "csv"]
-KINDS = get_args(Kind)
+TABLE_KINDS = get_args(Kind)
 
 Row = tuple[str | None, str, dict[str, Any]]
 """Name, text, metadata: a document."""
@@ -34,8 +34,8 @@ def table_documents(
     Without `name_field` the name of a document is its number. Raises `InvalidText`, with file and line, for a row
     without these fields or with an invalid text, and `NotFound` for a missing file.
     """
-    if kind not in KINDS:
-        raise ValueError(f"the kind of a table must be one of {', '.join(KINDS)}, not {kind!r}")
+    if kind not in TABLE_KINDS:
+        raise ValueError(f"the kind of a table must be one of {', '.join(TABLE_KINDS)}, not {kind!r}")
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     rows = {"jsonl": _json_rows, "csv": _csv_rows}[kind](path, encoding)
     for where, row in rows:

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _LOOK_SECONDS = 0.25  # a wait in slices of this length lets an exception reach the thread that waits
 
 
-def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int) -> list[T]:
+def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
     """The results of `jobs` in order, at most `most` of them at once.
 
     Raises the exception of the first failed job, once those before it have ended. Then, and when the wait is
@@ -26,8 +26,8 @@ def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int) -> list[T]:
     thread of a cell, which has run out of time, never strikes a job.
     """
     remaining = deque(enumerate(jobs))
-    ended: SimpleQueue[tuple[int, list[T], BaseException | None]] = SimpleQueue()
-    outcomes: dict[int, tuple[list[T], BaseException | None]] = {}
+    ended: SimpleQueue[tuple[int, list[_T], BaseException | None]] = SimpleQueue()
+    outcomes: dict[int, tuple[list[_T], BaseException | None]] = {}
 
     def work() -> None:
         while remaining:
@@ -45,7 +45,7 @@ def run_side_by_side(jobs: Sequence[Callable[[], T]], most: int) -> list[T]:
     try:
         for _ in range(min(most, len(jobs))):
             start_new_thread(work, ())
-        results: list[T] = []
+        results: list[_T] = []
         for number in range(len(jobs)):
             while number not in outcomes:
                 try:

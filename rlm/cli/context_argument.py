@@ -16,7 +16,7 @@ from monocontext.cli.options import options_of
 from monocontext.options import StoreOptions
 from rlm.errors import RLMError
 
-SESSIONS = "sessions:"
+LOCAL_SESSIONS = "sessions:"
 """The CONTEXT that stands for all sessions of coding agents on this machine."""
 
 
@@ -64,7 +64,7 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
             yield {
                 name: stack.enter_context(open_argument(location, options, shape)) for name, location in texts.items()
             }
-    elif context == SESSIONS:
+    elif context == LOCAL_SESSIONS:
         from monocontext.sessions.local_sessions import open_machine
 
         with open_machine(note=lambda text: click.echo(f"rlm: {text}", err=True)) as text:

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.text import Text
 
 from monocontext import Monocontext, publish
-from monocontext.cli.parameters import SECONDS, Option
+from monocontext.cli.parameters import NOT_NEGATIVE, Option
 from monocontext.cli.printing import is_quiet, remark
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store
@@ -103,7 +103,7 @@ class SlowScriptedLM(ScriptedLM):
 
 @one_line_errors()
 def demo(
-    latency_ms: Annotated[float, Option(type=SECONDS, help="Milliseconds to add to each GET.")] = 30,
+    latency_ms: Annotated[float, Option(type=NOT_NEGATIVE, help="Milliseconds to add to each GET.")] = 30,
     runner: Runner = DEFAULT_RUNNER,
 ) -> None:
     """Answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""

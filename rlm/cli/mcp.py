@@ -19,11 +19,11 @@ from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import Served
 from monocontext.mcp.progress import tell
 from monocontext.mcp.tools import Answer
-from monocontext.text_tools.outputs import Reply
+from monocontext.text_tools.outputs import ToolReply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES
 from rlm import __version__
 from rlm.calls.budget import Budget
-from rlm.cli.context_argument import SESSIONS, UsageError, open_argument
+from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, open_argument
 from rlm.cli.options import Limits, ModelOptions, Trajectory, describe_rights, one_line_errors, run_options
 from rlm.errors import RLMError
 from rlm.rlm import RLM
@@ -39,7 +39,7 @@ _FOLDER = (
     "`sessions`: those of coding agents on this machine."
 )
 
-AskTool = Callable[..., Coroutine[Any, Any, Reply[Answer]]]
+AskTool = Callable[..., Coroutine[Any, Any, ToolReply[Answer]]]
 
 
 def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | None = None) -> dict[str, AskTool]:
@@ -48,7 +48,7 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
     With a `folder` they also answer about paths in it, and about the sessions of this machine.
     """
 
-    async def ask(query: str, context: str = "", max_dollars: float | None = None) -> Reply[Answer]:
+    async def ask(query: str, context: str = "", max_dollars: float | None = None) -> ToolReply[Answer]:
         """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.
 
         It reads and searches the text by code of its own, and asks another model about parts of it. The sources of the
@@ -80,9 +80,9 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
         sources = format_sources(completion.sources) if completion.sources else ""
         lines = _cut_to_reply(sources).splitlines()[1:]
         fields = Answer(_cut_to_reply(answer), lines, unfinished, completion.cost)
-        return Reply(_cut_to_reply("\n\n".join(filter(None, (text_of_answer, sources)))), fields)
+        return ToolReply(_cut_to_reply("\n\n".join(filter(None, (text_of_answer, sources)))), fields)
 
-    async def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> Reply[Answer]:
+    async def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> ToolReply[Answer]:
         """The same as ask, by the name that it has elsewhere. query: the question. chat_file, thread_id: the text."""
         return await ask(query, chat_file or thread_id)
 
@@ -103,7 +103,7 @@ def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
         inside = path.relative_to(folder.resolve()).parts if path.is_relative_to(folder.resolve()) else (".",)
         if not path.exists() or any(part.startswith(".") for part in inside):
             raise NotFound(f"no text {name!r}: name a file or folder in {folder.resolve()} that is not hidden")
-    with open_argument(SESSIONS if name == "sessions" else str(path)) as text:
+    with open_argument(LOCAL_SESSIONS if name == "sessions" else str(path)) as text:
         yield text
 
 

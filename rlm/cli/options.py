@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import click
 
 from monocontext.cli.options import one_of
-from monocontext.cli.parameters import AT_LEAST_1, SECONDS, Argument, Option, Options
+from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, Options
 from monocontext.cli.printing import fail, is_quiet, is_verbose, say, shows_progress
 from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
@@ -92,8 +92,8 @@ def limits(
     max_iterations: Annotated[int, Option(type=AT_LEAST_1, help="Turns after which the model must answer.")] = 30,
     max_calls: Annotated[int | None, Option(type=AT_LEAST_1, help="Limit of model calls, sub-calls included.")] = None,
     max_tokens: Annotated[int | None, Option(type=AT_LEAST_1, help="Limit of tokens, in and out.")] = None,
-    max_dollars: Annotated[float | None, Option(type=SECONDS, help="Limit of cost; often 1 by default.")] = None,
-    max_seconds: Annotated[float | None, Option(type=SECONDS, help="Limit of time for each question.")] = None,
+    max_dollars: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Limit of cost; often 1 by default.")] = None,
+    max_seconds: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Limit of time for each question.")] = None,
     max_depth: Annotated[int, Option(type=AT_LEAST_1, help="Depth of nested runs; 2 lets it start child runs.")] = 1,
     window_tokens: Annotated[int | None, Option(type=AT_LEAST_1, help="Context window of the root model.")] = None,
     prompt_characters: Annotated[int | None, Option(type=AT_LEAST_1, help="The longest prompt of a sub-call.")] = None,

@@ -16,7 +16,7 @@ from monocontext.cli.options import S3, AsJson
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import is_quiet, remark, say
 from monocontext.cli.serving import Host, OpenBrowser, Port
-from rlm.cli.context_argument import SESSIONS, UsageError, named_texts, names_context, open_argument
+from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts, names_context, open_argument
 from rlm.cli.options import (
     Limits,
     ModelOptions,
@@ -66,7 +66,7 @@ def run(
     if sessions:
         if question is not None or (resume and context is not None):
             raise UsageError("--sessions takes the place of CONTEXT: leave CONTEXT out")
-        context, question = SESSIONS, context
+        context, question = LOCAL_SESSIONS, context
     display = Display(shown=shows_steps())
     options: dict[str, Any] = {
         **limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta,

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rlm.calls.budget import Budget
-from rlm.cli.context_argument import SESSIONS, UsageError, named_texts
+from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts
 from rlm.cli.options import choose_models, maker_of
 from rlm.rlm import recorded_options
 
@@ -76,7 +76,7 @@ def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
     A file may have moved with the recording. Raises UsageError if it is not found.
     """
     position: str | None = None if "context_value" in metadata else metadata.get("source")
-    if position is None or position in ("-", SESSIONS) or "://" in position or named_texts(position):
+    if position is None or position in ("-", LOCAL_SESSIONS) or "://" in position or named_texts(position):
         return position
     if Path(position).exists():
         return position
@@ -91,4 +91,4 @@ def absolute_place(place: str) -> str:
     """The absolute path of a file or directory, so that a run can be resumed from any folder. A URL stays as it is."""
     if texts := named_texts(place):
         return shlex.join(f"{name}={absolute_place(text)}" for name, text in texts.items())
-    return place if place in ("-", SESSIONS) or "://" in place else os.path.abspath(place)
+    return place if place in ("-", LOCAL_SESSIONS) or "://" in place else os.path.abspath(place)

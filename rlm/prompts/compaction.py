@@ -37,7 +37,7 @@ _TURN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ModelWindow:
     """The capacity of the root's prompt in tokens, and the scale of its endpoint's counts."""
 
     tokens: int
@@ -47,13 +47,13 @@ class Window:
         """The tokens of a prompt, as the endpoint is expected to count them."""
         return int(self.scale * estimate_tokens(messages))
 
-    def after(self, prompt: Sequence[Message], reply: Reply) -> Window:
+    def after(self, prompt: Sequence[Message], reply: Reply) -> ModelWindow:
         """The window with the scale of an answered call, if its endpoint reported the tokens of the prompt."""
         if reply.estimated or reply.input_tokens <= 0:
             return self
         return self._scaled(prompt, reply.input_tokens)
 
-    def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> Window:
+    def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> ModelWindow:
         """The window after a prompt was refused as too long.
 
         The next prompt fills at most `FILL` of it, and so is shorter than that one, by the endpoint's count if it gave
@@ -64,13 +64,13 @@ class Window:
         tokens = min(refusal.window_tokens or self.tokens, self.tokens, int(share * scaled.count(prompt) / FILL))
         return replace(scaled, tokens=max(1, tokens))
 
-    def _scaled(self, prompt: Sequence[Message], tokens: int) -> Window:
+    def _scaled(self, prompt: Sequence[Message], tokens: int) -> ModelWindow:
         least, most = _SCALES
         counted = tokens / max(1, estimate_tokens(prompt))
         return replace(self, scale=min(most, max(least, -(-counted // _STEP) * _STEP)))
 
 
-def fit(text: str, window: Window) -> str:
+def fit(text: str, window: ModelWindow) -> str:
     """The output of a block, or as much of its head and tail as a quarter of the window holds."""
     room = int(OUTPUT * window.tokens)
     limit = len(text)
@@ -83,7 +83,7 @@ def fit(text: str, window: Window) -> str:
     return shorten(text, limit)
 
 
-def compact(messages: Sequence[Message], window: Window) -> tuple[list[Message], int]:
+def compact(messages: Sequence[Message], window: ModelWindow) -> tuple[list[Message], int]:
     """The messages, shortened until they fill at most 85 % of the window, and the number of shortened ones."""
     room = int(FILL * window.tokens)
     if window.count(messages) <= room:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rlm.context.description import Description
 from rlm.context.excerpt import shorten
 from rlm.models.lm import Message, Reply
-from rlm.prompts.compaction import Window, fit, without_turn
+from rlm.prompts.compaction import ModelWindow, fit, without_turn
 from rlm.prompts.examples import LOOK_FIRST, QUESTION_OPENS, example_messages
 from rlm.prompts.replies import codes_of_json
 from rlm.runners.syntax import has_no_statement
@@ -113,7 +113,7 @@ def join(messages: Sequence[Message], opened: str) -> list[Message]:
     return joined
 
 
-def history(step: Step, window: Window) -> list[Message]:
+def history(step: Step, window: ModelWindow) -> list[Message]:
     """The messages up to the end of a turn: the reply, and one message with output, errors and notices.
 
     A turn that repeats the one before is left out.

@@ -7,18 +7,18 @@ from functools import cache, partial
 from pathlib import Path
 
 from monocontext.cli.serving import serve_page
-from monocontext.page.assembly import Page, data_block, load_page
+from monocontext.page.assembly import WebPage, data_block, load_page
 from monocontext.page.serving import PageServer
 from rlm.errors import RLMError, TrajectoryError
 from rlm.view.feed import RowFeed
 
-SCRIPTS = ("python", "source", "run", "list", "timeline", "detail", "page")
+_SCRIPTS = ("python", "source", "run", "list", "timeline", "detail", "page")
 
 
 @cache
-def run_page() -> Page:
+def run_page() -> WebPage:
     """The page without data."""
-    return load_page("rlm.view", SCRIPTS)
+    return load_page("rlm.view", _SCRIPTS)
 
 
 class ViewServer(PageServer):

@@ -66,14 +66,14 @@ class TestRlms:
         assert other.names["same"] is False, "only the environment that was entered"
 
     def test_ipython_gets_the_names(self, context: Monocontext) -> None:
-        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": None, rlms.NAME: context}
+        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": None, rlms._NAME: context}
         exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
         exec("import re\nsame = isinstance(context, str), len(re.findall('line 4.. ', context))", names)
         assert names["same"] == (True, 100)
 
     def test_a_shared_builtins_is_left_alone(self, context: Monocontext) -> None:
         before = dict(vars(builtins))
-        names: dict[str, Any] = {"__builtins__": builtins.__dict__, rlms.NAME: context}
+        names: dict[str, Any] = {"__builtins__": builtins.__dict__, rlms._NAME: context}
         exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
         assert names["context"] is context
         assert dict(vars(builtins)) == before
@@ -83,7 +83,7 @@ class TestRlms:
         cell = "import textwrap\nseen = textwrap.dedent(context[:20]), context[:4] in 'line 0'"
         local = LocalRepl(context)
         local.execute_code(cell)
-        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": None, rlms.NAME: context}
+        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": None, rlms._NAME: context}
         exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
         exec(cell, names)
         for seen in (local.names["seen"], names["seen"]):
@@ -94,7 +94,7 @@ class TestRlms:
         publish({f"n{i}": f"document {i}" for i in range(50)}, "memory://rlms-documents")
         with Monocontext.open("memory://rlms-documents", shape="list") as texts:
             assert len(rlms.prompt(texts)) == sum(len(f"document {i}") for i in range(50))
-            assert "a list of 50 documents" in rlms.arguments(texts)["custom_tools"][rlms.NAME]["description"]
+            assert "a list of 50 documents" in rlms.arguments(texts)["custom_tools"][rlms._NAME]["description"]
             local = LocalRepl(texts)
             local.execute_code(
                 "import json\nfound = [i for i, d in enumerate(context) if 'ment 7' in d], isinstance(context, list), "
@@ -110,7 +110,7 @@ class LocalRepl:
         self.names: dict[str, Any] = {
             "__builtins__": vars(builtins) | {"globals": None, "locals": None, "exec": None},
             "SHOW_VARS": self.show,
-            rlms.NAME: context,
+            rlms._NAME: context,
         }
         self.names["context"] = context
         if lazily:

@@ -15,7 +15,7 @@ from benchmarks.virtual.play import play
 from benchmarks.virtual.suite import POLICIES, Plan
 from benchmarks.virtual.workers import Distance, LinkedWorkers
 from monocontext import Monocontext
-from monocontext.engine.fetch.requests import FetchItem, Request
+from monocontext.engine.fetch.requests import FetchItem, FetchRequest
 
 SMALL = Plan(size_bytes=20_000_000, seeds=1)
 
@@ -105,8 +105,8 @@ def test_nobody_reads_all_of_a_terabyte() -> None:
 # -- workers ------------------------------------------------------------------------------------------------
 
 
-def request(start: int, size: int) -> Request:
-    return Request("segments/a", start, start + size, (FetchItem(start, "segments/a", start, size, size, bytes),))
+def request(start: int, size: int) -> FetchRequest:
+    return FetchRequest("segments/a", start, start + size, (FetchItem(start, "segments/a", start, size, size, bytes),))
 
 
 def test_requests_share_the_link_and_each_has_its_own_connection() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from monocontext import Monocontext, append, publish
 from monocontext.engine.fetch.fetcher import _place
-from monocontext.engine.fetch.requests import Request
+from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.errors import StoreFailure
 from monocontext.stores import log, open_store
 from monocontext.stores.disk import cache as disk_cache
@@ -162,7 +162,7 @@ def test_bytes_that_came_damaged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_query_may_sign_a_url_and_is_not_told() -> None:
-    request = Request("https://host/a?X-Amz-Signature=mine", 3, 9, ())
+    request = FetchRequest("https://host/a?X-Amz-Signature=mine", 3, 9, ())
     assert _place(request) == ("https://host/a", 3, 9)
 
 

@@ -13,7 +13,7 @@ from benchmarks.logs import NEEDLE, make_logs
 from monocontext import Monocontext, publish
 from monocontext import regex as re
 from monocontext.engine.fetch.link import FIRST_WAVE_BYTES, Link
-from monocontext.engine.fetch.requests import Request
+from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, WrappedStore, virtual_context
@@ -68,7 +68,7 @@ def rounds(
     clock = VirtualClock()
     counting = CountingStore(SlowRoot(store, clock, seconds))
 
-    def answer(request: Request) -> float:
+    def answer(request: FetchRequest) -> float:
         if context._reader.manifest.text:  # type: ignore[union-attr]  # all of it came with the root
             return 0.0
         return seconds + (request.stored_bytes / bytes_per_second if bytes_per_second else 0.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import runpy
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -28,3 +30,17 @@ def test_a_room_above_its_budget_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     _, excess = HOUSE["weigh"]()
     lines = HOUSE["lines_of"]("monocontext/aio")
     assert any(line.startswith(f"monocontext/aio: {lines:,} lines of product, ") for line in excess)
+
+
+def test_no_public_name_of_a_module_stands_twice() -> None:
+    """A class or constant is found by its name alone: what only its module uses has a `_` before it."""
+    files = [path for package in ("monocontext", "rlm") for path in (TOP / package).rglob("*.py")]
+    names: Counter[str] = Counter()
+    for path in (path for path in files if "build" not in path.parts):  # an installation may have left a folder
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                names[node.name] += 1
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                names[node.targets[0].id] += node.targets[0].id.isupper()
+    assert names
+    assert [name for name, count in names.items() if count > 1 and not name.startswith("_")] == []

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from monocontext.page.assembly import Page
+from monocontext.page.assembly import WebPage
 from monocontext.page.serving import PageServer
 
-PAGE = Page("<!--POLICY-->/*STYLE*/<!--DATA-->/*SCRIPT*/", "a {}", "let a;")
+PAGE = WebPage("<!--POLICY-->/*STYLE*/<!--DATA-->/*SCRIPT*/", "a {}", "let a;")
 
 
 def fail(_: object) -> None:

@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.sessions import Sessions, brief, hook, settings, upload, worker
-from monocontext.sessions.brief import MOST_CHARACTERS, hook_output
+from monocontext.sessions.brief import HOOK_CHARACTERS, hook_output
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
@@ -363,8 +363,8 @@ def test_after_a_compaction_the_model_is_told_where_the_session_is(text: str, tm
 def test_the_brief_is_never_too_long(line: str) -> None:
     for count in (1, 10, 100, 5000):
         printed = hook_output("\n".join([line] * count), "proj", "s3://bucket/a")
-        assert len(printed) <= MOST_CHARACTERS
-        assert len(printed.encode("utf-16-le")) // 2 <= MOST_CHARACTERS
+        assert len(printed) <= HOOK_CHARACTERS
+        assert len(printed.encode("utf-16-le")) // 2 <= HOOK_CHARACTERS
         assert json.loads(printed)["hookSpecificOutput"]["additionalContext"].count("</team-brief>") == 1
 
 

@@ -213,7 +213,7 @@ def test_the_budget_goes_to_the_first_documents(tmp_path: Path, monkeypatch: pyt
     publish(texts, tmp_path / "c", frame_bytes=2000)
     publish({name: text.upper() for name, text in texts.items()}, tmp_path / "c", frame_bytes=2000, replace=True)
     item, two = (Monocontext.open(tmp_path / "c", generation=n) for n in (1, 2))
-    monkeypatch.setattr(changes, "MOST_CHARACTERS", sum(len(texts[name]) for name in "012"))
+    monkeypatch.setattr(changes, "MOST_COMPARED_CHARACTERS", sum(len(texts[name]) for name in "012"))
     result = document_changes(item, two)
     assert (result["replaced"]["names"], result["unknown"]) == (["0", "1", "2"], 17)
 

@@ -25,7 +25,7 @@ from weakref import WeakValueDictionary, ref
 
 from monocontext.engine.fetch.cache import Cache
 from monocontext.engine.fetch.link import Link, Pressure
-from monocontext.engine.fetch.requests import FAN_OUT, PART_BYTES, FetchItem, Priority, Request, coalesce
+from monocontext.engine.fetch.requests import FAN_OUT, PART_BYTES, FetchItem, FetchRequest, Priority, coalesce
 from monocontext.engine.fetch.workers import CALL, LOCK, Workers, decode
 from monocontext.engine.frame import FrameText
 from monocontext.engine.malloc import give_back_memory
@@ -87,11 +87,11 @@ class Fetcher:
         self._forget_requests()
 
     def _forget_requests(self) -> None:
-        self._fetching: WeakValueDictionary[Hashable, Request] = WeakValueDictionary()
+        self._fetching: WeakValueDictionary[Hashable, FetchRequest] = WeakValueDictionary()
         """By key of its items, each request that is queued or running."""
-        self._queue: list[tuple[int, int, ref[Request]]] = []
+        self._queue: list[tuple[int, int, ref[FetchRequest]]] = []
         """A heap of the requests that may start, by priority and arrival; an entry may be obsolete."""
-        self._running: set[Request] = set()
+        self._running: set[FetchRequest] = set()
         self._pid = os.getpid()
 
     # -- for callers -----------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class Fetcher:
         """The values of all items, fetched in parallel."""
         wanted = self.want(items)
         return [
-            self.wait(item, result) if isinstance(result, Request) else result
+            self.wait(item, result) if isinstance(result, FetchRequest) else result
             for item, result in zip(items, wanted, strict=True)
         ]
 
@@ -125,7 +125,7 @@ class Fetcher:
                 ]
         return results
 
-    def wait(self, item: FetchItem, request: Request) -> Any:
+    def wait(self, item: FetchItem, request: FetchRequest) -> Any:
         """The value of an item that a request brings."""
         began = self.workers.now()
         while not request.is_done:
@@ -143,12 +143,12 @@ class Fetcher:
             raise request.error
         return request.values[item.key]
 
-    def request(self, items: Iterable[FetchItem], priority: Priority) -> dict[Hashable, Request]:
+    def request(self, items: Iterable[FetchItem], priority: Priority) -> dict[Hashable, FetchRequest]:
         """Queue the requests for items that are not in memory, or join those under way; return them by key. Call it
         under the lock. A request that starts later than the last reference to it is lost is never sent."""
         if self._pid != os.getpid():
             self._forget_requests()
-        results: dict[Hashable, Request] = {}
+        results: dict[Hashable, FetchRequest] = {}
         missing = []
         for item in items:
             request = self._fetching.get(item.key)
@@ -202,14 +202,14 @@ class Fetcher:
     def _closed_error(self) -> ContextClosed:
         return ContextClosed(f"{self.url or 'this context'} is closed")
 
-    def _enqueue(self, request: Request, threads: int) -> None:
+    def _enqueue(self, request: FetchRequest, threads: int) -> None:
         if not request.is_started and not request.is_done:
             heapq.heappush(self._queue, (request.priority, next(self._order), ref(request)))
             self.workers.start(self, threads)
 
     # -- for the workers -------------------------------------------------------------------------------------------
 
-    def next_request(self) -> Request | None:
+    def next_request(self) -> FetchRequest | None:
         """Take the next request that may start now; None if none may."""
         with LOCK:
             try:
@@ -236,7 +236,7 @@ class Fetcher:
                 return request
             return None
 
-    def _has_room(self, request: Request) -> bool:
+    def _has_room(self, request: FetchRequest) -> bool:
         """Whether a request may run beside those that do; one always may."""
         if not self._running:
             return True
@@ -250,7 +250,7 @@ class Fetcher:
         ahead = [other.memory_bytes for other in self._running if other.priority > Priority.DEMAND]
         return not ahead or (len(ahead) < self._pressure.limit // 2 and sum(ahead) + size <= self.window_bytes // 2)
 
-    def carry_out(self, request: Request) -> None:
+    def carry_out(self, request: FetchRequest) -> None:
         """Send a request, and deliver its values or its error to all that wait."""
         values: dict[Hashable, Any] = {}
         error: BaseException | None = None
@@ -268,7 +268,7 @@ class Fetcher:
             finally:  # whatever happens, no caller waits for ever
                 request.finish(values, error)
 
-    def _put_away(self, request: Request, values: dict[Hashable, Any], error: BaseException | None) -> None:
+    def _put_away(self, request: FetchRequest, values: dict[Hashable, Any], error: BaseException | None) -> None:
         """Keep the values of a request that has ended."""
         if isinstance(error, StoreFailure) and error.refusals:
             self._apply_backpressure(error.refusals, request)
@@ -283,7 +283,7 @@ class Fetcher:
             if not self.is_closed:
                 self.cache.put(key, value, used=not is_ahead)
 
-    def _get(self, request: Request) -> dict[Hashable, Any]:
+    def _get(self, request: FetchRequest) -> dict[Hashable, Any]:
         """The verified values of a request (1 GET)."""
         store, key = self._store, request.object
         if "://" in request.object:
@@ -316,7 +316,7 @@ class Fetcher:
             _check_version(request, first_seen, blob)
         return values
 
-    def _note_answer(self, request: Request, blob: Blob) -> None:
+    def _note_answer(self, request: FetchRequest, blob: Blob) -> None:
         """Count an answer of the store, measure the link, and adapt the number of requests at once."""
         size, now = len(blob.data), self.workers.now()
         with LOCK:
@@ -335,7 +335,7 @@ class Fetcher:
                 self.stats.search.filter_gets += 1
                 self.stats.search.filter_bytes += size
 
-    def _apply_backpressure(self, refusals: int, request: Request) -> None:
+    def _apply_backpressure(self, refusals: int, request: FetchRequest) -> None:
         """Adapt the limit of concurrent requests to an answer of the store."""
         pressure, now = self._pressure, self.workers.now()
         self.stats.throttled += refusals
@@ -345,14 +345,14 @@ class Fetcher:
             log.note(log.WARNING, "%s asks for fewer requests: %d at once now", self.url, pressure.limit)
 
 
-def _check_version(request: Request, expected: str, blob: Blob) -> None:
+def _check_version(request: FetchRequest, expected: str, blob: Blob) -> None:
     if blob.etag != expected:
         raise ContextChanged(
             f"{request.object} was replaced while it was read: expected ETag {expected}, found {blob.etag}"
         )
 
 
-def _place(request: Request) -> tuple[str, int, int]:
+def _place(request: FetchRequest) -> tuple[str, int, int]:
     """The object, start and stop of a request, for a log; a URL without its query, which may be a signature."""
     name = request.object.partition("?")[0] if "://" in request.object else request.object
     return name, request.start, request.stop

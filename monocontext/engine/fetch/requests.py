@@ -90,7 +90,7 @@ class Arrival:
         return self.is_done
 
 
-class Request(Arrival):
+class FetchRequest(Arrival):
     """One ranged GET, and the values of its items once they have arrived.
 
     Nobody owns it: whoever wants its values holds a reference and waits. One that nobody refers to any longer is gone
@@ -134,7 +134,9 @@ def part_bytes(total_bytes: int) -> int:
     return min(max(total_bytes // FAN_OUT, PART_BYTES), MAX_PART_BYTES)
 
 
-def coalesce(items: Iterable[FetchItem], most_bytes: int = MAX_PART_BYTES, at_once: int | None = None) -> list[Request]:
+def coalesce(
+    items: Iterable[FetchItem], most_bytes: int = MAX_PART_BYTES, at_once: int | None = None
+) -> list[FetchRequest]:
     """Requests that cover the items, each item whole in one request, in the order in which `items` first names them.
 
     At most 2 * ceil(total / part_bytes(total)) requests for adjacent items (items are not cut, so a part may be half
@@ -153,7 +155,8 @@ def coalesce(items: Iterable[FetchItem], most_bytes: int = MAX_PART_BYTES, at_on
             break
     groups.sort(key=lambda group: min(rank[id(item)] for item in group))
     return [
-        Request(group[0].object, group[0].offset, max(_stop(item) for item in group), tuple(group)) for group in groups
+        FetchRequest(group[0].object, group[0].offset, max(_stop(item) for item in group), tuple(group))
+        for group in groups
     ]
 
 

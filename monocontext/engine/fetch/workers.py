@@ -16,10 +16,10 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
-from monocontext.engine.fetch.requests import Arrival, Request
+from monocontext.engine.fetch.requests import Arrival, FetchRequest
 from monocontext.errors import ContextClosed
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 LOCK = threading.RLock()
 """Guards the state of all readers, and is held during a fork. There is one, and it is reentrant, since the collector
@@ -52,14 +52,14 @@ class Call(threading.local):
 CALL = Call()
 
 
-class Source(Protocol):
+class RequestSource(Protocol):
     """Requests to carry out."""
 
-    def next_request(self) -> Request | None:
+    def next_request(self) -> FetchRequest | None:
         """Take the next request that may start now."""
         ...
 
-    def carry_out(self, request: Request) -> None:
+    def carry_out(self, request: FetchRequest) -> None:
         """Send a request that was taken, and deliver its values or its error."""
         ...
 
@@ -70,11 +70,11 @@ class Workers(Protocol):
     max_running: int
     """The most requests of one source at once."""
 
-    def start(self, source: Source, count: int) -> None:
+    def start(self, source: RequestSource, count: int) -> None:
         """Begin to carry out up to `count` requests of a source, and then others until none may start. Never waits."""
         ...
 
-    def wait(self, request: Request) -> bool:
+    def wait(self, request: FetchRequest) -> bool:
         """Wait for a request a little; returns whether it is done."""
         ...
 
@@ -170,11 +170,11 @@ def run_in_thread(job: Callable[[], None]) -> None:
     _threads.run(job)
 
 
-def decode(work: Callable[[], T]) -> T:
+def decode(work: Callable[[], _T]) -> _T:
     """The result of work that allocates text, done in the one thread that does so: text from the heaps of many threads
     leaves gaps of its size in all of them (358 MB at most instead of 150 for a pass of 315 MB through 64 MiB)."""
     arrival = Arrival()
-    results: list[T] = []
+    results: list[_T] = []
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -200,7 +200,7 @@ class ThreadWorkers:
     def __init__(self, max_running: int = MAX_RUNNING) -> None:
         self.max_running = max_running
 
-    def start(self, source: Source, count: int) -> None:
+    def start(self, source: RequestSource, count: int) -> None:
         def carry_out() -> None:
             while (request := source.next_request()) is not None:
                 source.carry_out(request)
@@ -209,7 +209,7 @@ class ThreadWorkers:
         for _ in range(min(count, self.max_running)):
             run_in_thread(carry_out)
 
-    def wait(self, request: Request) -> bool:
+    def wait(self, request: FetchRequest) -> bool:
         return request.wait(LOOK_SECONDS)
 
 

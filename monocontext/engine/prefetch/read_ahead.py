@@ -14,12 +14,12 @@ from collections.abc import Generator, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from monocontext.engine.fetch.requests import FetchItem, Missing, Priority, Request
+from monocontext.engine.fetch.requests import FetchItem, FetchRequest, Missing, Priority
 from monocontext.engine.fetch.workers import LOCK
 from monocontext.engine.filter_lookup import FilterLookup, RecordsInMemory
-from monocontext.engine.frame import FRAME_BYTES, FrameText
+from monocontext.engine.frame import FRAME_OVERHEAD_BYTES, FrameText
 from monocontext.engine.frame_table import frame_item
-from monocontext.engine.prefetch.streams import ExpectedRead, Prefetch, Read, Streams
+from monocontext.engine.prefetch.streams import ExpectedRead, Prefetch, SeenRead, Streams
 from monocontext.errors import MonocontextError
 from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame, Page
@@ -51,7 +51,7 @@ MOST_PLANS = 1024
 """The most plans: a worker that is not trusted may make one by each request."""
 HITS = 32
 """The most hits that are remembered: a model looks at the first ones, not at ten thousand."""
-WINDOW = 10_000
+HIT_WINDOW = 10_000
 """Characters of a window on either side of its hit: models take 300 to 1500 at first, and up to 9000 when that was not
 enough. It costs a frame more if the hit is so near to the frame's end: 8 % of hits in ASCII."""
 CANDIDATES_BYTES = 8 << 20
@@ -207,14 +207,14 @@ class ReadAhead:
         self._frames = frames
         self._has_tail = has_tail
         self._characters_per_byte = routes.characters / max(text_bytes, 1)
-        capacity, memory_bytes = self._cache.capacity_bytes, text_bytes + FRAME_BYTES * frames
+        capacity, memory_bytes = self._cache.capacity_bytes, text_bytes + FRAME_OVERHEAD_BYTES * frames
         self._guessed_bytes = int(capacity * GUESSED_SHARE)
         self._announced_bytes = capacity if memory_bytes <= capacity else int(capacity * ANNOUNCED_SHARE)
         self._streams = Streams(routes.characters, frames)
         self._hits: dict[tuple[int, int], None] = {}
         """Windows around the first hits since the model thought last."""
         self._plans: list[Plan] = []
-        self._requests: list[Request] = []
+        self._requests: list[FetchRequest] = []
         """The requests of plans that are not done: one that is dropped here and not started is never sent."""
         self._reads_without_room = 0
         self._is_warm = False
@@ -270,7 +270,7 @@ class ReadAhead:
 
     # -- events of a reader ----------------------------------------------------------------------------------------
 
-    def read(self, read: Read, late: int) -> None:
+    def read(self, read: SeenRead, late: int) -> None:
         """Plan the reads that may follow one of missing or prefetched data. `late`: the count of late frames before the
         read; if it has grown, the caller waited."""
         if not self.follows_reads:
@@ -296,7 +296,7 @@ class ReadAhead:
     def hit(self, character: int) -> None:
         """Remember a hit of a search, since a window around it is likely read next."""
         if self.follows_reads and len(self._hits) < HITS:
-            self._hits[character - WINDOW, character + WINDOW] = None
+            self._hits[character - HIT_WINDOW, character + HIT_WINDOW] = None
 
     # -- walking ---------------------------------------------------------------------------------------------------
 
@@ -341,7 +341,7 @@ class ReadAhead:
                     return False
                 continue
             plan.next = step
-            size_bytes = step.bytes + FRAME_BYTES
+            size_bytes = step.bytes + FRAME_OVERHEAD_BYTES
             is_here = step.number in self._cache or self._fetcher.is_fetching(step.number)
             if not is_here and size_bytes <= self._share_bytes(plan):
                 if size_bytes > room_bytes:

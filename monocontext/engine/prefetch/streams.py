@@ -29,7 +29,7 @@ Prefetch = Literal["all", "code", "history", "off"]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class SeenRead:
     """A read that needed fetching: characters [start, stop), in frames `first` to `last`."""
 
     start: int
@@ -53,7 +53,7 @@ class _Stream:
 
     __slots__ = ("ahead", "in_frames", "last", "reads", "reads_ahead", "step")
 
-    def __init__(self, last: Read, step: int, in_frames: bool, waited: bool):
+    def __init__(self, last: SeenRead, step: int, in_frames: bool, waited: bool):
         self.reads = 2
         self.last = last
         self.step = step
@@ -69,13 +69,13 @@ class _Stream:
         """Whether each read begins where the last ended."""
         return self.in_frames or abs(self.step) <= self.last.stop - self.last.start
 
-    def steps_to(self, read: Read) -> float:
+    def steps_to(self, read: SeenRead) -> float:
         """The number of steps from the last read to another."""
         if not self.in_frames:
             return (read.start - self.last.start) / self.step
         return read.first - self.last.last if self.step > 0 else self.last.first - read.last
 
-    def accepts(self, read: Read) -> bool:
+    def accepts(self, read: SeenRead) -> bool:
         """Whether a read continues this stream. If it continues a walk in characters by frames only, the walk is one in
         frames from then on."""
         steps = self.steps_to(read)
@@ -106,10 +106,10 @@ class Streams:
         self._frame_characters = max(1, characters // max(frames, 1))
         self._streams: deque[_Stream] = deque(maxlen=STREAMS)
         """The one that was read last is at the end."""
-        self._single: deque[Read] = deque(maxlen=_MOST_SINGLE)
+        self._single: deque[SeenRead] = deque(maxlen=_MOST_SINGLE)
         """The last reads outside of streams."""
 
-    def read(self, read: Read, waited: bool, room: int) -> list[ExpectedRead]:
+    def read(self, read: SeenRead, waited: bool, room: int) -> list[ExpectedRead]:
         """Record a read, and return the reads to fetch now, of at most `room` characters. `waited`: for storage."""
         stream = self._walk_of(read, waited) or self._stride_of(read, waited)
         return self._extend(stream, stream.reads_ahead, room) if stream else []
@@ -123,7 +123,7 @@ class Streams:
             results += more
         return results
 
-    def _walk_of(self, read: Read, waited: bool) -> _Stream | None:
+    def _walk_of(self, read: SeenRead, waited: bool) -> _Stream | None:
         """The stream in which a read begins where the one before ended."""
         for stream in reversed(self._streams):
             if stream.is_walk and stream.accepts(read):
@@ -144,7 +144,7 @@ class Streams:
                         return self._begin(read, direction, True, waited)
         return None
 
-    def _stride_of(self, read: Read, waited: bool) -> _Stream | None:
+    def _stride_of(self, read: SeenRead, waited: bool) -> _Stream | None:
         """The stream in which a read is one step from the one before. Scans that take turns at equal distances look
         like that too, so each read of a stride may still turn out to begin a walk."""
         strides = (stream for stream in reversed(self._streams) if not stream.is_walk)
@@ -161,12 +161,12 @@ class Streams:
             self._single.append(read)
         return result
 
-    def _begin(self, read: Read, step: int, in_frames: bool, waited: bool) -> _Stream:
+    def _begin(self, read: SeenRead, step: int, in_frames: bool, waited: bool) -> _Stream:
         """Begin a stream with its second read."""
         self._streams.append(stream := _Stream(read, step, in_frames, waited))
         return stream
 
-    def _record(self, stream: _Stream, read: Read, waited: bool) -> _Stream:
+    def _record(self, stream: _Stream, read: SeenRead, waited: bool) -> _Stream:
         """Record a read that continues a stream."""
         if stream.last != read:
             reached: float = stream.steps_to(read)
@@ -199,20 +199,20 @@ class Streams:
         return item if one.in_frames else -(-(one.stop - one.start) // item) * item
 
 
-def _continues(one: Read, other: Read, direction: int) -> bool:
+def _continues(one: SeenRead, other: SeenRead, direction: int) -> bool:
     """Whether `other` begins in the frame in which `one` ended, or in the next frame, and ends further on."""
     if direction > 0:
         return one.last <= other.first <= one.last + 1 and other.last > one.last
     return one.first - 1 <= other.last <= one.first and other.first < one.first
 
 
-def _continues_closely(one: Read, other: Read, direction: int) -> bool:
+def _continues_closely(one: SeenRead, other: SeenRead, direction: int) -> bool:
     """Whether `other` begins at the character at which `one` ended, or in its last frame, and ends further on."""
     if direction > 0:
         return _continues(one, other, 1) and (other.first == one.last or other.start == one.stop)
     return _continues(one, other, -1) and (other.last == one.first or other.stop == one.start)
 
 
-def _touch(one: Read, other: Read) -> bool:
+def _touch(one: SeenRead, other: SeenRead) -> bool:
     """Whether two reads touch or overlap, and so the distance of their starts is the step."""
     return max(one.start, other.start) <= min(one.stop, other.stop)

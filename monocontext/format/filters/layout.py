@@ -2,7 +2,7 @@
 
 A filter has a row for each hash value, a column for each of its frames, and a bit for each pair of them. Rows are
 stored end to end in blocks: a few rows, and a checksum of these rows and their place. Each object (a part) has at most
-`PART_BYTES`. A search reads a few blocks, never the whole of a large filter.
+`FILTER_PART_BYTES`. A search reads a few blocks, never the whole of a large filter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1024
 """Shorter rows share a block: a request for 1 KiB costs as much as one for 16 bytes, and there are fewer checksums."""
-PART_BYTES = 16 << 20
+FILTER_PART_BYTES = 16 << 20
 """The size of an object of a filter; a larger filter has several."""
 CHECKSUM_BYTES = 4
 
@@ -41,7 +41,7 @@ class FilterLayout:
         while 2 * self.rows_per_block * self.row_bytes <= BLOCK_BYTES and self.rows % (2 * self.rows_per_block) == 0:
             self.rows_per_block *= 2
         self.block_bytes = self.rows_per_block * self.row_bytes + CHECKSUM_BYTES
-        self.blocks_per_part = max(PART_BYTES // self.block_bytes, 1)
+        self.blocks_per_part = max(FILTER_PART_BYTES // self.block_bytes, 1)
 
     @property
     def blocks(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from monocontext.errors import ContextTooLarge
 from monocontext.text.regex.match import Match, Subject, make_match
-from monocontext.text.regex.plan import Plan, plan
+from monocontext.text.regex.plan import PatternPlan, plan
 from monocontext.text.regex.scan import Found, match_at, scan
 from monocontext.text.source import Span
 from monocontext.text.str_methods import StrLike
@@ -40,7 +40,7 @@ class Pattern(metaclass=ABCMeta):
     __slots__ = ("_plan_once_made", "_real")
 
     _real: re.Pattern[Any]
-    _plan_once_made: Plan | None
+    _plan_once_made: PatternPlan | None
 
     __class_getitem__: Any = classmethod(GenericAlias)
 
@@ -185,7 +185,7 @@ class Pattern(metaclass=ABCMeta):
     # -- inside ----------------------------------------------------------------------------------------------------
 
     @property
-    def _plan(self) -> Plan:
+    def _plan(self) -> PatternPlan:
         if self._plan_once_made is None:
             self._plan_once_made = plan(self._real)
         return self._plan_once_made

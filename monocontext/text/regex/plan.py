@@ -35,7 +35,7 @@ Node = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PatternPlan:
     """How to run one pattern. The defaults are those of a pattern that needs all of its text at once."""
 
     real: re.Pattern[str]
@@ -59,16 +59,16 @@ class Plan:
         return self.reach is not None or self.within_line
 
 
-def plan(real: re.Pattern[str]) -> Plan:
+def plan(real: re.Pattern[str]) -> PatternPlan:
     """Plan a pattern. Parses it a second time (no GET)."""
     if _parser is None or not isinstance(real.pattern, str):
-        return Plan(real)
+        return PatternPlan(real)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first compilation has warned already
         tree = _parser.parse(real.pattern, real.flags & _PARSER_FLAGS)
     nodes = list(_walk(tree, tree.state.flags))
     if not _known_opcodes().issuperset(op for (op, _), _ in nodes):
-        return Plan(real)
+        return PatternPlan(real)
     reach, remaining = tree.getwidth()[1] + 2, 1  # `$` looks at two characters
     for (op, value), _ in nodes:
         if op in (_op.ASSERT, _op.ASSERT_NOT):
@@ -78,7 +78,7 @@ def plan(real: re.Pattern[str]) -> Plan:
     within_line = not any(_may_match_newline(node, flags) for node, flags in nodes)
     query = _required(tree)
     literal = longest_literal(query)
-    return Plan(
+    return PatternPlan(
         real=real,
         left=remaining,
         reach=reach if reach <= BOUND else None,

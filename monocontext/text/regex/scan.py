@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from monocontext.engine.candidates import Candidates
 from monocontext.errors import ContextTooLarge
-from monocontext.text.regex.plan import Plan
+from monocontext.text.regex.plan import PatternPlan
 from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
@@ -28,7 +28,7 @@ Found = tuple[re.Match[str], int]
 """A match in a window, and the character of the text at which the window begins."""
 
 
-def scan(plan: Plan, span: Span, limit: int, pos: int, end: int, *, narrow: bool) -> Iterator[Found]:
+def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narrow: bool) -> Iterator[Found]:
     """The matches from character `pos` on, as if the text ended at `end`, in order.
 
     `narrow`: the caller may stop early, so read no more ahead than it takes. Raises `ContextTooLarge` for a window
@@ -57,14 +57,14 @@ def scan(plan: Plan, span: Span, limit: int, pos: int, end: int, *, narrow: bool
         reached = max(reached, stop)
 
 
-def _scan_whole(plan: Plan, span: Span, limit: int, pos: int, end: int) -> Iterator[Found]:
+def _scan_whole(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[Found]:
     base = max(0, pos - plan.left)
     if end - pos > limit:
         raise _too_large(plan, pos, limit)
     return ((match, base) for match in plan.real.finditer(span.read(base, end), pos - base))
 
 
-def _scan_region(plan: Plan, text: _Text, limit: int, at: int, stop: int) -> Iterator[Found]:
+def _scan_region(plan: PatternPlan, text: _Text, limit: int, at: int, stop: int) -> Iterator[Found]:
     """The matches that begin in [at, stop). All that begin before `at` are known."""
     size, most = min(FIRST_WINDOW, WINDOW), stop
     # Candidates often end with a line: then the frame after them is not needed.
@@ -98,7 +98,7 @@ def _scan_region(plan: Plan, text: _Text, limit: int, at: int, stop: int) -> Ite
         size, most = min(2 * size, WINDOW), stop
 
 
-def match_at(plan: Plan, span: Span, limit: int, pos: int, end: int, *, full: bool) -> Found | None:
+def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, full: bool) -> Found | None:
     """The match at `pos`, or with `full` the match of all of [pos, end), or None; reads as far as it takes to decide.
 
     Raises `ContextTooLarge` where that is above the limit.
@@ -122,7 +122,9 @@ class _Text:
     """Characters [start, stop) of a span, as windows that move forward. It keeps the characters of the last window,
     which the next one may need again."""
 
-    def __init__(self, span: Span, start: int, stop: int, plan: Plan, candidates: Candidates | None, *, eager: bool):
+    def __init__(
+        self, span: Span, start: int, stop: int, plan: PatternPlan, candidates: Candidates | None, *, eager: bool
+    ):
         self._span = span
         self.stop = stop
         self.has_gaps = candidates is not None
@@ -164,7 +166,7 @@ class _Text:
         return self._piece_text[at - start : stop - start]
 
 
-def _too_large(plan: Plan, at: int, limit: int) -> ContextTooLarge:
+def _too_large(plan: PatternPlan, at: int, limit: int) -> ContextTooLarge:
     """The error of a pattern that needs more text at once than the limit, with what to write instead."""
     cause = "has a line of" if plan.streams else "may match over lines, and needs"
     return ContextTooLarge(

@@ -18,7 +18,7 @@ from monocontext.errors import ContextTooLarge
 from monocontext.text import regex
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.regex.pattern import Pattern, materialize
-from monocontext.text.regex.plan import Plan
+from monocontext.text.regex.plan import PatternPlan
 from monocontext.text.regex.scan import scan
 from monocontext.text.search.hits import Hit, new_hit
 from monocontext.text.source import Span
@@ -289,6 +289,6 @@ class _LinePass:
             )
 
 
-def _match_start(plan: Plan, line: Span, limit: int) -> int | None:
+def _match_start(plan: PatternPlan, line: Span, limit: int) -> int | None:
     """The character at which the first match in a line begins; searches the line as a stream."""
     return next((base + match.start() for match, base in scan(plan, line, limit, 0, len(line), narrow=True)), None)

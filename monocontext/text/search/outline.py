@@ -14,7 +14,7 @@ from monocontext.text.source import Span, StoredSource
 if TYPE_CHECKING:
     from monocontext.text.documents.by_name import Documents
 
-PLACES = 7
+SAMPLES = 7
 """The number of frames that are read. With as many index pages, and one page of documents, these are 15 GETs."""
 _SAMPLE_CHARACTERS = 1 << 18
 """The most characters of one frame that are looked at."""
@@ -90,7 +90,7 @@ class _Sample(NamedTuple):
 
 
 def outline(span: Span, documents: Documents[Any] | None) -> Outline:
-    """Outline a text. GETs: `PLACES` frames with their index pages, and one page of documents."""
+    """Outline a text. GETs: `SAMPLES` frames with their index pages, and one page of documents."""
     count = documents.count if documents is not None else 0
     names: tuple[str, ...] = ()
     if documents is not None and count:
@@ -131,7 +131,7 @@ def _samples(span: Span) -> Iterator[_Sample]:
     at once."""
     if not len(span):
         return
-    targets = [number * (len(span) - 1) // (PLACES - 1) for number in range(PLACES)]
+    targets = [number * (len(span) - 1) // (SAMPLES - 1) for number in range(SAMPLES)]
     source = span.source
     if not isinstance(source, StoredSource):
         for start in dict.fromkeys(max(min(target, len(span) - DERIVED_CHARACTERS), 0) for target in targets):

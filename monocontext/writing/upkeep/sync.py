@@ -30,7 +30,7 @@ from monocontext.writing.place import Place, open_store_at, own_options
 from monocontext.writing.publish import store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
-    Source,
+    InputFile,
     describe,
     find_files,
     find_objects,
@@ -127,7 +127,7 @@ def sync(
 class _Differences:
     """The differences between sources and the documents of a generation."""
 
-    new: list[Source] = field(default_factory=list)
+    new: list[InputFile] = field(default_factory=list)
     changes: dict[int, Change] = field(default_factory=dict)
     """By the number of the document."""
     added: list[str] = field(default_factory=list)
@@ -140,7 +140,7 @@ class _Differences:
 
 
 def _compare(
-    text: StoredText, pages: list[DocumentPage], there: dict[str, Source], options: InputOptions, delete: bool
+    text: StoredText, pages: list[DocumentPage], there: dict[str, InputFile], options: InputOptions, delete: bool
 ) -> _Differences:
     """Compare sources with the documents of a text; reads those that may differ. Of several documents with the name of
     a source, the last one counts, and the others go."""
@@ -168,7 +168,7 @@ def _compare(
         if known.get("file") != file.facts:
             unsure.append((file, page, i, encode_metadata({**known, "file": file.facts}, 0)))
 
-    def changed(item: tuple[Source, DocumentPage, int, bytes]) -> str | NotText | None:
+    def changed(item: tuple[InputFile, DocumentPage, int, bytes]) -> str | NotText | None:
         """The text of a source; None if its document has the same."""
         file, page, i, _ = item
         new, start, stop = _text(file, options), page.starts[i], page.stops[i]
@@ -190,7 +190,7 @@ def _compare(
 
 def _find(
     given: list[str | os.PathLike[str]], options: InputOptions, own: str, remote: StoreOptions, stack: ExitStack
-) -> Iterator[Source]:
+) -> Iterator[InputFile]:
     """Yield the sources at paths, and those at URLs of places, whose stores `stack` closes."""
 
     def opened(place: str) -> Store:
@@ -206,7 +206,7 @@ def _find(
             yield from find_objects(opened(location), options, own)
 
 
-def _text(file: Source, options: InputOptions) -> str | NotText:
+def _text(file: InputFile, options: InputOptions) -> str | NotText:
     """Read a source; one that was found in a folder or a place may be no text."""
     try:
         return b"".join(data for data, _ in read_source(file, options)).decode()
@@ -217,7 +217,7 @@ def _text(file: Source, options: InputOptions) -> str | NotText:
 
 
 def _inputs(
-    new: list[Source], options: InputOptions, left_out: dict[str, list[str]], added: list[str]
+    new: list[InputFile], options: InputOptions, left_out: dict[str, list[str]], added: list[str]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield new documents, each read when it is stored. Appends their names to `added`, and adds to `left_out`."""
     for file, pieces in read_found(new, options, left_out):

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from monocontext import Monocontext
-from monocontext.engine.fetch.requests import Request
+from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, SimulatedLink
@@ -41,7 +41,7 @@ class Model:
     def __init__(self, prefetch: str, *, filters: bool = True, **options: Any):
         link = SimulatedLink(CONNECTION_BYTES_PER_SECOND, 100e6)
 
-        def seconds(request: Request) -> float:
+        def seconds(request: FetchRequest) -> float:
             now = self.workers.now()
             return link.arrival(request.stored_bytes, now + LATENCY_SECONDS) - now
 

@@ -7,15 +7,15 @@ from random import Random
 
 import pytest
 
-from monocontext.engine.prefetch.streams import MOST_AHEAD, STREAMS, ExpectedRead, Read, Streams
+from monocontext.engine.prefetch.streams import MOST_AHEAD, STREAMS, ExpectedRead, SeenRead, Streams
 
 FRAMES = 1000
 FRAME = 100
 ROOM = 1 << 40
 
 
-def read(start: int, stop: int) -> Read:
-    return Read(start, stop, start // FRAME, (stop - 1) // FRAME)
+def read(start: int, stop: int) -> SeenRead:
+    return SeenRead(start, stop, start // FRAME, (stop - 1) // FRAME)
 
 
 def streams() -> Streams:
@@ -144,6 +144,6 @@ def test_random_reads_are_no_streams() -> None:
     asked = 0
     for _ in range(1000):
         start = random.randrange(800 * 262_144 - 2000)
-        one = Read(start, start + 2000, start // 262_144, (start + 1999) // 262_144)
+        one = SeenRead(start, start + 2000, start // 262_144, (start + 1999) // 262_144)
         asked += len(known.read(one, True, ROOM))
     assert asked <= 10

@@ -10,7 +10,7 @@ from rlm_replies import repl
 from rlm import RLM, LLMError, ScriptedLM
 from rlm.errors import PromptTooLong
 from rlm.models.lm import Message, Reply, estimate_text_tokens
-from rlm.prompts.compaction import FILL, OUTPUT, Window, compact, fit
+from rlm.prompts.compaction import FILL, OUTPUT, ModelWindow, compact, fit
 
 PROSE = "The quick brown fox jumps over the lazy dog and goes home again, as it does each day. " * 50
 LOG = "2026-03-01T12:33:07.482Z 10.24.118.6 e2517 hit 7b977ec83513 age 70471 s\n" * 50
@@ -107,7 +107,7 @@ def test_a_refused_prompt_is_followed_by_a_smaller_one() -> None:
         {"tokens": 9_000, "window_tokens": 8_192},
         {"tokens": 10},
     ):
-        before = Window(128_000)
+        before = ModelWindow(128_000)
         after = before.refused(prompt, PromptTooLong("x", **counts))
         shorter, changed = compact(prompt, after)
         assert changed
@@ -118,7 +118,7 @@ def test_a_refused_prompt_is_followed_by_a_smaller_one() -> None:
 @pytest.mark.parametrize("scale", [1.0, 2.5])
 @pytest.mark.parametrize("text", [PROSE * 9, LOG * 9, "日本語" * 9_000, "1" * 30_000])
 def test_an_output_fills_at_most_a_quarter_of_the_window(text: str, scale: float) -> None:
-    window = Window(8_000, scale)
+    window = ModelWindow(8_000, scale)
     shown = fit(text, window)
     assert scale * estimate_text_tokens(shown) <= OUTPUT * 8_000
     assert scale * estimate_text_tokens(shown) >= 0.7 * OUTPUT * 8_000
@@ -129,13 +129,13 @@ def test_an_output_fills_at_most_a_quarter_of_the_window(text: str, scale: float
 
 def test_newest_turns_stay_whole_where_they_fit_and_are_cut_last() -> None:
     prompt = turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE)
-    out, changed = compact(prompt, Window(int(3_000 / FILL)))
+    out, changed = compact(prompt, ModelWindow(int(3_000 / FILL)))
     assert changed
     assert out[-1] == prompt[-1]
-    tight, _ = compact(prompt, Window(int(700 / FILL)))
+    tight, _ = compact(prompt, ModelWindow(int(700 / FILL)))
     assert len(tight[-1]["content"]) < len(PROSE)
     assert tight[:2] == prompt[:2]
-    few, _ = compact(turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE * 3), Window(int(5_600 / FILL)))
+    few, _ = compact(turns("code 1", PROSE, "code 2", PROSE, "code 3", PROSE * 3), ModelWindow(int(5_600 / FILL)))
     assert [len(message["content"]) > 2_000 for message in few[3::2]] == [True, True, True] or few[-1] == prompt[-1]
 
 

@@ -12,7 +12,7 @@ from monocontext import Monocontext, documents, publish
 from monocontext.cli.commands import app
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore, virtual_context
-from monocontext.text.search.outline import HEADINGS, LINE_CHARACTERS, PLACES
+from monocontext.text.search.outline import HEADINGS, LINE_CHARACTERS, SAMPLES
 
 FRAME_CHARACTERS = 1 << 18
 MOST_GETS = 16
@@ -35,7 +35,7 @@ def opened(text: object, **options: object) -> tuple[CountingStore, Monocontext]
     return store, Monocontext.open(store)
 
 
-@pytest.mark.parametrize("frames", [1, 2, 5, PLACES, 100, 3800, 40_960])
+@pytest.mark.parametrize("frames", [1, 2, 5, SAMPLES, 100, 3800, 40_960])
 def test_gets_whatever_the_size(frames: int) -> None:
     line = "2026-03-01 INFO host-1 served in 7 ms\n"
     frame = line * (FRAME_CHARACTERS // len(line))
@@ -45,7 +45,7 @@ def test_gets_whatever_the_size(frames: int) -> None:
         result = context.outline()
         assert store.gets <= MOST_GETS
         assert (result.places, result.characters, result.lines) == (
-            min(frames, PLACES),
+            min(frames, SAMPLES),
             len(context),
             len(context.lines),
         )
@@ -53,7 +53,7 @@ def test_gets_whatever_the_size(frames: int) -> None:
         assert result.headings[-1].line == len(context.lines)
         for item in result.headings:
             assert context[item.start : item.start + len(item.text)] == item.text == line.rstrip()
-        assert len(str(result).split("\n")) <= 2 + PLACES * HEADINGS
+        assert len(str(result).split("\n")) <= 2 + SAMPLES * HEADINGS
 
 
 def test_an_empty_text() -> None:

@@ -44,7 +44,7 @@ def small_pieces(random: Random) -> Iterator[None]:
     """The sizes at which the code goes another way, made so small that short texts go all of them."""
     apart = Random(repr(random.getstate()))  # draws nothing from `random`, whose cases stay what they were
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(splits, "CHECKPOINT_EVERY", random.choice((1, 2, 3, 4096)))
+        patch.setattr(splits, "ITEMS_PER_CHECKPOINT", random.choice((1, 2, 3, 4096)))
         patch.setattr(splits, "CHECKPOINT_CHARACTERS", apart.choice((1, 5, 1 << 18)))
         patch.setattr(splitting, "MAX_WAIT_CHARACTERS", random.choice((0, 1, 2, 5, 8 << 20)))
         patch.setattr(derived, "SEGMENT_CHARACTERS", random.choice((1, 2, 3, 1 << 18)))

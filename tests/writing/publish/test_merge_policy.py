@@ -13,7 +13,7 @@ from monocontext.format.generations import find_root
 from monocontext.format.manifest import generation_key
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore, WrappedStore
-from monocontext.writing.appended import FAN_OUT, merged
+from monocontext.writing.appended import TIER_FACTOR, merged
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
@@ -31,7 +31,7 @@ def test_few_pieces_and_each_byte_is_stored_again_once_a_tier(seed: int) -> None
         sizes[len(sizes) - taken :] = [new + sum(sizes[len(sizes) - taken :])]
         total += new
         stored += sizes[-1]
-        assert len(sizes) <= (FAN_OUT - 1) * 13
+        assert len(sizes) <= (TIER_FACTOR - 1) * 13
     assert sum(sizes) == total
     assert stored <= 13 * total
 

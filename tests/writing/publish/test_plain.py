@@ -67,7 +67,7 @@ def test_what_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         Monocontext.open(tmp_path / "empty")
     with pytest.raises(NotFound, match="no text is stored there"):
         Monocontext.open(tmp_path / "none")
-    monkeypatch.setattr(plain, "MOST_BYTES", 3)
+    monkeypatch.setattr(plain, "MOST_PLAIN_BYTES", 3)
     with pytest.raises(MonocontextError, match="monocontext upload"):
         Monocontext.open(tmp_path)
 
@@ -89,7 +89,7 @@ def test_an_object_is_read_in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     with S3StandIn(bucket) as server:
         with Monocontext.open(server.url("logs/app.log"), endpoint=server.endpoint) as text:
             assert (str(text), text.find("last")) == ("first\nlast\n", 6)
-        monkeypatch.setattr(plain, "MOST_BYTES", 3)
+        monkeypatch.setattr(plain, "MOST_PLAIN_BYTES", 3)
         with pytest.raises(MonocontextError, match="monocontext index"):
             Monocontext.open(server.url("logs/app.log"), endpoint=server.endpoint)
         with pytest.raises(NotFound):

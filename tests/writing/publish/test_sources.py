@@ -20,7 +20,7 @@ import zstandard
 from monocontext import Monocontext, append, publish
 from monocontext.errors import InvalidText
 from monocontext.writing.input_options import InputOptions
-from monocontext.writing.sources import Source, read_source
+from monocontext.writing.sources import InputFile, read_source
 from monocontext.writing.upkeep.sync import sync
 
 WORDS = "".join(f"{number} words\n" for number in range(9000))
@@ -170,14 +170,14 @@ def test_a_file_that_is_cut_while_it_is_read_is_read_again(tmp_path: Path, monke
     path = tmp_path / "a.log"
     path.write_bytes(b"first\n" * 400_000)
     monkeypatch.setattr(Cut, "reads", 0)
-    source = Source("a.log", str(path), lambda: Cut(path), {}, str(tmp_path))
+    source = InputFile("a.log", str(path), lambda: Cut(path), {}, str(tmp_path))
     assert b"".join(data for data, _ in read_source(source, InputOptions())) == b"written again\n"
 
 
 def test_a_long_file_that_is_cut_is_named(tmp_path: Path) -> None:
     path, notes = tmp_path / "a.log", list[str]()
     path.write_bytes(b"x" * 20_000_000)
-    pieces = read_source(Source("a.log", str(path), partial(path.open, "rb"), {}), InputOptions(note=notes.append))
+    pieces = read_source(InputFile("a.log", str(path), partial(path.open, "rb"), {}), InputOptions(note=notes.append))
     assert sum(len(data) for data, _ in [next(pieces)]) == 1 << 20
     os.truncate(path, 12 << 20)
     assert sum(len(data) for data, _ in pieces) == 11 << 20

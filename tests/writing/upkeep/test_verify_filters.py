@@ -134,7 +134,7 @@ def test_filters_of_other_tables_are_not_compared(store: Store) -> None:
 
 
 def test_filters_of_several_objects_and_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.format.filters.layout.PART_BYTES", 1100)
+    monkeypatch.setattr("monocontext.format.filters.layout.FILTER_PART_BYTES", 1100)
     monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 70)
     store = memory()
     manifest = publish(words(Random(3), 3000), store, frame_bytes=FRAME_BYTES)
