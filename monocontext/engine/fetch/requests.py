@@ -154,10 +154,7 @@ def coalesce(
         if at_once is None or len(groups) <= at_once:
             break
     groups.sort(key=lambda group: min(rank[id(item)] for item in group))
-    return [
-        FetchRequest(group[0].object, group[0].offset, max(_stop(item) for item in group), tuple(group))
-        for group in groups
-    ]
+    return [FetchRequest(run[0].object, run[0].offset, max(map(_stop, run)), tuple(run)) for run in groups]
 
 
 def _group(ordered: Iterable[FetchItem], most_bytes: int, gap_factor: int) -> list[list[FetchItem]]:
