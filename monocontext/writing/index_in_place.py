@@ -133,9 +133,9 @@ def _index_share(target: Target, ranges: list[ObjectRange]) -> tuple[Written, li
         def store_of(url: str) -> Store:
             return stack.enter_context(open_store_at(url, options_for(url, target.options)))
 
-        columns, put = target.layout.columns(LEAST_FRAMES), target.store(stack).put
-        written = index_objects(ranges, store_of, target.layout.frame_bytes, columns, put, notes.append)
-    return open_ended(written), notes
+        columns, store = target.layout.columns(LEAST_FRAMES), target.store(stack)
+        written = index_objects(ranges, store_of, target.layout.frame_bytes, columns, store.put, notes.append)
+        return open_ended(store, written), notes
 
 
 def _objects(

@@ -68,20 +68,25 @@ def cut_shares(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[li
 def _store(target: Target, frames: list[bytes]) -> Written:
     """Store the frames of a share and their filter."""
     with ExitStack() as stack:
-        written = write_segments(target.store(stack), frames, target.layout, frames_before=LEAST_FRAMES)
+        store = target.store(stack)
+        written = open_ended(store, write_segments(store, frames, target.layout, frames_before=LEAST_FRAMES))
     if sum(record.bytes for record in written.records) > SHARE_BYTES // 2:
         written.gathered.stored = None  # so that not all of a large text is sent to the driver
-    return open_ended(written)
+    return written
 
 
-def open_ended(written: Written) -> Written:
-    """Without the columns of the last frames, since other text may follow."""
+def open_ended(store: Store, written: Written) -> Written:
+    """Without the columns of the last frames, since other text may follow. A filter of these alone is removed."""
     stop = stale = len(written.records)
     remaining = 3 * max((ref.reach_bytes for ref in written.filters), default=0)  # folding may shrink a character
     while stale and remaining > 0:
         stale -= 1
         remaining -= written.records[stale].bytes
+    keys = written.keys
     written.filters = moved(written.filters, [Moved(stale, stop, stop, 0)])
+    with suppress(AccessDenied):
+        for key in keys - written.keys:
+            store.delete(key)
     return written
 
 

@@ -218,3 +218,11 @@ def test_bad_text_and_a_missing_file_are_one_line(tmp_path: Path) -> None:
             publish(tmp_path / "bad.txt", fresh(), executor=pool)
         with pytest.raises(NotFound, match=r"none.txt: no such file"):
             publish([tmp_path / "none.txt"], fresh(), executor=pool)
+
+
+@pytest.mark.parametrize("text", ["ab", "line\n" * 100])
+def test_a_share_whose_frames_all_stay_open_leaves_no_filter(text: str) -> None:
+    store = fresh()
+    with ThreadPoolExecutor(1) as threads:
+        publish(text, store, frame_bytes=600, executor=threads, replace=True)
+    assert not list(store.list("filters/"))
