@@ -11,19 +11,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
+import string
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 from zlib import crc32
 
 from benchmarks import agents_grep_client as client
 from benchmarks.corpora import code_files
 from benchmarks.machine import machine_line
-from benchmarks.needles import choose
 from benchmarks.options import Commands, head_line, parse_list, row_line
 from benchmarks.processes import peers_folder, run_client
 from benchmarks.quality.haystack import Sources
@@ -37,6 +40,10 @@ _MOST_BYTES = 64 << 10
 """The largest file of the tree."""
 _SHOWN_BYTES = 8_000
 _SEED = 5
+_WINDOWS, _WINDOW_BYTES, _TRIES, _MOST_PLACES = 200, 4096, 4000, 5
+_TOKEN = re.compile(r"(?<!\w)[A-Za-z0-9_]{8,20}(?!\w)")
+_WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{8,11}(?![A-Za-z])")
+_COMMON = re.compile(r"(?<![A-Za-z])[A-Za-z]{5,}(?![A-Za-z])")
 _STORE = "agents-grep"
 OURS = "monocontext"
 PUBLISHED = """\
@@ -106,8 +113,7 @@ def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> dict[str, Rows]
 
 def greps(files: Mapping[str, bytes]) -> list[Grep]:
     """Ten command lines for these files."""
-    drawn = {needle.kind: needle.query for needle in choose(b"\n".join(files.values()), 1, 1, _SEED)}
-    rare, word, common = (drawn[kind] for kind in ("rare identifier", "word", "common word"))
+    rare, absent, word, common = _draw(b"\n".join(files.values()))
     regex = f"{rare[: 2 * len(rare) // 3]}\\w+{rare[-1]}"
     names = Counter(path.rpartition("/")[2] for path in files)
     some = next(  # small enough for one reply of the tool
@@ -117,7 +123,7 @@ def greps(files: Mapping[str, bytes]) -> list[Grep]:
     )
     return [
         Grep(f"grep -rn {rare} .", "lines", rare),
-        Grep(f"grep -rn {drawn['absent identifier']} .", "lines", drawn["absent identifier"]),
+        Grep(f"grep -rn {absent} .", "lines", absent),
         Grep(f"grep -rnE '{regex}' .", "lines", regex),
         Grep(f"grep -rni {rare.swapcase()} .", "lines", rare, ignore_case=True),
         Grep(f"grep -rl {word} . | wc -l", "files", word),
@@ -127,6 +133,25 @@ def greps(files: Mapping[str, bytes]) -> list[Grep]:
         Grep(f"cat $(find . -name {some.rpartition('/')[2]})", "find", path=some.rpartition("/")[2]),
         Grep(f"tail -n {client.TAIL_LINES} {some}", "tail", path=some),
     ]
+
+
+def _draw(data: bytes) -> tuple[str, str, str, str]:
+    """A rare identifier (in 1 to 5 places), an absent one, a word, and the most common word, by the seed."""
+    dice = Random(_SEED)
+
+    def window() -> str:
+        offset = dice.randrange(max(len(data) - _WINDOW_BYTES, 1))
+        return data[offset : offset + _WINDOW_BYTES].decode(errors="ignore")
+
+    def is_rare(token: bytes) -> bool:
+        return sum(1 for _ in islice(re.finditer(re.escape(token), data), _MOST_PLACES + 1)) <= _MOST_PLACES
+
+    sample = [window() for _ in range(_WINDOWS)]
+    tokens = (token for _ in range(_TRIES) for token in dice.sample(_TOKEN.findall(window()) or [""], 1))
+    rare = next(token for token in tokens if token and is_rare(token.encode()))
+    absent = "".join(dice.choices(string.ascii_letters + string.digits, k=dice.randint(8, 20)))
+    word = dice.choice(sorted({word for part in sample for word in _WORD.findall(part)}))
+    return rare, absent, word, Counter(word for part in sample for word in _COMMON.findall(part)).most_common(1)[0][0]
 
 
 def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
