@@ -21,7 +21,7 @@ class ShellCall:
     def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
         self.name: str
         self.arguments: list[str]
-        self.name, *self.arguments = [context.name, *context.argv] if context.name[:2] != "__" else context.argv
+        self.name, *self.arguments = [context.name, *context.argv] if context.name != "__document" else context.argv
         self.files = context.fs
         self._texts = texts
         self._context = context
@@ -29,6 +29,7 @@ class ShellCall:
         self._written_size = 0
         self.written_bytes = 0
         """What was handed to bashkit."""
+        self.is_cut = False
 
     def path(self, operand: str) -> str:
         """The absolute path of an operand."""

@@ -12,14 +12,29 @@ from monocontext.text.monocontext import Monocontext
 
 NOT_OURS = 125
 """The exit code of a call that the command of the shell is to answer."""
-PRELUDE = "\n".join(
-    f'{name}() {{ __document {name} "$@"; local c=$?; [ $c = {NOT_OURS} ] || return $c; command {name} "$@"; }}'
-    for name in ("head", "tail", "sed", "wc")
+PRELUDE = (
+    "\n".join(
+        f'{name}() {{ __document {name} "$@"; local c=$?; [ $c = {NOT_OURS} ] || return $c; command {name} "$@"; }}'
+        for name in ("head", "tail", "sed", "wc")
+    )
+    + """
+find() {
+  command find "$@" 2>/tmp/.find; local c=$?
+  [ $c = 0 ] || { cat /tmp/.find >&2; __failed "$(cat /tmp/.find)"; }
+  rm -f /tmp/.find; return $c
+}"""
 )
-"""Functions that ask `document` first, and then the command of the shell."""
+"""Functions that ask `document` first, and then the command of the shell. `find` stops at 1 MiB of names, and says
+nothing of it in a pipe: `failed` learns of it."""
 _SED = re.compile(r"(\d+|\$)(?:,(\+?\d+|\$))?p(?:;\s*(\d+)q)?")
 _NUMBER = re.compile(r"([+-]?)(\d+)([kKMG]?)")
 _UNITS = {"": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+async def failed(call: ShellCall) -> int:
+    """Note a command that failed, whose complaint is the argument."""
+    call.is_cut = "limit exceeded" in call.arguments[0]
+    return 0
 
 
 async def document(call: ShellCall) -> int:

@@ -18,7 +18,7 @@ from monocontext.shell.call import ShellCall
 from monocontext.shell.capsule import Capsule
 from monocontext.shell.grep import grep
 from monocontext.shell.listing import ls
-from monocontext.shell.parts import PRELUDE, document
+from monocontext.shell.parts import PRELUDE, document, failed
 from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext, served_text
@@ -35,7 +35,9 @@ _KEPT_BYTES = 10 << 20
 """What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
 _KEEPS = re.compile(r"[(){}<>&;`\n]|\b(?:xargs|find|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
 """What a command line without any has no place in which output would be kept, other than that of its last command."""
-_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "__document": document}
+_COMMANDS = {
+    "grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "__document": document, "__failed": failed,
+}  # fmt: skip
 
 
 class _Worker:
@@ -94,6 +96,9 @@ class _Worker:
                 f"more than {_KEPT_BYTES:,} bytes of output, of which the shell may have lost some: write less, or use "
                 "nothing but a pipe, as in `grep WORD FILE | sort`\n"
             )
+        if any(call.is_cut for call in calls):
+            failures.append("too many names")
+            errors += "find: more than 1 MiB of names, and the rest is missing: find fewer\n"
         shown = _cut(written, most_bytes)
         note = "the shell keeps no more output than this; " if result.stdout_truncated else ""
         if len(shown) < len(written):

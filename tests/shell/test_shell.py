@@ -106,6 +106,15 @@ def long_lines(tmp_path_factory: pytest.TempPathFactory) -> Bash:
     return tool
 
 
+def test_a_find_that_leaves_names_out_is_an_error(tmp_path: Path) -> None:
+    """bashkit's stops at 1 MiB of names, without a word in a pipe."""
+    publish({f"{number:0200}": "x\n" for number in range(6000)}, tmp_path / "t")
+    [bash] = monocontext.tools(tmp_path / "t", shell=True)
+    for command in ("find . -type f | wc -l", "find . | sort | tail -1", "x=$(find . | wc -l)"):
+        assert "more than 1 MiB of names, and the rest is missing" in bash(command)
+    assert bash("find . -name '*99' | wc -l") == "60"
+
+
 def test_parts_of_long_files_read_just_them(tmp_path: Path) -> None:
     publish({"long": "thirty characters in each line\n" * 900_000, "accents": "aéé\n" * 3_000_000}, tmp_path / "t")
     with Monocontext.open(tmp_path / "t", prefetch="off") as text:
