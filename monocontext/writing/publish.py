@@ -57,8 +57,8 @@ def publish(
     32 MiB of text, which this process reads and sends.
 
     Raises `AlreadyExists` if there is a context already, unless `replace` (earlier generations stay readable), and
-    `InvalidText` for a source that is not text; then what was stored is removed. Cost: 1 PUT for each segment and page,
-    2 for the commit, and about 5 other requests.
+    `InvalidText` for a source that is not text; then what was stored is removed, what workers stored by `gc`. Cost: 1
+    PUT for each segment and page, 2 for the commit, and about 5 other requests.
     """
     check_order(sources, url)
     layout, reads = SegmentLayout(frame_bytes, segment_bytes, codec, filters), InputOptions(**reading)
