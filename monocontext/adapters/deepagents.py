@@ -21,20 +21,17 @@ from monocontext.errors import ContextTooLarge
 from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 
-_MOST_FOUND = 1000
-"""The most matches of a `grep`, or files of a `glob`. More would not fit into a model's prompt."""
-_GREP_SECONDS = 15.0
-"""The longest time of a `grep` that finds lines in other files than it may return. Then it returns what it has."""
-_MOST_CHARACTERS = 1 << 20
-"""The most characters that a `read` takes. The agent's own limit is far lower."""
+_MOST_FOUND = 1000  # matches of a `grep`, or files of a `glob`: more would not fit into a prompt
+_GREP_SECONDS = 15.0  # after these a `grep` returns what it has
+_MOST_CHARACTERS = 1 << 20  # of a `read`; the agent's own limit is far lower
 _READ_ONLY = "Error: this text is read-only; CompositeBackend gives an agent other places to write to"
 
 
 class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
     """The documents of the context at `url` as files that can be read. Safe for use by many threads.
 
-    `options` are those of `Monocontext.open`. GETs are those of the text's methods with these names; `ls` and `glob`
-    take 1 for 4,096 documents. Raises `ValueError` for a text without documents.
+    `options` are those of `Monocontext.open`. `ls` and `glob` take 1 GET for 4,096 documents, the others those of the
+    text's methods. Raises `ValueError` for a text without documents.
     """
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -64,8 +61,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         try:
             content = document.substring(document.span.line_start(first), document.span.line_start(last))
         except ContextTooLarge:
-            why = f"Error: more than {_MOST_CHARACTERS:,} characters at once: ask for fewer lines"
-            return protocol.ReadResult(error=why)
+            return protocol.ReadResult(error=f"Error: more than {_MOST_CHARACTERS:,} characters: ask for fewer lines")
         data = protocol.FileData(content=content, encoding="utf-8")
         if first == last:
             return protocol.ReadResult(file_data=data, no_lines_requested=limit <= 0)
@@ -76,10 +72,8 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> Any:
         record = self._find(path) if path else None
-        folder = "" if record else _folder(path or "/")
-        most = _MOST_FOUND if max_count is None else max_count
-        matches: list[protocol.GrepMatch] = []
-        end = time.monotonic() + _GREP_SECONDS
+        folder, most = "" if record else _folder(path or "/"), _MOST_FOUND if max_count is None else max_count
+        matches, end = list[protocol.GrepMatch](), time.monotonic() + _GREP_SECONDS
         start, stop = (record.start, record.stop) if record else (None, None)
         try:
             is_included = compile_grep_include_glob(glob) if glob else lambda name: True
@@ -114,7 +108,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         return protocol.EditResult(error=_READ_ONLY)
 
     def _find(self, path: str) -> Document | None:
-        """The document of a path. Its name may begin with a slash or not."""
+        """The document of a path, whose name may begin with a slash."""
         documents = self._text.documents
         numbers = (documents.number_of(name) for name in (path.lstrip("/"), path))
         return next((documents.table.document(number) for number in numbers if number is not None), None)
@@ -123,8 +117,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         """The documents in a folder and below it, with their names in it."""
         folder = _folder(path)
         for record in self._text.documents.records():
-            name = record.name.lstrip("/")
-            if name.startswith(folder):
+            if (name := record.name.lstrip("/")).startswith(folder):
                 yield name.removeprefix(folder), record
 
 

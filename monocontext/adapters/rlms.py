@@ -8,9 +8,8 @@
     model = RLM(backend="openai", backend_kwargs={"model_name": "gpt-5"}, **rlms.arguments(context))
     print(model.completion(rlms.prompt(context), root_prompt="Who wrote it?").response)
 
-`rlms` copies a context, also a list or dict of documents, through a file. So the text comes in as a custom tool, which
-setup code names `context`, and the prompt is a placeholder with the true length. Cells run in its `repl_namespace()`.
-Children of `rlm_query` keep their own prompt as `context`. For containers and clouds see docs/hosts.md.
+`rlms` copies a context through a file. So the text comes in as a custom tool, which setup code names `context`, and the
+prompt is a placeholder with the true length. Children of `rlm_query` keep their own prompt as `context`.
 """
 
 from __future__ import annotations
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
 
     Texts = Monocontext | DocumentList | DocumentDict
 
-_NAME = "lazy_context"
-"""The tool's name. It must not begin like the names that `rlms` reserves."""
-
+_NAME = "lazy_context"  # not like the names that `rlms` reserves
 _SETUP = f"""\
 context_0 = context = {_NAME}
 __builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]).builtins_for(context, __builtins__)
@@ -39,10 +36,9 @@ __builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]
 def builtins_for(context: Texts, own: Any) -> dict[str, Any]:
     """The `__builtins__` of a namespace with the names that take the text. `own`, what the namespace has, is changed if
     it is a dict of its own, as in a local environment, which keeps it; `ipython` has the module that others share."""
-    names = context.repl_namespace().names
     is_own = isinstance(own, dict) and own is not vars(builtins)
     own = own if is_own else dict(vars(builtins))
-    own.update(names)
+    own.update(context.repl_namespace().names)
     return own  # type: ignore[no-any-return]
 
 
@@ -64,14 +60,12 @@ class Prompt(str):
 
 
 def prompt(context: Texts) -> Prompt:
-    """The prompt to pass to `completion` instead of the text, for a list or dict with the bytes of all documents (no
-    GET)."""
+    """The prompt to pass to `completion` instead of the text (no GET)."""
     return Prompt(len(context) if isinstance(context, LazyText) else context.documents.text_bytes)
 
 
 def arguments(context: Texts) -> dict[str, Any]:
-    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET). Merge `environment_kwargs` of your own with
-    these by hand; setup code of your own goes after ours."""
+    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET); setup code of your own goes after ours."""
     return {
         "custom_tools": {_NAME: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text

@@ -3,8 +3,7 @@
     graph = builder.compile(store=LangGraphStore(Memory.open("s3://bucket/agent"), ttl={"default_ttl": 60}))
 
 Lifetimes are in minutes. A read that refreshes restarts them: it stores the item again, unless another writer came
-first. There are no embeddings: `query` ranks nothing. The memory keeps one time, so `created_at` is that of the last
-write, as in LangGraph's own memory store.
+first. `query` ranks nothing. `created_at` is the time of the last write, as in LangGraph's own memory store.
 """
 
 from __future__ import annotations
