@@ -75,7 +75,10 @@ def sources(folder: Path) -> set[str]:
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
-        if (path.suffix in {".py", ".html", ".css", ".js", ".mjs"} or path.name == "py.typed")
+        if (
+            path.suffix in {".py", ".html", ".css", ".js", ".mjs"}
+            or path.name in ("methods.pyi", "py.typed", "skill.md")
+        )
         and folder / "build" not in path.parents  # what an installation has left
     }
 
