@@ -190,11 +190,11 @@ class CodeHints:
 
     # -- reads -------------------------------------------------------------------------------------------------------
 
-    def _reads(self, node: ast.expr, scope: _Scope, is_inner: bool) -> Iterator[Hint]:
-        """The reads of an expression and of its parts."""
+    def _reads(self, node: ast.expr, scope: _Scope, is_inner: bool, is_drained: bool = False) -> Iterator[Hint]:
+        """The reads of an expression and of its parts. `is_drained`: a list is made of all its items."""
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             for generator in node.generators:
-                yield from self._reads(generator.iter, scope, is_inner)
+                yield from self._reads(generator.iter, scope, is_inner, not isinstance(node, ast.GeneratorExp))
                 scope = self._loop(generator.target, generator.iter, scope, scope.indent)
             is_inner = True
         match node:
@@ -205,7 +205,7 @@ class CodeHints:
             case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=name), args=[pattern, text, *flags]):
                 if name in _MATCHES:
                     flags += [keyword.value for keyword in node.keywords if keyword.arg == "flags"]
-                    yield from self._match(text, pattern, flags, scope, _MATCHES[name])
+                    yield from self._match(text, pattern, flags, scope, "all" if is_drained else _MATCHES[name])
             case ast.Call(func=ast.Attribute(value=text, attr=name), args=arguments) if name in _SEARCHES:
                 yield from self._search(text, arguments, scope, *_SEARCHES[name])
             case _:
