@@ -19,9 +19,9 @@ PRELUDE = (
     )
     + """
 find() {
-  command find "$@" 2>/tmp/.find; local c=$?
-  [ $c = 0 ] || { cat /tmp/.find >&2; __failed "$(cat /tmp/.find)"; }
-  rm -f /tmp/.find; return $c
+  command find "$@" 2>/.find; local c=$?
+  [ $c = 0 ] || { cat /.find >&2; __failed "$(cat /.find)"; }
+  rm -f /.find; return $c
 }"""
 )
 """Functions that ask `document` first, and then the command of the shell. `find` stops at 1 MiB of names, and says
