@@ -39,9 +39,9 @@ _CUTS = np.zeros(1 << 16, np.int8)
 _CUTS[ord("e") << 8 : (ord("e") + 1) << 8] = 1
 for _ending in hashing.ENDINGS[:-1]:
     _CUTS[int.from_bytes(_ending[-2:], "little")] = len(_ending)
-FULL = 0.5
-"""The share of a column's rows that may be set on average. At this value code takes 2 ** 15 rows: half as many as at
-0.43, for 2.6 % instead of 1.9 % of the bytes read (docs/decisions/005-search-filters.md)."""
+FULL = 0.45
+"""The share of a column's rows that may be set on average. At 0.48, a rare word of 17 letters in 1,000 frames of code
+left 40 candidates, with twice the rows 4 (docs/decisions/005-search-filters.md)."""
 _TILE_FRAMES = 256
 """The frames whose columns are written together."""
 _IN_MEMORY_BYTES = 4 << 20
