@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from typing import TypeVar
 
 from monocontext.engine.stats import SearchStats
 from monocontext.format.index import ENDS_LINE, Frame
 from monocontext.records import dataclass
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,12 @@ class Candidates:
         if last is None or not last.start <= character < last.stop:
             self._last = self._locate(character)
             self._stats.hits += 1
+
+    def counted(self, frames: Iterator[_T]) -> Iterator[_T]:
+        """These frames, each counted when the search receives it."""
+        for frame in frames:
+            self.looked_at()
+            yield frame
 
     def looked_at(self, frames: int = 1) -> None:
         """Count the candidates that the search received."""

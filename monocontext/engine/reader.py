@@ -90,6 +90,9 @@ class Reader:
         """The log of reads; None until a caller starts it."""
         self.handed: PieceLog | None = None
         """The log of the pieces that code received: slices, lines of hits, matches, passages."""
+        self._fresh = self._late = 0
+        """The number of frames that were used for the first time since they were fetched, and of these the number that
+        a caller waited for."""
         self._last_hit = range(0)
         """The characters of the frame in which a search found its last hit."""
 
@@ -135,15 +138,14 @@ class Reader:
         text = self.within(start, stop)
         if text is not None:
             return text.slice(start - text.frame.start, stop - text.frame.start)
-        ahead = self.ahead
-        fresh, late = ahead.fresh, ahead.late
+        fresh, late = self._fresh, self._late
         numbers, pieces = [], []
         for text in self.frames(start, stop, eager=True):
             numbers.append(text.frame.number)
             pieces.append(text.part(start, stop))
-        if ahead.fresh != fresh:
+        if self._fresh != fresh:
             with LOCK:
-                ahead.read(SeenRead(start, stop, numbers[0], numbers[-1]), late)
+                self.ahead.read(SeenRead(start, stop, numbers[0], numbers[-1]), self._late != late)
         return "".join(pieces)
 
     def within(self, start: int, stop: int) -> FrameText | None:
@@ -171,14 +173,14 @@ class Reader:
         number = page.first_frame + i
         if self.log:
             self.log.add(start, stop)
-        late = self.ahead.late
+        late = self._late
         text = self._in_memory(number) or self.fetcher.fetch_one(frame_item(page[i]))
         assert isinstance(text, FrameText)
         is_first = not text.is_used
         self._use(text)
         if is_first:
             with LOCK:
-                self.ahead.read(SeenRead(start, stop, number, number), late)
+                self.ahead.read(SeenRead(start, stop, number, number), self._late != late)
         return text
 
     def peek(self, character: int) -> FrameText | None:
@@ -201,7 +203,8 @@ class Reader:
     def _in_memory(self, number: int) -> FrameText | None:
         """A frame, if it is in memory; the cache counts a use of it."""
         with LOCK:
-            self.fetcher.check_open()
+            if self.fetcher.is_closed:
+                self.fetcher.check_open()
             result = self.cache.get(number)
             if isinstance(result, FrameText):
                 self.stats.hits += 1
@@ -212,10 +215,13 @@ class Reader:
         if not text.is_used:
             with LOCK:
                 text.is_used = True
+                self._fresh += 1
+                self._late += text.was_awaited
                 self.stats.bytes_used += text.frame.stored_bytes
                 if text.is_prefetched:
                     self.stats.prefetch.bytes_used += text.frame.stored_bytes
-                self.ahead.used(text)
+                if text.is_prefetched or self.ahead.plans:
+                    self.ahead.used(text)
         return text
 
     def frames(
@@ -441,7 +447,10 @@ def _read_frames(
                 ahead.extend(zip(map(memory_bytes, batch), items, fetcher.want(items) if items else (), strict=True))
                 continue
             size_bytes, item, result = ahead.popleft()
-            text = result if isinstance(result, FrameText) else fetcher.wait(item, result)
+            if isinstance(result, FrameText):
+                text = result
+            else:
+                text = result.values.get(item.key) or fetcher.wait(item, result)
             ahead_bytes -= size_bytes
             taken_bytes += size_bytes
             window_bytes = min(max(window_bytes, growth * taken_bytes), fetcher.window_bytes)

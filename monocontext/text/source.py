@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.engine.candidates import Candidates
@@ -278,10 +279,10 @@ class StoredSource:
         only: Candidates | None = None,
         is_search: bool = False,
     ) -> Iterator[Window]:
-        for text in self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, is_search=is_search):
-            if only is not None:
-                only.looked_at()
-            yield Window.of_frame(text, start, stop)
+        frames = self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, is_search=is_search)
+        if only is not None:
+            frames = only.counted(frames)
+        return map(Window.of_frame, frames, repeat(start), repeat(stop))
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return self.reader.candidates(query, start, stop, within_line)

@@ -205,7 +205,8 @@ class Fetcher:
     def _enqueue(self, request: FetchRequest, threads: int) -> None:
         if not request.is_started and not request.is_done:
             heapq.heappush(self._queue, (request.priority, next(self._order), ref(request)))
-            self.workers.start(self, threads)
+            if threads:
+                self.workers.start(self, threads)
 
     # -- for the workers -------------------------------------------------------------------------------------------
 

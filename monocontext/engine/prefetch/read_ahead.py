@@ -196,10 +196,6 @@ class ReadAhead:
         self.follows_code = prefetch in ("all", "code")
         self.follows_reads = prefetch in ("all", "history")
         self.routes = routes
-        self.fresh = 0
-        """The number of frames that were used for the first time since they were fetched."""
-        self.late = 0
-        """The number of these that a caller waited for."""
         self._calls = 0
         """The calls of a model that are under way."""
         self._fetcher = fetcher
@@ -213,7 +209,7 @@ class ReadAhead:
         self._streams = Streams(routes.characters, frames)
         self._hits: dict[tuple[int, int], None] = {}
         """Windows around the first hits since the model thought last."""
-        self._plans: list[Plan] = []
+        self.plans: list[Plan] = []
         self._requests: list[FetchRequest] = []
         """The requests of plans that are not done: one that is dropped here and not started is never sent."""
         self._reads_without_room = 0
@@ -236,7 +232,7 @@ class ReadAhead:
             return
         self._warm_up()
         for start, stop in self._hits:
-            self._plans.append(Plan(self.routes.between(start, stop), Priority.SEQUENTIAL, is_guess=True))
+            self.plans.append(Plan(self.routes.between(start, stop), Priority.SEQUENTIAL, is_guess=True))
         self._hits.clear()
         for expected in self._streams.think(THINK_READS, self._room()):
             self._follow(expected)
@@ -261,36 +257,34 @@ class ReadAhead:
     def expect(self, plans: Iterable[Plan]) -> None:
         """Prefetch the reads that code announces."""
         if not self.is_off:
-            self._plans = [*self._plans, *plans][-MOST_PLANS:]
+            self.plans = [*self.plans, *plans][-MOST_PLANS:]
             self.walk()
 
     def forget(self) -> None:
         """Drop all plans and requests, since the reader is closed."""
-        self._plans, self._requests = [], []
+        self.plans, self._requests = [], []
 
     # -- events of a reader ----------------------------------------------------------------------------------------
 
-    def read(self, read: SeenRead, late: int) -> None:
-        """Plan the reads that may follow one of missing or prefetched data. `late`: the count of late frames before the
-        read; if it has grown, the caller waited."""
+    def read(self, read: SeenRead, waited: bool) -> None:
+        """Plan the reads that may follow one of missing or prefetched data, for which the caller waited or not."""
         if not self.follows_reads:
             return
         room = self._room()
-        is_announced = any(not plan.is_guess for plan in self._plans)
+        is_announced = any(not plan.is_guess for plan in self.plans)
         self._reads_without_room = 0 if room or is_announced else self._reads_without_room + 1
         if self._reads_without_room == STALE_READS:
             self._cache.expect_nothing()
-        for expected in self._streams.read(read, self.late != late, room):
+        for expected in self._streams.read(read, waited, room):
             self._follow(expected)
         self.walk()
 
     def used(self, text: FrameText) -> None:
-        """Take note of the first use of a frame since it was fetched."""
-        self.fresh += 1
-        self.late += text.was_awaited
+        """Take note of the first use of a frame since it was fetched; one that was not prefetched matters to plans
+        alone."""
         if text.is_prefetched:
             self._cache.get(text.frame.number)  # it is no longer expected
-        if self._plans:
+        if self.plans:
             self.walk()
 
     def hit(self, character: int) -> None:
@@ -304,12 +298,12 @@ class ReadAhead:
         """Walk all plans as far as budgets allow, the most certain first, and request their items."""
         pid = os.getpid()
         self._requests = [request for request in self._requests if not request.is_done and request.pid == pid]
-        if not self._plans or self._fetcher.is_closed:
+        if not self.plans or self._fetcher.is_closed:
             return
         most_bytes = min(
             max(UNDER_WAY_BYTES, int(self._fetcher.link.bytes_per_second / 2)), self._fetcher.window_bytes // 2
         )
-        for plan in sorted(self._plans, key=lambda plan: plan.priority):
+        for plan in sorted(self.plans, key=lambda plan: plan.priority):
             under_way = self._under_way_bytes()
             # A loop under way does not hold up a single slice that comes after it.
             limit_bytes = 2 * most_bytes if plan.priority <= Priority.LITERAL_HINT else most_bytes
@@ -322,8 +316,8 @@ class ReadAhead:
                 is_at_end = self._walk_plan(plan, room_bytes, items)
             except MonocontextError:  # a caller that reads there gets the error
                 is_at_end = True
-            if is_at_end and plan in self._plans:
-                self._plans.remove(plan)
+            if is_at_end and plan in self.plans:
+                self.plans.remove(plan)
             if items:
                 requests = self._fetcher.request(items, plan.priority)
                 self._requests += [request for request in set(requests.values()) if request not in self._requests]
@@ -378,17 +372,17 @@ class ReadAhead:
         if not self._is_warm and self._frames:
             self._is_warm = True
             numbers = dict.fromkeys((0,) if self._has_tail else (0, self._frames - 1))
-            self._plans.append(Plan(self.routes.numbered(numbers), Priority.WARM_UP, is_guess=True))
+            self.plans.append(Plan(self.routes.numbered(numbers), Priority.WARM_UP, is_guess=True))
 
     def _follow(self, expected: ExpectedRead) -> None:
         """Plan an expected read of a stream."""
         start, stop = expected.start, expected.stop
         frames = self.routes.numbered(range(start, stop)) if expected.in_frames else self.routes.between(start, stop)
-        self._plans.append(Plan(frames, Priority.SEQUENTIAL, is_guess=True))
+        self.plans.append(Plan(frames, Priority.SEQUENTIAL, is_guess=True))
 
     def _drop(self, guesses: bool) -> None:
         """Drop the plans that are guesses, or all others, and their requests that have not started."""
-        self._plans = [plan for plan in self._plans if plan.is_guess != guesses]
+        self.plans = [plan for plan in self.plans if plan.is_guess != guesses]
         self._requests = [
             request
             for request in self._requests

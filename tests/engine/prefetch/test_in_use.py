@@ -173,7 +173,7 @@ def test_closing_drops_what_is_queued_and_leaves_no_thread() -> None:
         context.close()
         begun.wait_for_the_end()
     ahead = context._reader.ahead  # type: ignore[union-attr]
-    assert (ahead._requests, ahead._plans) == ([], [])
+    assert (ahead._requests, ahead.plans) == ([], [])
 
 
 def test_a_child_of_a_fork_reads_on(recwarn: pytest.WarningsRecorder) -> None:
