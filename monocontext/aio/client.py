@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
+from concurrent.futures import wait
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,14 +21,10 @@ class BlockingClient:
 
     def _wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        while True:
-            try:
-                return future.result(LOOK_SECONDS)
-            except TimeoutError:
-                if future.done():
-                    return future.result()
-                if self._loop.is_closed():  # it carries nothing out any longer
-                    raise ConnectionError("the event loop of the client is closed") from None
+        while not wait([future], LOOK_SECONDS).done:
+            if self._loop.is_closed():  # it carries nothing out any longer
+                raise ConnectionError("the event loop of the client is closed")
+        return future.result()
 
     def get_object(self, **arguments: Any) -> Any:
         answer = self._wait(self._client.get_object(**arguments))
@@ -46,12 +43,7 @@ class BlockingClient:
         return self._wait(self._client.head_object(**arguments))
 
     def get_paginator(self, name: str) -> Any:
-        paginator = self._client.get_paginator(name)
-        return SimpleNamespace(paginate=lambda **arguments: self._pages(aiter(paginator.paginate(**arguments))))
+        async def paginate(**arguments: Any) -> list[Any]:
+            return [page async for page in self._client.get_paginator(name).paginate(**arguments)]
 
-    def _pages(self, pages: Any) -> Iterator[Any]:
-        async def following() -> Any:
-            return await anext(pages, None)
-
-        while (page := self._wait(following())) is not None:
-            yield page
+        return SimpleNamespace(paginate=lambda **arguments: self._wait(paginate(**arguments)))

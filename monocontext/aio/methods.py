@@ -1,59 +1,56 @@
-"""The methods that an asynchronous text has from the synchronous one: one list of names, and how each is called.
+"""The methods that asynchronous objects have from synchronous ones: one list of names, and how each is called.
 
 `methods.pyi` has their types; `python tests/aio/stub.py` writes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from monocontext.text.documents.by_name import Documents
+from monocontext.text.lines import LineView
 from monocontext.text.monocontext import Monocontext
 
-
-class TextMethods:
-    """The methods of an asynchronous text."""
-
-
-class DocumentMethods:
-    """The methods of its documents."""
+AT_ONCE, AWAITED, ONE_BY_ONE, BY_HUNDREDS = 0, -1, 1, 100
+"""How a method is called. The last two fetch so many items at a time: a hop to a thread costs as much as ten lines."""
 
 
-METHODS: list[tuple[type, type, str, tuple[str, ...]]] = [
-    (TextMethods, Monocontext, "at once", (
-        "url", "generation", "stats", "prefetch", "hint", "thinking", "reads_since", "handed_since",
-    )),
-    (TextMethods, Monocontext, "iterated", ("grep", "chunks")),
-    (TextMethods, Monocontext, "awaited", (
-        "find", "rfind", "index", "rindex", "count", "startswith", "endswith", "search", "outline",
-        "substring", "view", "refresh", "split", "rsplit", "splitlines", "partition", "rpartition", "strip", "lstrip",
-        "rstrip", "removeprefix", "removesuffix", "lower", "upper", "casefold", "capitalize", "swapcase", "title",
-        "replace", "translate", "expandtabs", "encode", "center", "ljust", "rjust", "zfill", "format", "format_map",
-        "join", "isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "isidentifier", "islower", "isnumeric",
-        "isprintable", "isspace", "istitle", "isupper",
-    )),
-    (DocumentMethods, Documents, "at once", ("count",)),
-    (DocumentMethods, Documents, "awaited", ("record", "metadata", "at")),
-]  # fmt: skip
-
-
-def _make(method: Callable[..., Any], how: str) -> Any:
-    @wraps(method)
+def _method(name: str, how: int, method: Any) -> Any:
+    @wraps(getattr(method, "fget", method))
     def asynchronous(self: Any, /, *args: Any, **options: Any) -> Any:
         def work() -> Any:
-            return method(self._text, *args, **options)
+            result = getattr(self._text, name)
+            return result if isinstance(method, property) else result(*args, **options)
 
-        if how == "at once":
-            return work()
-        return self._await(work) if how == "awaited" else self._each(work, 1)
+        if how == AT_ONCE:
+            return self._wrap(work())
+        return self._await(work) if how == AWAITED else self._each(work, how)
 
-    return asynchronous
+    return property(asynchronous) if isinstance(method, property) else asynchronous
 
 
-for _owner, _source, _how, _names in METHODS:
-    for _name in _names:
-        _method: Any = getattr(_source, _name)
-        _getter = getattr(_method, "fget", None)  # of a property
-        setattr(_owner, _name, property(_make(_getter, _how)) if _getter else _make(_method, _how))
+def _methods(source: type, names: dict[int, str]) -> type:
+    """A base class with methods of another class. A name that differs from that of the other one comes before it."""
+    methods = {}
+    for how, words in names.items():
+        for new, _, old in (word.rpartition("=") for word in words.split()):
+            methods[new or old] = _method(old, how, getattr(source, old))
+    return type("Methods", (), {"_names": names} | methods)
+
+
+TextMethods = _methods(Monocontext, {
+    AT_ONCE: "__len__ url generation stats lines documents prefetch hint thinking reads_since handed_since",
+    ONE_BY_ONE: "grep chunks",
+    AWAITED: """
+        contains=__contains__ find rfind index rindex count startswith endswith search outline substring view refresh
+        split rsplit splitlines partition rpartition strip lstrip rstrip removeprefix removesuffix lower upper casefold
+        capitalize swapcase title replace translate expandtabs encode center ljust rjust zfill format format_map join
+        isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper
+    """,
+})  # fmt: skip
+LineMethods = _methods(LineView, {AWAITED: "count=__len__ __getitem__", BY_HUNDREDS: "__aiter__=__iter__"})
+DocumentMethods = _methods(Documents, {
+    AT_ONCE: "count", AWAITED: "contains=__contains__ record metadata at __getitem__",
+    ONE_BY_ONE: "items", BY_HUNDREDS: "__aiter__=__iter__",
+})  # fmt: skip

@@ -15,12 +15,13 @@ from monocontext.aio import methods
 STUB = Path(methods.__file__).with_suffix(".pyi")
 RESULTS = {
     "Monocontext": "Self", "list[str] | LazyList": "list[str] | AsyncItems", "Iterator[str]": "AsyncIterator[str]",
-    "Sequence[str | Self]": "Sequence[str] | AsyncItems", "GrepHits": "AsyncIterator[Hit]",
+    "Sequence[str | Self]": "Sequence[str] | AsyncItems", "GrepHits": "AsyncIterator[Hit]", "LineView": "AsyncItems",
+    "Documents[Monocontext]": "AsyncDocuments", "Text": "str",
 }  # fmt: skip
 """Results that are asynchronous in place of synchronous."""
 KNOWN = {
-    "Self": "typing", "AsyncItems": "monocontext.aio.text", "AsyncIterator": "collections.abc",
-    "Hit": "monocontext.text.search.hits", "Sequence": "collections.abc",
+    "Self": "typing", "AsyncItems": "monocontext.aio.text", "AsyncDocuments": "monocontext.aio.text",
+    "AsyncIterator": "collections.abc", "Hit": "monocontext.text.search.hits", "Sequence": "collections.abc",
 }  # fmt: skip
 
 
@@ -45,23 +46,27 @@ def signature(method: Any) -> inspect.Signature:
 def stub() -> str:
     """The text of the stub."""
     imports: dict[str, set[str]] = defaultdict(set)
-    classes: dict[str, list[str]] = defaultdict(list)
-    for owner, _, how, names in methods.METHODS:
-        for name in names:
-            method = vars(owner)[name]
-            prefix = "async def" if how == "awaited" else "def"
-            if isinstance(method, property):
-                prefix, method = "@property\n    def", method.fget
-            text = str(signature(method)).replace("'", "")
-            for word in set(re.findall(r"[A-Za-z_]\w*", text)):
-                module = KNOWN.get(word) or source_of(word, inspect.unwrap(method).__module__)
-                if module and word in re.sub(r"(\w+):|= \w+", "", text):
-                    imports[module].add(word)
-            classes[owner.__name__].append(f"    {prefix} {name}{text}: ...\n")
+    bodies: list[str] = []
+    for owner in ("TextMethods", "LineMethods", "DocumentMethods"):
+        rows = []
+        for how, words in getattr(methods, owner)._names.items():
+            for name in (word.partition("=")[0] for word in words.split()):
+                method = vars(getattr(methods, owner))[name]
+                prefix = "async def" if how == methods.AWAITED else "def"
+                if isinstance(method, property):
+                    prefix, method = "@property\n    def", method.fget
+                text = str(signature(method)).replace("'", "")
+                if name == "items":  # `Mapping` has no types
+                    text = "(self) -> AsyncIterator[tuple[str, str]]"
+                for word in set(re.findall(r"[A-Za-z_]\w*", text)):
+                    module = KNOWN.get(word) or source_of(word, inspect.unwrap(method).__module__)
+                    if module and word in re.sub(r"(\w+):|= \w+", "", text):
+                        imports[module].add(word)
+                rows.append(f"    {prefix} {name}{text}: ...\n")
+        bodies.append(f"\nclass {owner}:\n{''.join(rows)}")
     head = "# Written by tests/aio/stub.py: do not edit.\n# ruff: noqa\n# fmt: off\n"
     lines = [f"from {module} import {', '.join(sorted(names))}\n" for module, names in sorted(imports.items())]
-    body = [f"\nclass {name}:\n{''.join(rows)}" for name, rows in classes.items()]
-    return "".join([head, *lines, *body, "\nMETHODS: list[tuple[type, type, str, tuple[str, ...]]]\n"])
+    return "".join([head, *lines, *bodies, "\nAWAITED: int\n"])
 
 
 if __name__ == "__main__":
