@@ -87,7 +87,7 @@ PROGRAMS = [
         variables={
             "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "sk-none", "IS_SANDBOX": "1",
             "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+            "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1", "MCP_CONNECT_TIMEOUT_MS": "120000",
         },
     ),
     _Codex(
