@@ -18,8 +18,7 @@ from monocontext.testing import CountingStore, SeaweedServer
 
 
 def test_one_version_is_removed(any_store: Store) -> None:
-    first = any_store.put("a", b"1")
-    second = any_store.put("a", b"2")
+    first, second = any_store.put("a", b"1"), any_store.put("a", b"2")
     with pytest.raises(AlreadyExists, match=f"{any_store.url}/a"):
         any_store.delete("a", if_match=first)
     assert any_store.get("a").data == b"2"
@@ -30,34 +29,22 @@ def test_one_version_is_removed(any_store: Store) -> None:
     CountingStore(any_store).delete("a", if_match=second)
 
 
-def test_removal_in_a_bucket_that_is_not_there(seaweed: SeaweedServer) -> None:
-    store = open_store("s3://no-such-bucket/x", endpoint=seaweed.endpoint)
-    with pytest.raises(NotFound, match="no bucket 'no-such-bucket'"):
-        store.delete("a", if_match="e")
-
-
 def test_times_come_with_the_answer(any_store: Store) -> None:
     any_store.put("a", b"1")
     blob, info, (listed,) = any_store.get("a"), any_store.head("a"), any_store.list()
     for told in (blob, info, listed):
         assert abs(told.modified_seconds - time.time()) < 30
-        assert told.now_seconds == 0 or -1 <= told.now_seconds - told.modified_seconds < 30
+        is_untold = told.now_seconds == 0 and not any_store.url.startswith("memory:")
+        assert is_untold or -1 <= told.now_seconds - told.modified_seconds < 30
     assert any_store.get_range("a", 0, 1).data == b"1"
-
-
-@pytest.mark.parametrize("any_store", ["memory", "seaweedfs"], indirect=True)
-def test_the_stores_clock_is_told(any_store: Store) -> None:
-    any_store.put("a", b"1")
-    blob, info, (listed,) = any_store.get("a"), any_store.head("a"), any_store.list()
-    assert all(told.now_seconds > 0 for told in (blob, info, listed))
 
 
 @pytest.mark.parametrize("transport", ["own", "boto3"])
 def test_by_either_way(seaweed: SeaweedServer, transport: str) -> None:
     store = open_store(seaweed.url("clocks"), endpoint=seaweed.endpoint, transport=transport)
     store.put("a", b"1")
-    blob = store.get("a")
-    assert 0 <= blob.now_seconds - blob.modified_seconds < 30
+    for told in (store.get("a"), store.head("a"), *store.list()):
+        assert 0 <= told.now_seconds - told.modified_seconds < 30
     store.close()
 
 
@@ -65,22 +52,17 @@ def test_by_either_way(seaweed: SeaweedServer, transport: str) -> None:
 def test_files_are_stamped_by_the_file_systems_clock(
     tmp_path: Path, hours: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no two versions share an ETag for it."""
+    """And no two versions share an ETag for it. Where nothing can be written, nothing is."""
     real = time.time_ns
     skewed = SimpleNamespace(time=lambda: real() / 1e9 + hours * 3600, time_ns=lambda: real() + hours * 3600 * 10**9)
+    assert abs(open_store(tmp_path / "none").now() - real() / 1e9) < 5  # type: ignore[attr-defined]
+    assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr("monocontext.stores.local.time", skewed)
     store = open_store(tmp_path)
-    etags = {store.put("a", b"same size") for _ in range(200)}
-    assert len(etags) == 200
+    assert len({store.put("a", b"same size") for _ in range(200)}) == 200
     assert abs(store.head("a").modified_seconds - real() / 1e9) < 30
     assert abs(store.now() - real() / 1e9) < 30  # type: ignore[attr-defined]
     assert [info.key for info in store.list()] == ["a"]
-
-
-def test_now_where_nothing_can_be_written(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "none")
-    assert abs(store.now() - time.time()) < 5  # type: ignore[attr-defined]
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("phase", [0.01, 0.3, 0.95])
@@ -103,7 +85,6 @@ def test_how_long_an_entry_lives(ttl: float, clock: str, phase: float) -> None:
 def test_the_lifetime_that_counts_is_told(any_store: Store) -> None:
     memory = Memory(any_store)
     memory.put("k", "v", 5.5)
-    is_s3 = any_store.url.startswith("s3:")
-    assert memory.entry("k").ttl_seconds == (6.0 if is_s3 else 5.5)
     (listed,) = memory.entries()
-    assert listed.ttl_seconds == (6.0 if is_s3 else 5.5)
+    expected = 6.0 if any_store.url.startswith("s3:") else 5.5
+    assert memory.entry("k").ttl_seconds == listed.ttl_seconds == expected
