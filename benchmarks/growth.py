@@ -17,10 +17,11 @@ from benchmarks.options import Commands, head_line, row_line
 from monocontext import Monocontext
 from monocontext.format.manifest import Manifest
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.testing import CountingStore, VirtualStore, virtual_context
+from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.gc import gc
 from tests.simulated import SimulatedWorkers, VirtualClock
+from tests.virtual import VirtualStore, virtual_context
 
 Row = tuple[str, str, str, bool]
 """What was measured, its limit, the figure, and whether it is within the limit."""

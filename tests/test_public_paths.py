@@ -39,8 +39,7 @@ PUBLIC: dict[str, list[str]] = {
     "monocontext.testing": [
         "PROFILES", "CountingStore", "Crash", "CrashingStore", "Fault", "FaultPlan", "FaultyStore",
         "HttpFault", "Profile", "Request", "S3StandIn", "SeaweedServer", "SlowStore",
-        "VirtualStore", "WrappedStore", "fail", "find_weed",
-        "flip_byte", "profile", "truncate", "virtual_context", "wrong_etag",
+        "WrappedStore", "fail", "find_weed", "flip_byte", "profile", "truncate", "wrong_etag",
     ],
     "monocontext.text": ["Monocontext", "served_text"],
     "rlm": [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from benchmarks.patterns.texts import Text, ordered_context
-from monocontext.testing import VirtualStore
+from tests.virtual import VirtualStore
 
 Conversation = Generator[str, str, str]
 """Yields the code of each turn, receives its printed output, and returns the answer."""

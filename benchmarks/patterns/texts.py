@@ -22,8 +22,8 @@ from monocontext.format.codec import describe
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRun, encode_page, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import PageRef
-from monocontext.testing import VirtualStore, virtual_context
 from monocontext.writing.segments import segment_key
+from tests.virtual import VirtualStore, virtual_context
 
 FRAME_BYTES = 256 << 10
 WIDTH = 128

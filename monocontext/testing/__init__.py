@@ -1,4 +1,4 @@
-"""Test doubles: stores that count, wait, fail or crash, S3 servers, and texts that are computed. None needs pytest."""
+"""Test doubles: stores that count, wait, fail or crash, and S3 servers. None needs pytest."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from monocontext.testing.http_faults import HttpFault
 from monocontext.testing.http_s3 import S3StandIn
 from monocontext.testing.network import PROFILES, Profile, profile
 from monocontext.testing.seaweed import SeaweedServer, find_weed
-from monocontext.testing.stores import CountingStore, Request, SlowStore, VirtualStore, WrappedStore
-from monocontext.testing.virtual import virtual_context
+from monocontext.testing.stores import CountingStore, Request, SlowStore, WrappedStore
 
 __all__ = [
     "PROFILES",
@@ -36,13 +35,11 @@ __all__ = [
     "S3StandIn",
     "SeaweedServer",
     "SlowStore",
-    "VirtualStore",
     "WrappedStore",
     "fail",
     "find_weed",
     "flip_byte",
     "profile",
     "truncate",
-    "virtual_context",
     "wrong_etag",
 ]

@@ -13,8 +13,9 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _IF_MATCH = frozenset({"if-match"})
@@ -63,27 +64,19 @@ class HttpFault:
 
 # -- the end comes early --------------------------------------------------------------------------------------------
 
+lost = partial(HttpFault, "lost answer", stops=("head", 0))
+"""The server carries out the request and sends no reply."""
+cut_head = partial(HttpFault, "cut in the head", stops=("head", 20))
+"""The connection is closed in the middle of the head."""
+stall_before_head = partial(HttpFault, "stall before the head", stops=("head", 0), then="stall")
+"""Nothing comes at all."""
+stall_in_head = partial(HttpFault, "stall in the head", stops=("head", 20), then="stall")
+"""Nothing comes after the beginning of the head."""
+
 
 def cut(at: int = 0) -> HttpFault:
     """The connection is closed after `at` bytes of the body."""
     return HttpFault(f"cut at {at}", stops=("body", at))
-
-
-def cut_head() -> HttpFault:
-    """The connection is closed in the middle of the head."""
-    return HttpFault("cut in the head", stops=("head", 20))
-
-
-def lost() -> HttpFault:
-    """The server carries out the request and sends no reply."""
-    return HttpFault("lost answer", stops=("head", 0))
-
-
-def reset(at: int | None = None) -> HttpFault:
-    """The connection is reset: after `at` bytes of the body, by default instead of an answer."""
-    if at is None:
-        return HttpFault("reset", stops=("head", 0), then="reset")
-    return HttpFault(f"reset at {at}", stops=("body", at), then="reset")
 
 
 def stall(at: int = 0) -> HttpFault:
@@ -91,14 +84,11 @@ def stall(at: int = 0) -> HttpFault:
     return HttpFault(f"stall at {at}", stops=("body", at), then="stall")
 
 
-def stall_before_head() -> HttpFault:
-    """Nothing comes at all."""
-    return HttpFault("stall before the head", stops=("head", 0), then="stall")
-
-
-def stall_in_head() -> HttpFault:
-    """Nothing comes after the beginning of the head."""
-    return HttpFault("stall in the head", stops=("head", 20), then="stall")
+def reset(at: int | None = None) -> HttpFault:
+    """The connection is reset: after `at` bytes of the body, by default instead of an answer."""
+    if at is None:
+        return HttpFault("reset", stops=("head", 0), then="reset")
+    return HttpFault(f"reset at {at}", stops=("body", at), then="reset")
 
 
 def drip(bytes_per_second: float) -> HttpFault:
@@ -156,50 +146,25 @@ def wrong_range(by_bytes: int = 1) -> HttpFault:
 
 def other_etag(etag: str = "another-version") -> HttpFault:
     """The reply claims to be of another version, and the server ignores If-Match."""
-    name = f'"{etag}"'
-    return HttpFault("wrong ETag", change=lambda reply: reply.with_header("ETag", name), ignores=_IF_MATCH)
+    return HttpFault("wrong ETag", change=lambda reply: reply.with_header("ETag", f'"{etag}"'), ignores=_IF_MATCH)
 
 
-def whole() -> HttpFault:
-    """The whole object with status 200, in spite of the requested range."""
-    return HttpFault("200 for a range", ignores=frozenset({"range"}))
+whole = partial(HttpFault, "200 for a range", ignores=frozenset({"range"}))
+"""The whole object with status 200, in spite of the requested range."""
 
 
-def replaced(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
+def replaced(rewrite: Callable[[bytes], bytes] = bytes.swapcase, ignores: frozenset[str] = frozenset()) -> HttpFault:
     """The object is replaced before the request: other bytes, another ETag."""
-    return HttpFault("object replaced", rewrite=rewrite)
+    return HttpFault(
+        "object replaced, If-Match ignored" if ignores else "object replaced", None, None, rewrite, ignores
+    )
 
 
-def replaced_unseen(rewrite: Callable[[bytes], bytes] = bytes.swapcase) -> HttpFault:
-    """`replaced`, on a server that also ignores If-Match."""
-    return HttpFault("object replaced, If-Match ignored", rewrite=rewrite, ignores=_IF_MATCH)
+replaced_unseen = partial(replaced, ignores=_IF_MATCH)
+"""`replaced`, on a server that also ignores If-Match."""
 
 
 # -- the server says no ---------------------------------------------------------------------------------------------
-
-
-def refuse(status: int, code: str, headers: Mapping[str, str] | None = None) -> HttpFault:
-    """An error in XML as S3 sends it, instead of carrying out the request."""
-    return HttpFault(f"{status} {code}", instead=error_reply(status, code, headers=headers))
-
-
-def slow_down(retry_after_seconds: int | None = None) -> HttpFault:
-    """503 SlowDown, with a Retry-After header if a time is given."""
-    return refuse(503, "SlowDown", {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)})
-
-
-def internal_error() -> HttpFault:
-    return refuse(500, "InternalError")
-
-
-def expired(status: Literal[400, 403] = 400) -> HttpFault:
-    """The credentials have expired: S3 answers 400, other servers 403."""
-    return refuse(status, "ExpiredToken")
-
-
-def error_in_200(code: str = "InternalError") -> HttpFault:
-    """An error in XML under a status of 200."""
-    return replace(refuse(200, code), name=f"200 {code}")
 
 
 def error_reply(
@@ -210,21 +175,48 @@ def error_reply(
     return HttpReply(status, body.encode(), {"Content-Type": "application/xml"} | dict(headers or {}))
 
 
+def refuse(status: int, code: str, headers: Mapping[str, str] | None = None) -> HttpFault:
+    """An error in XML as S3 sends it, instead of carrying out the request."""
+    return HttpFault(f"{status} {code}", instead=error_reply(status, code, headers=headers))
+
+
+internal_error = partial(refuse, 500, "InternalError")
+
+
+def slow_down(retry_after_seconds: int | None = None) -> HttpFault:
+    """503 SlowDown, with a Retry-After header if a time is given."""
+    return refuse(503, "SlowDown", {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)})
+
+
+def expired(status: Literal[400, 403] = 400) -> HttpFault:
+    """The credentials have expired: S3 answers 400, other servers 403."""
+    return refuse(status, "ExpiredToken")
+
+
+def error_in_200(code: str = "InternalError") -> HttpFault:
+    """An error in XML under a status of 200."""
+    return refuse(200, code)
+
+
 # -- which requests meet it -----------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class FaultRule:
-    """A fault, and the requests that meet it: see `Script.add`."""
+    """A fault, and the requests that meet it. It counts them."""
 
     fault: HttpFault
-    verb: str
-    key: str
-    skip: int
-    times: int | None
-    share: float
+    verb: str = "GET"
+    """`GET`, `HEAD`, `PUT`, `POST`, `DELETE`, `LIST` (a GET of the bucket), `CONNECT`, or `*` for all but `CONNECT`."""
+    key: str = "*"
+    """A pattern for the key of the object, with `*` and `?` as for file names."""
+    skip: int = 0
+    """The number of matching requests that pass first."""
+    times: int | None = 1
+    """The number of requests that meet the fault then; `None` for all."""
+    share: float = 1.0
+    """The probability that a matching request meets the fault."""
     seen: int = 0
-    """The number of matching requests so far."""
     struck: int = 0
     """The number of requests that met the fault so far."""
 
@@ -244,45 +236,28 @@ class Script:
     """Rules in order; the first that matches a request applies. Safe for use by many threads."""
 
     def __init__(self, seed: int = 0) -> None:
-        """`seed`: of `FaultRule.share`."""
-        self.rules: list[FaultRule] = []
+        self._rules: list[FaultRule] = []
         self._random = Random(seed)
         self._lock = threading.Lock()
 
-    def add(
-        self,
-        fault: HttpFault,
-        *,
-        verb: str = "GET",
-        key: str = "*",
-        skip: int = 0,
-        times: int | None = 1,
-        share: float = 1.0,
-    ) -> FaultRule:
-        """Append a rule and return it; it counts the requests that meet it.
-
-        - `verb`: `GET`, `HEAD`, `PUT`, `POST`, `DELETE`, `LIST` (a GET of the bucket), `CONNECT`, or `*` for the others
-        - `key`: a pattern for the key of the object, with `*` and `?` as for file names
-        - `skip`: matching requests that pass first; `times`: those that meet the fault then, `None` for all
-        - `share`: the probability that a matching request meets the fault
-        """
-        rule = FaultRule(fault, verb, key, skip, times, share)
+    def add(self, fault: HttpFault, **which: Any) -> FaultRule:
+        """Append a rule and return it; `which` are fields of `FaultRule`, such as `key`, `times` and `share`."""
         with self._lock:
-            self.rules.append(rule)
-        return rule
+            self._rules.append(FaultRule(fault, **which))
+            return self._rules[-1]
 
     def clear(self) -> None:
         """Remove all rules."""
         with self._lock:
-            self.rules.clear()
+            self._rules.clear()
 
     @property
     def struck(self) -> int:
         """The number of requests that met a fault of the current rules."""
         with self._lock:
-            return sum(rule.struck for rule in self.rules)
+            return sum(rule.struck for rule in self._rules)
 
     def pick(self, verb: str, key: str) -> HttpFault | None:
         """The fault of this request, if any."""
         with self._lock:
-            return next((rule.fault for rule in self.rules if rule.strikes(verb, key, self._random)), None)
+            return next((rule.fault for rule in self._rules if rule.strikes(verb, key, self._random)), None)

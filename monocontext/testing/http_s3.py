@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import formatdate
-from io import BytesIO
 from random import Random
 from typing import BinaryIO, Self
 from urllib.parse import parse_qsl, quote, unquote
@@ -97,7 +96,7 @@ class S3StandIn:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count:,} {verb}" for verb, count in sorted(self.counts.items())) or "no requests"
-        flow = f"{self.bytes_sent:,} bytes sent, {self.in_flight} in flight, at most {self.most_in_flight}"
+        flow = f"{self.bytes_sent:,} bytes sent, {self.in_flight} in flight"
         return f"<S3StandIn {self.endpoint} | {counts} | {flow} | {self.connections} connections>"
 
     @property
@@ -116,7 +115,6 @@ class S3StandIn:
             """The number of requests by verb. A GET or HEAD of the bucket itself is a `LIST`."""
             self.bytes_sent = 0
             """The number of bytes of bodies that were sent, those of broken bodies included."""
-            self.most_in_flight = self.in_flight
             self.log: deque[HttpRequest] = deque(maxlen=_REMEMBERED)
             """The last requests without their bodies, in the order of their arrival."""
 
@@ -185,7 +183,7 @@ class S3StandIn:
                 _end(sock, fault)
                 return
             with sock.makefile("rb") as file:
-                while (request := self._next(sock, file)) and self._exchange(sock, request):
+                while (request := _read_request(sock, file)) and self._exchange(sock, request):
                     pass
         except (OSError, ValueError):  # the client hung up, or did not send HTTP
             pass
@@ -197,28 +195,16 @@ class S3StandIn:
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
 
-    def _next(self, sock: socket.socket, file: BinaryIO) -> HttpRequest | None:
-        request = _read_head(file)
-        if request is None:
-            return None
-        if request.headers.get("expect", "").lower() == "100-continue":
-            sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        body = _read_body(file, request.headers)
-        verb, _ = self._bucket.place(request)
-        with self._lock:
-            self.counts[verb] += 1
-            self.log.append(request)
-        return replace(request, body=body)
-
     def _exchange(self, sock: socket.socket, request: HttpRequest) -> bool:
         """Answer one request; returns whether the connection goes on."""
+        verb, key = self._bucket.place(request)
         with self._lock:
+            self.counts[verb] += 1
+            self.log.append(replace(request, body=b""))
             self.in_flight += 1
-            self.most_in_flight = max(self.most_in_flight, self.in_flight)
             seconds = self._latency.seconds(self._random) if self._latency else 0.0
         started = time.monotonic() + seconds
         try:
-            verb, key = self._bucket.place(request)
             fault = self.faults.pick(verb, key) or _NONE
             reply = self._reply(request, key, fault)
             self._wait_until(started)
@@ -275,8 +261,8 @@ def _end(sock: socket.socket, fault: HttpFault) -> None:
             pass
 
 
-def _read_head(file: BinaryIO) -> HttpRequest | None:
-    """The head of the next request; `None` after the last one, and for a malformed first line."""
+def _read_request(sock: socket.socket, file: BinaryIO) -> HttpRequest | None:
+    """The next request; `None` after the last one, and for a malformed first line."""
     first = file.readline(64 << 10).split()
     if len(first) != 3:
         return None
@@ -284,35 +270,19 @@ def _read_head(file: BinaryIO) -> HttpRequest | None:
     while line := file.readline(64 << 10).strip():
         name, _, value = line.decode("latin-1").partition(":")
         headers[name.lower()] = value.strip()
+    if headers.get("expect", "").lower() == "100-continue":
+        sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+    body = file.read(int(headers.get("content-length", 0)))
     path, _, query = first[1].decode("latin-1").partition("?")
-    return HttpRequest(first[0].decode("latin-1"), unquote(path), dict(parse_qsl(query, True)), headers)
-
-
-def _read_body(file: BinaryIO, headers: Mapping[str, str]) -> bytes:
-    """The body that follows a head, without the chunk headers of HTTP and of AWS signatures."""
-    if "chunked" in headers.get("transfer-encoding", ""):
-        body = _join_chunks(file)
-    else:
-        body = file.read(int(headers.get("content-length", 0)))
-    return _join_chunks(BytesIO(body)) if "aws-chunked" in headers.get("content-encoding", "") else body
-
-
-def _join_chunks(file: BinaryIO) -> bytes:
-    pieces = []
-    while size := int(file.readline().partition(b";")[0] or b"0", 16):
-        pieces.append(file.read(size))
-        file.readline()
-    while file.readline().strip():
-        """Trailers."""
-    return b"".join(pieces)
+    return HttpRequest(first[0].decode("latin-1"), unquote(path), dict(parse_qsl(query, True)), headers, body)
 
 
 class Bucket:
     """Answers requests for the objects of any store: one request in, one reply out. Safe for use by many threads.
 
     It supports the requests of boto3 and of `S3Store`: GET with a range and If-Match, HEAD, ListObjectsV2, PUT with a
-    condition, DELETE, and uploads in parts. It does not support signatures, versions, access control, copies, and
-    checksums of the body.
+    condition, DELETE, and uploads in parts. It does not support signatures, versions, access control, copies, chunked
+    bodies, delimiters of lists, and checksums of the body.
     """
 
     def __init__(self, name: str, store: Store) -> None:
@@ -329,6 +299,8 @@ class Bucket:
         """Carry out a request. A mistake of the client gives an error reply, not an exception."""
         if f"{request.path}/".split("/")[1] != self.name:
             return error_reply(404, "NoSuchBucket")
+        if request.query.get("delimiter") or "chunked" in request.headers.get("content-encoding", ""):
+            return error_reply(501, "NotImplemented")
         verb, key = self.place(request)
         try:
             match verb:
@@ -361,13 +333,10 @@ class Bucket:
         headers = {
             "ETag": f'"{info.etag}"',
             "Last-Modified": formatdate(info.modified_seconds, usegmt=True),
-            "Accept-Ranges": "bytes",
             "Content-Type": "binary/octet-stream",
         }
         if request.headers.get("if-match", "").strip('"') not in ("", "*", info.etag):
             return error_reply(412, "PreconditionFailed")
-        if request.headers.get("if-none-match", "").strip('"') == info.etag:
-            return HttpReply(304, headers=headers)
         span = _span(wanted, size)
         if span is None:
             return error_reply(416, "InvalidRange", headers={"Content-Range": f"bytes */{size}"})
@@ -385,24 +354,15 @@ class Bucket:
         return f'"{etag}"'
 
     def _list(self, request: HttpRequest) -> HttpReply:
-        prefix, delimiter = request.query.get("prefix", ""), request.query.get("delimiter", "")
+        prefix, after = request.query.get("prefix", ""), request.query.get("continuation-token", "")
         most = min(_MOST_LISTED, int(request.query.get("max-keys") or _MOST_LISTED))
-        after = request.query.get("continuation-token") or request.query.get("start-after", "")
-        entries: dict[str, str] = {}
-        is_cut = False
-        for info in self.store.list(prefix):
-            name = _folder(info.key, prefix, delimiter) or info.key
-            if info.key <= after or name <= after or name in entries:
-                continue
-            if is_cut := len(entries) == most:
-                break
-            folder = f"<CommonPrefixes><Prefix>{_name(name)}</Prefix></CommonPrefixes>"
-            entries[name] = folder if name != info.key else _list_entry(info)
+        entries = [info for info in self.store.list(prefix) if info.key > after]
+        is_cut = len(entries) > most
         head = f"<Name>{self.name}</Name><Prefix>{_name(prefix)}</Prefix><EncodingType>url</EncodingType>"
-        head += f"<KeyCount>{len(entries)}</KeyCount><IsTruncated>{str(is_cut).lower()}</IsTruncated>"
-        if is_cut and entries:
-            head += f"<NextContinuationToken>{escape(list(entries)[-1])}</NextContinuationToken>"
-        return _xml(f"<ListBucketResult>{head}{''.join(entries.values())}</ListBucketResult>")
+        head += f"<KeyCount>{len(entries[:most])}</KeyCount><IsTruncated>{str(is_cut).lower()}</IsTruncated>"
+        if is_cut:
+            head += f"<NextContinuationToken>{escape(entries[most - 1].key)}</NextContinuationToken>"
+        return _xml(f"<ListBucketResult>{head}{''.join(map(_list_entry, entries[:most]))}</ListBucketResult>")
 
     def _upload(self, key: str, request: HttpRequest) -> HttpReply:
         """Begin, continue, end or drop an upload in parts."""
@@ -435,12 +395,6 @@ def _span(wanted: str, size: int) -> tuple[int, int] | None:
     else:
         start, stop = int(match[1]), min(size, int(match[2]) + 1 if match[2] else size)
     return (start, stop) if start < stop else None
-
-
-def _folder(key: str, prefix: str, delimiter: str) -> str:
-    """The key up to the first delimiter after the prefix, which is included; empty if there is none."""
-    rest = key[len(prefix) :]
-    return prefix + rest[: rest.index(delimiter) + len(delimiter)] if delimiter and delimiter in rest else ""
 
 
 def _list_entry(info: ObjectInfo) -> str:

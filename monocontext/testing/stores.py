@@ -1,18 +1,16 @@
-"""Stores that count or delay the requests to another store, and a store whose objects are computed."""
+"""Stores that count or delay the requests to another store."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
-from monocontext.errors import AccessDenied
-from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error
-from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreBase, StoreWrapper
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreWrapper
 
 _LISTED_PER_REQUEST = 1000
 
@@ -143,54 +141,3 @@ class SlowStore(WrappedStore):
         if self._bytes_per_second and isinstance(result, Blob):
             time.sleep(len(result.data) / self._bytes_per_second)
         return result
-
-
-class VirtualStore(StoreBase):
-    """A read-only store of objects of any size, whose bytes are computed when they are read.
-
-    `objects` maps a key to its size in bytes and a function that returns the bytes [start, stop).
-    """
-
-    is_near = True
-    """Round trips cost nothing."""
-
-    def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]], url: str = "virtual://") -> None:
-        self._objects = dict(objects)
-        self.url = url
-        """No store can be opened at this URL: the objects exist in this process only."""
-
-    def __repr__(self) -> str:
-        total = sum(size for size, _ in self._objects.values())
-        return f"<VirtualStore {len(self._objects):,} objects, {total:,} bytes>"
-
-    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        size_bytes = self.head(key).size_bytes
-        check_size(f"{self.url}/{key}", most_bytes, size_bytes)
-        return self.get_range(key, 0, size_bytes)
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        check_range(start, length)
-        info, url = self.head(key), f"{self.url}/{key}"
-        check_part(url, etag, info.etag, start, length, info.size_bytes)
-        data = self._objects[key][1](start, start + length) if length else b""
-        if len(data) != length:
-            raise AssertionError(f"the function of {url} returned {len(data)} bytes for [{start}, {start + length})")
-        return Blob(data, info.etag, info.size_bytes)
-
-    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> NoReturn:
-        raise AccessDenied(f"{self.url}/{key} is computed and cannot be written")
-
-    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        return (self.head(key) for key in sorted(self._objects) if key.startswith(prefix))
-
-    def head(self, key: str) -> ObjectInfo:
-        if check_key(key) not in self._objects:
-            raise not_found_error(f"{self.url}/{key}")
-        size_bytes = self._objects[key][0]
-        return ObjectInfo(key, size_bytes, f"virtual-{size_bytes}")
-
-    def delete(self, key: str, *, if_match: str | None = None) -> NoReturn:
-        raise AccessDenied(f"{self.url}/{key} is computed and cannot be deleted")
-
-    def close(self) -> None:
-        """There are no connections."""

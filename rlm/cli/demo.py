@@ -1,7 +1,7 @@
 """The command `rlm demo`: questions about a log of 10 GB, a text of 30 MB in an S3 server, and a plain folder.
 
-A script plays the model; its code really runs. The bytes of the log are computed when they are read: `virtual_context`
-repeats one frame of lines, and plants two others. The engine, the filters and the latency of a bucket are real.
+A script plays the model; its code really runs. The index of the log repeats one block of frames and its filter.
+The engine and the latency of a bucket are real.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sysconfig
 import tarfile
 import tempfile
 import time
+import uuid
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -25,9 +26,14 @@ from rich.text import Text
 from monocontext import Monocontext, publish
 from monocontext.cli.parameters import NOT_NEGATIVE, Option
 from monocontext.cli.printing import is_quiet, remark
+from monocontext.format.manifest import ROOT_KEY, generation_key
+from monocontext.format.refs import FilterRef
 from monocontext.options import StoreOptions
+from monocontext.records import replace
 from monocontext.stores import open_store
-from monocontext.testing import CountingStore, SeaweedServer, SlowStore, VirtualStore, find_weed, virtual_context
+from monocontext.stores.memory import MemoryStore, forget
+from monocontext.testing import CountingStore, SeaweedServer, SlowStore, find_weed
+from monocontext.writing.pages import IndexWriter, load_page, row_of
 from rlm.cli.options import Runner, describe_rights, one_line_errors
 from rlm.context.excerpt import make_printable
 from rlm.errors import RunnerUnavailable
@@ -42,7 +48,7 @@ BYTES_PER_SECOND = 90e6  # of one connection to S3
 TURN_SECONDS = 0.6
 SIZE_BYTES = 10 * 10**9
 _SIZE_BYTES_OF_32_BITS = 2 * 10**9  # where `len()` is limited to 2 Gi
-_FRAME_BYTES, _LINE_BYTES = 256 << 10, 128
+_FRAME_BYTES, _LINE_BYTES, _BLOCK_FRAMES = 256 << 10, 128, 256
 LOG_QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
 DISK = "sdq7"
 LOG_TURNS = (
@@ -134,8 +140,11 @@ def demo(
         raise click.exceptions.Exit(1)
 
 
-def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
-    """Make a log of about this size. A disk fails after a third of it, and its transaction fails in the last line."""
+def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
+    """Make a log of about this size. A disk fails after a third of it, and its transaction fails in the last line.
+
+    A block of frames is published with its search filter, then an index that repeats both.
+    """
     dice = Random(4711)
 
     def line(text: str) -> str:
@@ -147,23 +156,38 @@ def large_log(size_bytes: int = SIZE_BYTES) -> VirtualStore:
         what = f"txn={dice.getrandbits(32):08x} served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms"
         return line(f"2026-11-22T{clock} {level} {host} {what}")
 
-    frames = size_bytes // _FRAME_BYTES
     lines = [served() for _ in range(_FRAME_BYTES // _LINE_BYTES)]
     failed = line("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
     fatal = line("2026-11-22T09:26:53 FATAL host-17 giving up on txn=ab12cd34")
-    planted = {frames // 3: "".join([*lines[:999], failed, *lines[1000:]]), frames - 1: "".join([*lines[:-1], fatal])}
-    return virtual_context(frames, "".join(lines), planted, filters=True, distinct=True)
+    store = MemoryStore(name := uuid.uuid4().hex)
+    forget(name)  # the objects go with the store
+    frames = ["".join(lines)] * _BLOCK_FRAMES
+    frames += ["".join([*lines[:999], failed, *lines[1000:]]), "".join([*lines[:-1], fatal])]
+    base = publish(iter(frames), store, codec="raw", frame_bytes=_FRAME_BYTES)
+    page, index, filters, first = load_page(store, base.pages, 0), IndexWriter(store.put), list[FilterRef](), 0
+    blocks = size_bytes // _FRAME_BYTES // _BLOCK_FRAMES
+    block, *single = range(_BLOCK_FRAMES), range(_BLOCK_FRAMES, _BLOCK_FRAMES + 1), range(_BLOCK_FRAMES + 1, len(page))
+    for numbers in [*[block] * (blocks // 3), single[0], *[block] * (blocks - blocks // 3), single[1]]:
+        index.add(row_of(page[number]) for number in numbers)
+        filters.append(replace(base.filters[0], runs=((first, numbers.start, len(numbers)),)))
+        first += len(numbers)
+    index.end_page()
+    pages = tuple(index.pages)
+    root = replace(base, generation=2, pages=pages, last_page=index.last_page, filters=tuple(filters)).to_bytes()
+    for key in (generation_key(2), ROOT_KEY):
+        store.put(key, root)
+    return store
 
 
-def ask_the_log(rlm: RLM, store: VirtualStore, latency_seconds: float) -> tuple[Completion, Cost, Cost]:
-    """Answer the question. Returns the cost too, and the computed cost of a full download."""
+def ask_the_log(rlm: RLM, store: MemoryStore, latency_seconds: float) -> tuple[Completion, Cost, Cost]:
+    """Answer the question. Returns the cost too, and the computed cost of a full download in segments of 16 MiB."""
     counted = CountingStore(SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND))
     with Monocontext.open(counted) as context:
         completion = rlm.completion(LOG_QUESTION, context)
         lazy = Cost("monocontext", counted.gets, counted.bytes_read, context.stats.wait_seconds)
-    sizes = [info.size_bytes for info in store.list("segments/")]
-    seconds = sum(sizes) / BYTES_PER_SECOND
-    return completion, lazy, Cost("a download of everything (computed)", len(sizes), sum(sizes), seconds)
+        size = len(context)
+    whole = Cost("a download of everything (computed)", -(-size // (16 << 20)), size, size / BYTES_PER_SECOND)
+    return completion, lazy, whole
 
 
 def _show_the_log(console: Console, latency_seconds: float, size_bytes: int, options: dict[str, Any]) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from monocontext import ContextTooLarge, Monocontext
-from monocontext.testing import CountingStore, S3StandIn, virtual_context
+from monocontext.testing import CountingStore, S3StandIn
+from tests.virtual import virtual_context
 
 FRAMES = 1 << 18
 FILLER = "a line of sixteen kibibytes\n" * 585

@@ -10,7 +10,8 @@ from benchmarks.virtual.suite import Plan
 from benchmarks.virtual.workers import Distance, LinkedWorkers
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
-from monocontext.testing import CountingStore, virtual_context
+from monocontext.testing import CountingStore
+from tests.virtual import virtual_context
 
 
 @pytest.mark.slow

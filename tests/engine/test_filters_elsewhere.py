@@ -12,7 +12,8 @@ from benchmarks.growth import FRAME, NEEDLE, simulated
 from monocontext import Monocontext
 from monocontext.engine.filter_lookup import RecordsInMemory
 from monocontext.format.filters.query import Literal, Query
-from monocontext.testing import CountingStore, virtual_context
+from monocontext.testing import CountingStore
+from tests.virtual import virtual_context
 
 FRAMES = 12_000_000
 """3 TB: five directories of pages."""

@@ -10,9 +10,10 @@ import pytest
 from monocontext import Monocontext
 from monocontext.errors import ContextTooLarge, Unhashable
 from monocontext.stores.memory import MemoryStore
-from monocontext.testing import CountingStore, virtual_context
+from monocontext.testing import CountingStore
 from monocontext.writing.publish import append
 from tests.simulated import SimulatedWorkers
+from tests.virtual import virtual_context
 
 from .counted import Counted, counted, stored, wait_until_idle
 

@@ -16,9 +16,10 @@ from monocontext.engine.fetch.link import FIRST_WAVE_BYTES, Link
 from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing import CountingStore, WrappedStore, virtual_context
+from monocontext.testing import CountingStore, WrappedStore
 from tests.engine.counted import memory
 from tests.simulated import SimulatedWorkers, VirtualClock
+from tests.virtual import virtual_context
 
 pytestmark = pytest.mark.usefixtures("stores_are_measured")
 Look = Callable[[Monocontext], object]

@@ -7,7 +7,8 @@ import pytest
 from benchmarks.growth import FRAME, LINE, NEEDLE, simulated, text_of
 from monocontext import Monocontext
 from monocontext.format.manifest import ROOT_KEY
-from monocontext.testing import CountingStore, virtual_context
+from monocontext.testing import CountingStore
+from tests.virtual import virtual_context
 
 pytestmark = pytest.mark.slow  # 6 s, of which the virtual store takes most
 

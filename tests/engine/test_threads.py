@@ -14,8 +14,9 @@ from monocontext import Monocontext
 from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import ContextClosed, StoreFailure
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing import FaultyStore, SlowStore, WrappedStore, fail, virtual_context
+from monocontext.testing import FaultyStore, SlowStore, WrappedStore, fail
 from tests.simulated import SimulatedWorkers
+from tests.virtual import virtual_context
 
 from .counted import Counted, Slim, stored, wait_until_idle
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from monocontext import Monocontext
-from monocontext.testing import S3StandIn, virtual_context
+from monocontext.testing import S3StandIn
+from tests.virtual import virtual_context
 
 FRAME_BYTES = 8 << 10
 """Small, so that what is counted is near what the code looked at; a frame of the default size has 256 KiB."""

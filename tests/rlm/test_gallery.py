@@ -13,8 +13,9 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.memory import Memory
-from monocontext.testing import CountingStore, virtual_context
+from monocontext.testing import CountingStore
 from rlm import ScriptedLM
+from tests.virtual import virtual_context
 
 CHECKOUT = Path(__file__).parents[2]
 

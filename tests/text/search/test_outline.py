@@ -11,8 +11,9 @@ from click.testing import CliRunner
 from monocontext import Monocontext, documents, publish
 from monocontext.cli.commands import app
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.testing import CountingStore, virtual_context
+from monocontext.testing import CountingStore
 from monocontext.text.search.outline import HEADINGS, LINE_CHARACTERS, SAMPLES
+from tests.virtual import virtual_context
 
 FRAME_CHARACTERS = 1 << 18
 MOST_GETS = 16

@@ -11,7 +11,8 @@ from typing import Any
 from engine.counted import wait_until_idle
 
 from monocontext import Monocontext
-from monocontext.testing import CountingStore, virtual_context
+from monocontext.testing import CountingStore
+from tests.virtual import virtual_context
 
 FRAMES = 40_960
 FRAME_BYTES = 256 << 10

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import google_crc32c
 
+from monocontext.errors import AccessDenied
 from monocontext.format import inline
 from monocontext.format.codec import describe
 from monocontext.format.directories import use_directories
@@ -23,9 +24,9 @@ from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, DocumentsRef, FilterRef, PageRef
+from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.stores.protocol import Store
-from monocontext.testing.stores import VirtualStore
+from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreBase
 from monocontext.writing.document_table import join_documents
 from monocontext.writing.documents import DocumentRows
 from monocontext.writing.pages import moved_page
@@ -42,6 +43,57 @@ Objects = dict[str, tuple[int, Callable[[int, int], bytes]]]
 """The size of each object, and the function that returns its bytes [start, stop)."""
 
 
+class VirtualStore(StoreBase):
+    """A read-only store of objects of any size, whose bytes are computed when they are read.
+
+    `objects` maps a key to its size in bytes and a function that returns the bytes [start, stop).
+    """
+
+    is_near = True
+    """Round trips cost nothing."""
+
+    def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]], url: str = "virtual://") -> None:
+        self._objects = dict(objects)
+        self.url = url
+        """No store can be opened at this URL: the objects exist in this process only."""
+
+    def __repr__(self) -> str:
+        total = sum(size for size, _ in self._objects.values())
+        return f"<VirtualStore {len(self._objects):,} objects, {total:,} bytes>"
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        size_bytes = self.head(key).size_bytes
+        check_size(f"{self.url}/{key}", most_bytes, size_bytes)
+        return self.get_range(key, 0, size_bytes)
+
+    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
+        check_range(start, length)
+        info, url = self.head(key), f"{self.url}/{key}"
+        check_part(url, etag, info.etag, start, length, info.size_bytes)
+        data = self._objects[key][1](start, start + length) if length else b""
+        if len(data) != length:
+            raise AssertionError(f"the function of {url} returned {len(data)} bytes for [{start}, {start + length})")
+        return Blob(data, info.etag, info.size_bytes)
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> NoReturn:
+        raise AccessDenied(f"{self.url}/{key} is computed and cannot be written")
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        return (self.head(key) for key in sorted(self._objects) if key.startswith(prefix))
+
+    def head(self, key: str) -> ObjectInfo:
+        if check_key(key) not in self._objects:
+            raise not_found_error(f"{self.url}/{key}")
+        size_bytes = self._objects[key][0]
+        return ObjectInfo(key, size_bytes, f"virtual-{size_bytes}")
+
+    def delete(self, key: str, *, if_match: str | None = None) -> NoReturn:
+        raise AccessDenied(f"{self.url}/{key} is computed and cannot be deleted")
+
+    def close(self) -> None:
+        """There are no connections."""
+
+
 def virtual_context(
     frames: int,
     filler: str,
@@ -53,13 +105,12 @@ def virtual_context(
 ) -> VirtualStore:
     """Make a store with a context of `frames` frames. The text of each is `filler`, or that of `planted` by its number.
 
-    Frames are stored raw. 16 million of them (4 TiB at 256 KiB) take seconds and some megabytes; 400 million (100 TB)
-    take about ten seconds and 300 MB.
+    16 million frames (4 TiB at 256 KiB) take seconds and some megabytes; 400 million take ten seconds and 300 MB.
 
     - `filters`: add the search filters that `publish` would write
     - `distinct`: store each segment as a separate object, as in a real text; a terabyte takes about 200 MB. By default
       equal segments are one object, so a request for one is a request for all
-    - `documents`: make each frame a document, with names such as `frame 17`; each takes some microseconds and 100 bytes
+    - `documents`: make each frame a document, named `frame 17`; each takes some microseconds and 100 bytes
     """
     plants = {number: text.encode() for number, text in (planted or {}).items()}
     if not filler or frames < 1 or not all(plants.values()) or any(not 0 <= n < frames for n in plants):
@@ -70,43 +121,41 @@ def virtual_context(
     objects: Objects = {}
     pages: list[PageRef] = []
     repeated: dict[int, PageRef] = {}
-    store = MemoryStore(f"virtual-{uuid.uuid4().hex}")
-    try:
-        for first in range(0, frames, FRAMES_PER_PAGE):
-            size = min(FRAMES_PER_PAGE, frames - first)
-            here = {n - first: special[n] for n in special if first <= n < first + size}
-            own = None if here or distinct else repeated.get(size)
-            if own is None:
-                records = [here.get(i, record) for i in range(size)]
-                data = encode_page(_runs(first, size, plain, plants, objects, distinct), records)
-                own = page_ref(data, records, None)
-                store.put(own.key, data)
-                if not here and not distinct:
-                    repeated[size] = own
-            pages.append(moved_page(own, None, pages[-1] if pages else None))
-        copies = inline.ends(plants.get(0, plain), plants.get(frames - 1, plain))
-        manifest = Manifest(
-            generation=1,
-            write_id="virtual",
-            created="2026-01-01T00:00:00+00:00",
-            pages=tuple(pages),
-            final_newline=plants.get(frames - 1, plain).endswith(b"\n"),
-            stored_bytes=pages[-1].bytes,
-            codec="raw",
-            flags=flags_of_text([record, *special.values()]),
-            head=copies["head"],
-            tail=copies["tail"],
-            filters=_filters(frames, plain, plants, objects) if filters else (),
-            documents=_one_each(store, [special.get(n, record) for n in range(frames)]) if documents else None,
-        )
-        root = use_directories(manifest, store.put, lambda ref: store.get(ref.key).data).to_bytes()
-        for key in (ROOT_KEY, generation_key(1)):
-            store.put(key, root)
-        for info in store.list():
-            objects[info.key] = info.size_bytes, _Bytes([store.get(info.key).data])
-        return VirtualStore(objects)
-    finally:
-        forget(store.url.removeprefix("memory://"))
+    store = MemoryStore(name := uuid.uuid4().hex)
+    forget(name)  # the store keeps its objects
+    for first in range(0, frames, FRAMES_PER_PAGE):
+        size = min(FRAMES_PER_PAGE, frames - first)
+        here = {n - first: special[n] for n in special if first <= n < first + size}
+        own = None if here or distinct else repeated.get(size)
+        if own is None:
+            records = [here.get(i, record) for i in range(size)]
+            data = encode_page(_runs(first, size, plain, plants, objects, distinct), records)
+            own = page_ref(data, records, None)
+            store.put(own.key, data)
+            if not here and not distinct:
+                repeated[size] = own
+        pages.append(moved_page(own, None, pages[-1] if pages else None))
+    copies = inline.ends(plants.get(0, plain), plants.get(frames - 1, plain))
+    manifest = Manifest(
+        generation=1,
+        write_id="virtual",
+        created="2026-01-01T00:00:00+00:00",
+        pages=tuple(pages),
+        final_newline=plants.get(frames - 1, plain).endswith(b"\n"),
+        stored_bytes=pages[-1].bytes,
+        codec="raw",
+        flags=flags_of_text([record, *special.values()]),
+        head=copies["head"],
+        tail=copies["tail"],
+        filters=_filters(frames, plain, plants, objects) if filters else (),
+        documents=_one_each(store, [special.get(n, record) for n in range(frames)]) if documents else None,
+    )
+    root = use_directories(manifest, store.put, lambda ref: store.get(ref.key).data).to_bytes()
+    for key in (ROOT_KEY, generation_key(1)):
+        store.put(key, root)
+    for info in store.list():
+        objects[info.key] = info.size_bytes, partial(_joined, [store.get(info.key).data])
+    return VirtualStore(objects)
 
 
 def _runs(
@@ -118,12 +167,21 @@ def _runs(
         count = min(FRAMES_PER_SEGMENT, first + size - start)
         pieces = {n - start: planted[n] for n in planted if start <= n < start + count}
         content = (start if distinct else count, count, digest, sorted(pieces.items()))
-        name = hashlib.sha256(repr(content).encode()).hexdigest()
-        if (key := segment_key(name)) not in objects:
+        if (key := segment_key(hashlib.sha256(repr(content).encode()).hexdigest())) not in objects:
             body = [pieces.get(i, plain) for i in range(count)]
-            objects[key] = sum(map(len, body)), _Bytes(body)
+            objects[key] = sum(map(len, body)), partial(_joined, body)
         runs.append(FrameRun(key, 0, count, "raw"))
     return runs
+
+
+def _joined(pieces: list[bytes], start: int, stop: int) -> bytes:
+    """The bytes [start, stop) of pieces one after another."""
+    taken, offset = [], 0
+    for piece in pieces:
+        if offset + len(piece) > start and offset < stop:
+            taken.append(piece[max(start - offset, 0) : stop - offset])
+        offset += len(piece)
+    return b"".join(taken)
 
 
 def _one_each(store: Store, frames: Sequence[FrameRecord]) -> DocumentsRef | None:
@@ -190,18 +248,3 @@ def _filter_bytes(
         byte, bit = divmod(column, 8)
         packed[:, byte] = packed[:, byte] & 255 - (1 << bit) | own[rows] << bit
     return layout.encode(packed, rows.start)[start - low * layout.block_bytes : stop - low * layout.block_bytes]
-
-
-class _Bytes:
-    """The bytes of an object, which are joined only when they are read."""
-
-    def __init__(self, pieces: list[bytes]):
-        self._pieces = pieces
-
-    def __call__(self, start: int, stop: int) -> bytes:
-        taken, offset = [], 0
-        for piece in self._pieces:
-            if offset + len(piece) > start and offset < stop:
-                taken.append(piece[max(start - offset, 0) : stop - offset])
-            offset += len(piece)
-        return b"".join(taken)
