@@ -19,12 +19,11 @@ from rlm.prompts import faults
 from rlm.prompts import messages as prompts
 from rlm.prompts.compaction import ModelWindow, compact
 from rlm.prompts.examples import conversation
-from rlm.prompts.finals import TextFinal, assigned_names, holds_code, judge, stands_alone
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
 from rlm.runners.answers import check_written_answer
-from rlm.runners.claims import Claim
+from rlm.runners.claims import Claim, TextFinal
 from rlm.runners.runner import CellResult, Runner
-from rlm.runners.syntax import compiles, gives_answer, has_no_statement
+from rlm.runners.syntax import assigned_names, compiles, gives_answer, has_no_statement
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
@@ -232,11 +231,9 @@ class Loop:
         if final is None or parsed.fault:
             is_thought = reply.thinking and not reply.text.strip()
             return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
-        start, stop = final.span
-        if (parsed.own_text[:start] + parsed.own_text[stop:]).strip("*_`. \n") or _is_thought(final, reply):
-            final = replace(final, beside_code=True)  # what it says beside may be code in words, which did not run
-        answer, notice = self._text_answer(final, messages, cells)
-        if may_refuse and answer is not None and not cells and self._gate.spent is None:
+        is_alone = final.stands_alone(parsed.own_text, reply.thinking)
+        answer, notice = self._text_answer(final, messages, is_alone)
+        if may_refuse and answer is not None and self._gate.spent is None:
             return None, prompts.UNSEEN
         return answer, notice
 
@@ -244,7 +241,7 @@ class Loop:
         """The step after one that refused an answer because no code had run: it takes that answer."""
         final = parse_reply(refused.reply.text).final
         assert final is not None  # it was refused as an answer
-        answer, notice = self._text_answer(final, refused.prompt, [])
+        answer, notice = self._text_answer(final, refused.prompt, is_alone=True)
         return replace(
             refused, iteration=refused.iteration + 1, reply=Reply("", 0, 0, ""), final_answer=answer, notice=notice,
             reason="answer", claims=final.claims, start_seconds=self._gate.elapsed(), seconds=0.0, thinking_seconds=0.0,
@@ -267,25 +264,16 @@ class Loop:
                 return
 
     def _text_answer(
-        self, final: TextFinal, messages: Sequence[Message], cells: list[Cell]
+        self, final: TextFinal, messages: Sequence[Message], is_alone: bool
     ) -> tuple[str | None, str | None]:
-        """An answer in words, the value of the variable that it names, or what it gives as code, which is added to
-        `cells`; else a notice for the model."""
-        if final.is_name and final.text.isidentifier() and not final.text.startswith("__"):
-            if final.beside_code:
-                return None, f"Answer refused: {faults.NOT_RUN}"
-            name = final.text  # no cell: it is no code of the model
+        """An answer in words, or the value of the variable that it names; else a notice for the model."""
+        said = (message["content"] for message in messages if message["role"] == "assistant")
+        known = {*self._runner.run("").variables, *assigned_names(said), "context", "answer"}
+        if fault := faults.judge(final, known, is_alone):
+            return None, f"Answer refused: {fault}"
+        if (name := final.variable) and (final.is_name or name in known):
             looked_up = self._runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
             return looked_up.final_answer, None if looked_up.final_answer else looked_up.stderr.strip()
-        said = (message["content"] for message in messages if message["role"] == "assistant")
-        is_code = judge(final, {*self._runner.run("").variables, *assigned_names(said)})
-        if is_code is None:
-            return None, f"Answer refused: {faults.NOT_RUN}"
-        if is_code:
-            self._run([CodeBlock(final.call)], cells)
-            return cells[-1].result.final_answer, None
-        if final.is_name:
-            return None, f"Answer refused: {faults.NO_NAME.format(final.text[:80])}"
         try:
             check_written_answer(final.text)
             return final.text, None
@@ -303,10 +291,10 @@ class Loop:
                 return cells[-1].result.final_answer
         broken = "\n".join(block.code for block in parsed.blocks if not compiles(block.code))
         for final in (parsed.final, beside, parse_reply(broken).final):
-            if final and ((cells and cells[-1].result.raised) or _is_thought(final, reply)):
-                final = replace(final, beside_code=True)
-            if final and (answer := self._text_answer(final, (), cells)[0]) is not None:
-                return answer
+            if final is not None:
+                is_alone = not cells[-1].result.raised if cells else final.stands_alone(parsed.own_text, reply.thinking)
+                if (answer := self._text_answer(final, (), is_alone)[0]) is not None:
+                    return answer
         return _answer_words(parsed) or None
 
     def _find_partial_answer(self, messages: Sequence[Message], newest: ParsedReply) -> str:
@@ -315,12 +303,6 @@ class Loop:
         replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
         texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
         return draft or next((text for text in texts if text), "")
-
-
-def _is_thought(final: TextFinal, reply: Reply) -> bool:
-    """Whether the thinking of a reply does something with what its answer names: it did not run."""
-    thought = reply.thinking
-    return bool(thought) and (holds_code(thought, final) or not stands_alone(final, thought))
 
 
 def has_run(cell: Cell) -> bool:

@@ -1,14 +1,18 @@
 """Say in one sentence why code or an answer in words does not count. Pure.
 
-A sentence names the fault in the model's own text: a model copies example code and drops its own.
+A sentence names the fault in the model's own text: a model copies example code and drops its own. An answer in words is
+words, and never run. A variable that it names is looked up where its reply holds nothing else: code beside it did not
+run, so the value may be that of an earlier turn.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Collection, Iterable
 
-from rlm.prompts.finals import TextFinal, assigned_names, is_unrun, stands_alone
-from rlm.runners.syntax import parse
+from rlm.runners.claims import TextFinal
+from rlm.runners.syntax import ANSWERS, HELPERS, acts, assigned_names, is_unrun, loaded_names, parse
 
 NOT_RUN = (
     'FINAL(...) outside a block is words and is not run. Put code, or f"..." with the names of variables in it, into '
@@ -59,6 +63,16 @@ _TO_COME = re.compile(
 _TOOL = re.compile(r"<(?:\w{1,20}:)?(?:tool_\w*|function\w*|invoke|execute\w*|use_mcp_tool)\b|\[TOOL_CALLS\]|<[|｜]\w+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*\n(?=.*\S)", re.MULTILINE)
 _IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")
+_BROKEN = re.compile(r"[\s`]*(?:\w+\s*=\s*)?(?:[A-Za-z_][\w.]*\()*([A-Za-z_]\w*)(?:\[|\(|\.[a-z_]+\()")
+_PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")
+_FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")
+_DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\d?\3\d{4})[ \t]*[,)]", re.MULTILINE)
+
+
+def explain_date(codes: Iterable[str]) -> str:
+    """Why code does not count that gives a date without quotes, which is a sum; else empty."""
+    date = next(filter(None, map(_DATE.search, codes)), None)
+    return DATE.format(date[1]) if date else ""
 
 
 def explain(reply: str, hidden: str, finals: list[TextFinal]) -> str:
@@ -75,8 +89,12 @@ def explain(reply: str, hidden: str, finals: list[TextFinal]) -> str:
         line_before = hidden[: last.span[0]].rstrip()[-300:].rpartition("\n")[2]
         if _UNSURE.match(reply, last.span[1]) or _TO_COME.search(line_before):
             return TO_COME
+        if not last.is_sure:
+            return UNPAIRED
         rest = hidden[: last.span[0]] + hidden[last.span[1] :]
-        return "" if last.is_sure and stands_alone(last, rest) else UNRUN if last.is_sure else UNPAIRED
+        assigned = assigned_names([rest])
+        names = last.is_name or (last.call and loaded_names(last.call)) or assigned & set(re.findall(r"\w+", last.text))
+        return UNRUN if (assigned and names) or is_unrun(rest) else ""
     if re.search(r"^[ \t]*(?:FINAL|FINAL_VAR|SUBMIT)\(", hidden, re.MULTILINE):
         return UNPAIRED
     if fence := _FENCE.search(reply):
@@ -94,6 +112,25 @@ def explain(reply: str, hidden: str, finals: list[TextFinal]) -> str:
     if _IN_LINE.search(reply):
         return _nothing("FINAL(...) counts at the start of a line only. Send it in a ```repl block, and nothing else.")
     return ""
+
+
+def judge(final: TextFinal, known: Collection[str], is_alone: bool) -> str:
+    """Why an answer in words, or a variable that it names, does not count; empty if it does.
+
+    `known`: names of the run, and those that its code assigns, in cells that failed, say.
+    """
+    if final.is_name or final.variable in known:
+        return "" if final.variable and is_alone else NOT_RUN if final.variable else NO_NAME.format(final.text[:80])
+    if any(item[1] in known for item in _FIELD.finditer(final.text)):
+        return NOT_RUN
+    if final.call is None:
+        broken = _BROKEN.match(final.text)
+        is_code = broken and broken[1] in {*known, *HELPERS} and not _PROSE.search(final.text)
+        return NOT_RUN if is_code else ""
+    loaded = loaded_names(final.call)
+    is_words = re.fullmatch(r"[\w\s,/-]+", final.text) and (not loaded <= set(known) or " is " in final.text)
+    is_expression = loaded & {*known, *HELPERS, *ANSWERS} and not is_words
+    return NOT_RUN if is_expression or acts(ast.unparse(final.call)) else ""
 
 
 def _mistake(code: str) -> str:

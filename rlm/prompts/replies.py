@@ -11,12 +11,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from textwrap import dedent
-from typing import Any
 
 from rlm.prompts import faults
-from rlm.prompts.finals import TextFinal, find_finals, holds_code, stands_alone
-from rlm.runners.syntax import acts, compiles, gives_answer
+from rlm.runners.claims import TextFinal, read_written
+from rlm.runners.syntax import acts, call_of, compiles, is_code
 
 _TAG = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
 _PYTHON = re.compile(_TAG, re.IGNORECASE)  # the tags that name Python
@@ -61,10 +61,11 @@ _TURN_AFTER_CODE = re.compile(
     re.IGNORECASE,
 )
 """How the REPL and the user begin what they alone write: a reply that goes on so has invented the next turn."""
-_DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\d?\3\d{4})[ \t]*[,)]", re.MULTILINE)
-"""A date without quotes: as code it would give a sum."""
-_OPENS = "\n"  # in place of code before a fence: it has a tag, so it closes one block and opens the next
-_TRIES = 50  # the ends to try for the blocks of a reply: each costs a parse of the text before it
+_FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL|SUBMIT)[ \t]*[(（]", re.MULTILINE)
+_LITERAL = re.compile(r"\s*(?:[rRbBuUfF]{0,2}[\"']|[\[{(]|\w+=)")
+_SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
+_LINE_END = re.compile(r"[*_`. \t]*(?=\n|\Z)")
+_TRIES = 50  # the ends to try for the blocks and answers of a reply: each costs a parse of the text before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,7 @@ class ParsedReply:
     final: TextFinal | None = None  # an answer in words; always None where there are blocks
     words: str = ""  # the text of the reply outside its code; for a reply that is one fence, its content
     own_text: str = ""  # the reply, up to a turn that it invents
-    fault: str = ""
-    """Why the code or the answer of the reply does not count, in a sentence for the model; empty if they do."""
+    fault: str = ""  # why its code or answer does not count, in a sentence for the model; empty if it does
 
 
 @dataclass(slots=True)
@@ -115,34 +115,28 @@ def _parse(text: str, *, drafts: bool) -> ParsedReply:
     kept = [part for part in parts if part.kind not in ("python", "draft") and _text([part]).strip()]
     words = kept[0].code if len(kept) == 1 and kept[0].kind != "prose" else _text(kept).strip()
     if blocks := tuple(CodeBlock(part.code, part.cut) for part in parts if part.kind == "python"):
-        if date := next(filter(None, [_DATE.search(block.code) for block in blocks]), None):
-            return ParsedReply((), None, words, own_text, faults.DATE.format(date[1]))
-        return ParsedReply(blocks, None, words, own_text)
+        fault = faults.explain_date(block.code for block in blocks)
+        return ParsedReply(() if fault else blocks, None, words, own_text, fault)
     first = next((i for i, part in enumerate(parts) if part.kind != "prose"), len(parts))
     before = dedent(_text(parts[:first])).strip("\n")
     if acts(before) and (first == len(parts) or parts[first].kind == "loose"):
         return ParsedReply((CodeBlock(before),), None, "", own_text)  # code only, or up to a fence that closes it
     hidden = "\n".join(line if part.kind == "prose" else " " * len(line) for part in parts for line in part.lines)
-    finals = list(find_finals(own_text, hidden))
-    asked = [part for part in parts if part.kind in ("loose", "other")] or [_Part("other", [], own_text.strip())]
+    finals = list(_find_finals(own_text, hidden))
     results: list[CodeBlock] = []
-    for part in asked:
-        if part.kind == "loose" and _is_code(part.code) and not any(part.code in final.text for final in finals):
+    for part in [part for part in parts if part.kind in ("loose", "other")] or [_Part("other", [], own_text.strip())]:
+        is_final = any(part.code in final.text for final in finals)  # a fence within an answer
+        if part.kind == "loose" and not is_final and (acts(part.code) if finals else is_code(part.code)):
             results.append(CodeBlock(part.code))
         elif re.search(r'"(?:arguments|parameters|args|code)"[ \t]*:', part.code):
             results += map(CodeBlock, codes_of_json(part.code))
-    if results and not (finals and stands_alone(finals[-1], "\n".join(block.code for block in results))):
+    if results:
         return ParsedReply(tuple(results), None, words, own_text)
-    fault = faults.explain(own_text, hidden, finals)
-    if not finals:
-        return ParsedReply((), None, words, own_text, fault)
-    start, stop = finals[-1].span
-    beside_code = holds_code(f"{own_text[:start]}\n{own_text[stop:]}", finals[-1])
-    return ParsedReply((), replace(finals[-1], beside_code=beside_code), words, own_text, fault)
+    return ParsedReply((), finals[-1] if finals else None, words, own_text, faults.explain(own_text, hidden, finals))
 
 
 def _read_parts(lines: list[str], drafts: bool) -> Iterator[_Part]:
-    """The parts of a reply, up to a turn that it invents. `drafts`: elements that name a draft are read as such."""
+    """The parts of a reply, up to a turn that it invents."""
     offset, tries = 0, [_TRIES]
     has_text = after_code = False
     while offset < len(lines):
@@ -166,8 +160,7 @@ def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> li
         return [_read_fence(lines, at, opening, tries)]
     if call := _CALL.search(line):
         text = "\n".join([line[call.start() :], *lines[at + 1 :]])
-        codes = [_Part("python", [], code) for code in _codes_of_calls(text)]
-        return [*codes, _Part("other", lines[at:])]
+        return [*(_Part("python", [], code) for code in _codes_of_calls(text)), _Part("other", lines[at:])]
     if drafts and tries[0] > 0 and (draft := _DRAFT.match(line)):
         ends = (i for i in range(at, len(lines)) if f"</{draft[1]}>" in lines[i])
         if (end := next(ends, None)) is not None:
@@ -182,7 +175,7 @@ def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> li
                 fence = re.search(r"^[ \t]*`{3}.*", code, re.MULTILINE) if end is None else None
                 code = _CUT_END.sub("", code[: fence.end()] if fence else code)
                 end = code.count("\n") + 1 if fence else end
-            if _is_code(code := dedent(code).strip("\n").rstrip()):
+            if is_code(code := dedent(code).strip("\n").rstrip()):
                 taken = len(body) if end is None else end + 1
                 return [_Part("python", lines[at : at + taken], code, cut=end is None and opens is not _MARKS[-1][0])]
             tries[0] -= 10
@@ -193,26 +186,27 @@ def _read_fence(lines: list[str], at: int, opening: re.Match[str], tries: list[i
     """A fenced block. One of Python ends at the first fence before which its code is complete."""
     margin, mark, at = len(opening["margin"]), opening["mark"], at + 1
     is_python = _PYTHON.fullmatch(opening["tag"]) is not None
-    ends = ((i, last) for i in range(at, len(lines)) if (last := _closing(lines[i], mark, is_python)) is not None)
     if not is_python:
+        ends = ((i, last) for i in range(at, len(lines)) if (last := _before_fence(lines[i], mark, False)) is not None)
         end, last = next(ends, (len(lines), ""))
         code = _dedent([*lines[at:end], last] if last else lines[at:end], margin)
-        if _MARKS[-1][0].fullmatch(code.partition("\n")[0]):
-            code = code.partition("\n")[2]
+        code = code.partition("\n")[2] if _MARKS[-1][0].fullmatch(code.partition("\n")[0]) else code
         return _Part("other" if opening["tag"] else "loose", lines[at - 1 : end + 1], code, end == len(lines))
     in_comment = broken = None
-    for end, last in ends:
-        opens = last == _OPENS
-        is_alone = opens or not last
-        code = _dedent(lines[at:end] if is_alone else [*lines[at:end], last], margin)
+    for end in range(at, len(lines)):
+        last = _before_fence(lines[end], mark, True)
+        opens = last is None and (following := _FENCE.match(lines[end])) is not None and following["mark"] == mark
+        if last is None and not opens:  # one that opens the next block closes this one
+            continue
+        code = _dedent([*lines[at:end], last] if last else lines[at:end], margin)
         part = _Part("python", lines[at - 1 : end if opens else end + 1], code)
         if tries[0] <= 0 or (opens and in_comment):
             return in_comment or broken or part
         if is_complete := compiles(code):
-            if is_alone or "#" not in last:
+            if "#" not in (last or ""):
                 return part
             in_comment = in_comment or part  # the fence may be part of the comment
-        elif is_alone and in_comment:
+        elif not last and not opens and in_comment:
             return in_comment
         elif not opens:
             broken = broken or part
@@ -222,17 +216,14 @@ def _read_fence(lines: list[str], at: int, opening: re.Match[str], tries: list[i
     return rest if compiles(code) else in_comment or broken or rest
 
 
-def _closing(line: str, mark: str, is_python: bool) -> str | None:
-    """The code before the fence that ends a block on this line, `_OPENS` for one that opens the next; else None."""
+def _before_fence(line: str, mark: str, is_python: bool) -> str | None:
+    """The code before the fence that ends a block on this line; None where none does."""
     line = line.rstrip()
-    if line.endswith(mark):
-        return line.rstrip(mark[0]).rstrip() and line.rstrip(mark[0])
-    if is_python and (end := _END.search(line)):
-        before = line[: end.start()].rstrip()
-        if not before or before.endswith(mark):
-            return before.rstrip(mark[0]).rstrip() and before.rstrip(mark[0])
-    opening = _FENCE.match(line) if is_python else None
-    return _OPENS if opening and opening["mark"] == mark else None
+    end = _END.search(line) if is_python and not line.endswith(mark) else None
+    before = line[: end.start()].rstrip() if end else line
+    if line.endswith(mark) or (end and (not before or before.endswith(mark))):
+        return before.rstrip(mark[0]).rstrip() and before.rstrip(mark[0])
+    return None
 
 
 def _codes_of_calls(text: str) -> Iterator[str]:
@@ -245,36 +236,57 @@ def _codes_of_calls(text: str) -> Iterator[str]:
             results = [dedent(part).strip("\n") for part in parameters if len(parameters) == 1]
         else:
             results = [re.split(r"</|<[|｜]", call.partition(">")[2], maxsplit=1)[0].strip()]
-        yield from (code for code in results if _is_code(code))
+        yield from (code for code in results if is_code(code))
 
 
 def codes_of_json(text: str) -> Iterator[str]:
     """The code that is the only argument of each call, in a text of JSON objects."""
     decoder = json.JSONDecoder(strict=False)
-    offset = 0 if text.lstrip()[:1] in ("{", "[") else -1
-    while offset >= 0 and (offset := text.find("{", offset)) >= 0:
+    offset = text.find("{") if text.lstrip()[:1] in ("{", "[") else -1
+    while offset >= 0:
         try:
             value, offset = decoder.raw_decode(text, offset)
         except (ValueError, RecursionError):
             return
-        yield from _codes_of_value(value)
+        while isinstance(value, dict):
+            inner = next((value[name] for name in _ARGUMENTS if isinstance(value.get(name), (dict, str))), None)
+            own = [item for name, item in value.items() if name not in _NO_ARGUMENTS]
+            value = own[0] if inner is None and len(own) == 1 else inner
+        if isinstance(value, str):
+            yield from codes_of_json(value) if value.lstrip().startswith("{") else filter(is_code, [value])
+        offset = text.find("{", offset)
 
 
-def _codes_of_value(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        if value.lstrip().startswith("{"):
-            yield from codes_of_json(value)
-        elif _is_code(value):
-            yield value
-    elif isinstance(value, dict):
-        inner = next((value[name] for name in _ARGUMENTS if isinstance(value.get(name), (dict, str))), None)
-        own = [item for name, item in value.items() if name not in _NO_ARGUMENTS]
-        if inner is not None or len(own) == 1:
-            yield from _codes_of_value(own[0] if inner is None else inner)
+def _find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
+    """The answers in words of a text; in `hidden` its blocks are blank."""
+    masked = _SMILEY.sub(lambda match: match[0][:-1] + "_", hidden)
+    for match in islice(_FINAL.finditer(hidden), _TRIES // 2):
+        start, is_sure = match.end(), True
+        literals = islice(re.compile(r"\)").finditer(text, start), _TRIES if _LITERAL.match(text, start) else 0)
+        end = next((item.start() for item in literals if call_of(text[start : item.start()])), -1)
+        if end < 0 and (end := _balance(masked, start)) >= 0:
+            stop = next((item.start() for item in _FINAL.finditer(hidden, end)), len(hidden))
+            if _LINE_END.match(hidden, end + 1):
+                stop = end if "\n" not in hidden[start:end] else max(hidden.find("\n\n", end, stop), 0) or stop
+            is_sure = _balance(masked[:stop], end + 1) < 0
+        inside = text[start:end].strip()
+        ends_line = _LINE_END.match(hidden, end + 1 + len(match["mark"] or "")) is not None
+        if end < 0 or not inside or (match["mark"] and is_sure and not ends_line):
+            continue
+        call, is_name = call_of(inside), match["name"] == "FINAL_VAR"
+        answer, claims = read_written(inside, call)
+        value = answer.strip("\"'`") if is_name else answer
+        yield TextFinal(value, is_name, claims, call, (match.start(), end + 1), is_sure, ends_line)
 
 
-def _is_code(code: str) -> bool:
-    return acts(code) or gives_answer(code)
+def _balance(text: str, start: int) -> int:
+    """The offset of the parenthesis that closes one before `start`; -1 if none does."""
+    depth = 1
+    for match in re.compile("[()（）]").finditer(text, start):
+        depth += 1 if match[0] in "(（" else -1
+        if depth == 0:
+            return match.start()
+    return -1
 
 
 def _text(parts: Sequence[_Part]) -> str:

@@ -6,14 +6,20 @@ import ast
 import builtins
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import Any
 
 ANSWERS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
 """The functions that give an answer."""
 HELPERS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS"))
 _KNOWN = HELPERS | frozenset(dir(builtins))
+_ASSIGNED = re.compile(
+    r"^[ \t]*(?:>>> ?)?(?:([A-Za-z_]\w*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)[ \t]*[-+*/|&%]?=(?!=)"
+    r"|(?:async +)?def +([A-Za-z_]\w*)\(|for +([A-Za-z_]\w*) in\b|with\b[^\n]* as +([A-Za-z_]\w*):)",
+    re.MULTILINE,
+)
 _lock = Lock()
 
 
@@ -54,12 +60,14 @@ def has_no_statement(code: str) -> bool:
 
 def acts(code: str) -> bool:
     """Whether code compiles and does something: assigns, imports, loops, defines, calls a method, a known function or
-    one written as code is, or reads a part of `context`. `FINAL(...)` alone does not, nor one before statements."""
+    one written as code is, reads a part of `context`, slices, or formats a str. `FINAL(...)` alone does what its
+    arguments do; one before statements does nothing."""
     body = _statements(code) or []
-    while body and _is_final(body[-1]):
-        body.pop()
-    if any(map(_is_final, body)):
-        return False
+    if len(body) > 1:
+        while body and _is_final(body[-1]):
+            body.pop()
+        if any(map(_is_final, body)):
+            return False
     for node in (node for statement in body for node in ast.walk(statement)):
         match node:
             case ast.Assign() | ast.AugAssign() | ast.NamedExpr() | ast.For() | ast.With() | ast.FunctionDef():
@@ -68,7 +76,9 @@ def acts(code: str) -> bool:
                 return True
             case ast.Call(func=ast.Name(id=name)) if name in _KNOWN or _is_written_as_code(code, node):
                 return True
-            case ast.Subscript(value=ast.Name(id="context")):
+            case ast.Subscript(value=ast.Name(id="context")) | ast.Subscript(slice=ast.Slice()) | ast.JoinedStr():
+                return True
+            case ast.BinOp(left=ast.Constant(value=str())):
                 return True
     return False
 
@@ -77,6 +87,49 @@ def gives_answer(code: str) -> bool:
     """Whether code may end the run: it compiles, and uses one of the ways to answer."""
     nodes = (node for statement in _statements(code) or [] for node in ast.walk(statement))
     return any(isinstance(node, ast.Name) and node.id in ANSWERS | {"answer"} for node in nodes)
+
+
+def is_code(code: str) -> bool:
+    """Whether text is code to run: it does something, or may end the run."""
+    return acts(code) or gives_answer(code)
+
+
+def is_unrun(text: str) -> bool:
+    """Whether a line of the text is code that calls, reads, imports or loops."""
+    lines = (re.sub(r"^[ \t]*>>> ?", "", line).strip() for line in text.split("\n"))
+    return any(
+        acts(line) or (line.endswith(":") and acts(f"{line} pass"))
+        for line in lines
+        if re.match(r"[A-Za-z_(\[]", line) and re.search(r"[(:]|context|import", line)
+    )
+
+
+def assigned_names(texts: Iterable[str]) -> set[str]:
+    """The names that lines of these texts assign, whether or not the lines ran."""
+    result = (next(filter(None, match.groups())) for text in texts for match in _ASSIGNED.finditer(text))
+    return {name.strip() for names in result for name in names.split(",")}
+
+
+def call_of(inside: str) -> ast.Call | None:
+    """The call with this text between its parentheses; None if it is not Python."""
+    match _statements(f"f({inside})"):
+        case [ast.Expr(value=ast.Call(func=ast.Name(id="f")) as call)]:
+            return call
+    return None
+
+
+def loaded_names(call: ast.Call) -> set[str]:
+    """Names that the arguments of a call use and do not bind themselves."""
+    names = [node for value in (*call.args, *call.keywords) for node in ast.walk(value) if isinstance(node, ast.Name)]
+    return {node.id for node in names} - {node.id for node in names if isinstance(node.ctx, ast.Store)}
+
+
+def literal(node: ast.expr) -> Any:
+    """The value of a literal; for anything else this function itself, which is no value of a literal."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return literal
 
 
 def _is_written_as_code(code: str, call: ast.Call) -> bool:
