@@ -19,7 +19,7 @@ _UPDATE_SECONDS = 0.1
 
 
 @contextmanager
-def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -> Iterator[Callable[..., None]]:
+def progress_bar(label: str, total: int | None = None) -> Iterator[Callable[..., None]]:
     """Show a bar; yields the `progress` argument for `publish`, `append`, `index`, `compact`, `verify` and `gc`.
 
         with progress_bar("upload", total_bytes) as progress:
@@ -29,10 +29,10 @@ def progress_bar(label: str, total: int | None = None, *, unit: str = "bytes") -
     no share.
     """
     if _in_notebook():
-        with _bar_in_notebook(label, total, unit) as show:
+        with _bar_in_notebook(label, total) as show:
             yield lambda done, *_: show(_count_of(done))
     elif sys.stderr.isatty():
-        with _bar_on_terminal(label, total, unit) as show:
+        with _bar_on_terminal(label, total) as show:
             yield lambda done, *_: show(_count_of(done))
     else:
         yield lambda *_: None
@@ -74,7 +74,7 @@ def _in_notebook() -> bool:
 
 
 @contextmanager
-def _bar_in_notebook(label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
+def _bar_in_notebook(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show a bar in the output of a cell, redrawn at most ten times a second."""
     import IPython.display
 
@@ -84,7 +84,7 @@ def _bar_in_notebook(label: str, total: int | None, unit: str) -> Iterator[Calla
 
     def draw() -> Any:
         of_total = f" of {total:,}" if total else ""
-        text = f"{label}: {count:,}{of_total} {unit}, {time.monotonic() - began:.1f} s"
+        text = f"{label}: {count:,}{of_total} bytes, {time.monotonic() - began:.1f} s"
         bar = f'<progress value="{count}" max="{total}"></progress> ' if total else ""
         return display.HTML(_card([bar + _faint(text)]))
 
@@ -104,14 +104,14 @@ def _bar_in_notebook(label: str, total: int | None, unit: str) -> Iterator[Calla
 
 
 @contextmanager
-def _bar_on_terminal(label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
+def _bar_on_terminal(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
     from rich import progress as rich
     from rich.console import Console
 
-    counts: tuple[rich.ProgressColumn, ...] = (rich.MofNCompleteColumn(),)
-    if unit == "bytes":
-        counts = (rich.DownloadColumn(True), rich.TransferSpeedColumn())
-    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), *counts, rich.TimeRemainingColumn())
+    columns = (
+        rich.TextColumn("{task.description}"), rich.BarColumn(), rich.DownloadColumn(True), rich.TransferSpeedColumn(),
+        rich.TimeRemainingColumn(),
+    )  # fmt: skip
     with rich.Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(label, total=total)
         yield lambda done: progress.update(task, completed=done)

@@ -1,8 +1,6 @@
 """The documents of a text as the files of a deep agent, for its `ls`, `read_file`, `grep` and `glob`.
 
-    from deepagents import create_deep_agent
-    from monocontext.adapters.deepagents import DocumentsBackend
-    agent = create_deep_agent(model, backend=DocumentsBackend("s3://bucket/code"))
+    agent = deepagents.create_deep_agent(model, backend=DocumentsBackend("s3://bucket/code"))
 
 The document `src/a.py` is the file `/src/a.py`. Only what the agent reads is fetched.
 """
@@ -30,8 +28,8 @@ _READ_ONLY = "Error: this text is read-only; CompositeBackend gives an agent oth
 class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
     """The documents of the context at `url` as files that can be read. Safe for use by many threads.
 
-    `options` are those of `Monocontext.open`. `ls` and `glob` take 1 GET for 4,096 documents, the others those of the
-    text's methods. Raises `ValueError` for a text without documents.
+    `options` are those of `Monocontext.open`. `ls` and `glob` take 1 GET for 4,096 documents. Raises `ValueError` for a
+    text without documents.
     """
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -51,8 +49,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         return protocol.LsResult(entries=[entries[location] for location in sorted(entries)])
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> Any:
-        record = self._find(file_path)
-        if record is None:
+        if (record := self._find(file_path)) is None:
             return protocol.ReadResult(error=f"Error: File '{file_path}' not found")
         document = self._text.view(record.start, record.stop)
         total = len(document.lines)
@@ -62,10 +59,9 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
             content = document.substring(document.span.line_start(first), document.span.line_start(last))
         except ContextTooLarge:
             return protocol.ReadResult(error=f"Error: more than {_MOST_CHARACTERS:,} characters: ask for fewer lines")
-        data = protocol.FileData(content=content, encoding="utf-8")
+        data, following = protocol.FileData(content=content, encoding="utf-8"), last if last < total else None
         if first == last:
             return protocol.ReadResult(file_data=data, no_lines_requested=limit <= 0)
-        following = last if last < total else None
         return protocol.ReadResult(None, data, total, start_line=first + 1, end_line=last, next_offset=following)
 
     def grep(
@@ -93,13 +89,12 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
             is_included = compile_grep_include_glob(pattern)
         except InvalidGlobPatternError as error:
             return protocol.GlobResult(error=f"Error: {error}")
-        found = (record for name, record in self._files(path or "/") if is_included(name))
-        matches = [
-            protocol.FileInfo(path=f"/{record.name.lstrip('/')}", is_dir=False, size=record.bytes)
-            for record in islice(found, _MOST_FOUND + 1)
-        ]
-        more = {"truncated": True, "truncation_reason": "budget"} if len(matches) > _MOST_FOUND else {}
-        return protocol.GlobResult(matches=matches[:_MOST_FOUND], **more)
+        named = (record for name, record in self._files(path or "/") if is_included(name))
+        found = list(islice(named, _MOST_FOUND + 1))
+        more = {"truncated": True, "truncation_reason": "budget"} if len(found) > _MOST_FOUND else {}
+        entries = [(f"/{record.name.lstrip('/')}", record.bytes) for record in found[:_MOST_FOUND]]
+        matches = [protocol.FileInfo(path=name, is_dir=False, size=size) for name, size in entries]
+        return protocol.GlobResult(matches=matches, **more)
 
     def write(self, file_path: str, content: str) -> Any:
         return protocol.WriteResult(error=_READ_ONLY)
@@ -110,8 +105,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
     def _find(self, path: str) -> Document | None:
         """The document of a path, whose name may begin with a slash."""
         documents = self._text.documents
-        numbers = (documents.number_of(name) for name in (path.lstrip("/"), path))
-        return next((documents.table.document(number) for number in numbers if number is not None), None)
+        return next((documents.record(name) for name in (path.lstrip("/"), path) if name in documents), None)
 
     def _files(self, path: str) -> Iterator[tuple[str, Document]]:
         """The documents in a folder and below it, with their names in it."""
@@ -123,5 +117,4 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
 
 def _folder(path: str) -> str:
     """The prefix of the names of documents in a folder: `src/` for `/src`, empty for `/`."""
-    inner = path.strip("/")
-    return f"{inner}/" if inner else ""
+    return f"{path.strip('/')}/".lstrip("/")

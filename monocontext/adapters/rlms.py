@@ -1,10 +1,8 @@
 """A text as the context of `rlms` (alexzhang13/rlm), in its local and ipython environments, at any depth.
 
-    from monocontext import Monocontext
     from monocontext.adapters import rlms
     from rlm import RLM
 
-    context = Monocontext.open("s3://bucket/prefix")
     model = RLM(backend="openai", backend_kwargs={"model_name": "gpt-5"}, **rlms.arguments(context))
     print(model.completion(rlms.prompt(context), root_prompt="Who wrote it?").response)
 
@@ -36,8 +34,7 @@ __builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]
 def builtins_for(context: Texts, own: Any) -> dict[str, Any]:
     """The `__builtins__` of a namespace with the names that take the text. `own`, what the namespace has, is changed if
     it is a dict of its own, as in a local environment, which keeps it; `ipython` has the module that others share."""
-    is_own = isinstance(own, dict) and own is not vars(builtins)
-    own = own if is_own else dict(vars(builtins))
+    own = own if isinstance(own, dict) and own is not vars(builtins) else dict(vars(builtins))
     own.update(context.repl_namespace().names)
     return own  # type: ignore[no-any-return]
 

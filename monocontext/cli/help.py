@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -16,15 +16,8 @@ SHARED = ("quiet", "verbose")
 """The options of a program that each of its commands takes too."""
 
 
-class CommandModule(NamedTuple):
-    """Where a command is defined, and what the list of commands says of it."""
-
-    module: str
-    """The module in the package of the commands; `MODULE:NAME` where the function or group has another name."""
-    about: str
-    """What it does; empty for a command that stands in the row of the one before it."""
-    example: str
-    """The rest of a command line, behind the name of the program."""
+_Place = tuple[str, str, str]
+"""The module of a command (`MODULE:NAME` where its function has another name), what it does, and an example."""
 
 
 class CommandGroup(click.Group):
@@ -69,7 +62,7 @@ class Program(CommandGroup):
     """The commands of a program, by section, with its own options. A command's module is imported when it is called."""
 
     def __init__(
-        self, name: str, version: str, about: str, package: str, places: Mapping[str, Mapping[str, CommandModule]]
+        self, name: str, version: str, about: str, package: str, places: Mapping[str, Mapping[str, _Place]]
     ) -> None:
         """`package` holds the modules that `places` name."""
         super().__init__(about)
@@ -91,10 +84,10 @@ class Program(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
         place = self._places.get(cmd_name)
         if place and cmd_name not in self.commands:
-            module, _, name = place.module.partition(":")
+            module, _, name = place[0].partition(":")
             found = getattr(import_module(f"{self._package}.{module}"), name or cmd_name.replace("-", "_"))
             command = found if isinstance(found, click.Group) else make_command(found, cmd_name)
-            command.epilog = f"Example: {self.name} {place.example}"
+            command.epilog = f"Example: {self.name} {place[2]}"
             self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
 
@@ -102,8 +95,8 @@ class Program(CommandGroup):
         result: dict[str, list[tuple[str, str]]] = {}
         for title, section in self._sections.items():
             rows = result.setdefault(title, [])
-            for name, place in section.items():
-                above, about = ("", place.about) if place.about else rows.pop()
+            for name, (_, about, _) in section.items():
+                above, about = ("", about) if about else rows.pop()
                 rows.append((f"{above}, {name}" if above else name, about))
         return result
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +19,6 @@ AgentName = Annotated[
     str, Option("--agent", help=f"{' or '.join(settings.AGENTS)}.", shell_complete=one_of(*settings.AGENTS))
 ]
 User = Annotated[bool, Option(help="Apply to all directories of this user instead of the current one.")]
-Print = Annotated[bool, Option("--print", help="Print the settings instead of writing them.")]
 
 
 def install(
@@ -30,7 +28,6 @@ def install(
     url: To = None,
     project: OwnProject = None,
     user: User = False,
-    show: Print = False,
     no_redact: Annotated[bool, Option(help="Keep secrets in uploads.")] = False,
     compile_after: Annotated[bool, Option("--compile", help="Run `rlm compile` after each upload.")] = False,
     max_dollars: Annotated[float, Option(type=NOT_NEGATIVE, help="With --compile: limit of the cost of a run.")] = 1.0,
@@ -54,9 +51,6 @@ def install(
     uploading += ["--max-dollars", f"{max_dollars:g}"] if compile_after else []
     path = target.settings_path(Path.cwd(), user)
     merged = settings.add_hooks(settings.read_settings(path), target, [*uploading, "--agent", target.name])
-    if show:
-        sys.stdout.write(settings.as_text(merged))
-        return
     backup = settings.write_settings(path, merged)
     click.echo(f"hooks of {target.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
     skill = target.skill_path(Path.cwd(), user)

@@ -33,10 +33,9 @@ def listening(
     host: Annotated[str, Option(help="Address to listen on, with --http.")] = "127.0.0.1",
     port: Annotated[int, Option(type=click.IntRange(0, 65535), help="Port, with --http; 0 takes a free one.")] = 8378,
     token: Annotated[str | None, Option(help=f"Bearer token; by default {TOKEN_VARIABLE}, or else a new one.")] = None,
-    no_token: Annotated[bool, Option(help="Require no token; only on a loopback address.")] = False,
 ) -> dict[str, Any]:
     """The keywords of `serve` on the command line."""
-    return {"http": http, "host": host, "port": port, "token": "" if no_token else token}
+    return {"http": http, "host": host, "port": port, "token": token}
 
 
 Listening = Annotated[dict[str, Any], Options(listening)]
@@ -115,7 +114,7 @@ def serve(served: Served, *, http: bool, host: str, port: int, token: str | None
         return
     if token is None:
         token = os.environ.get(TOKEN_VARIABLE) or None
-    chosen = over_http.choose_token(token, host)
+    chosen = over_http.choose_token(token)
     listening, url = over_http.listen(host, port)
     with listening:
         print(f"MCP at {url}", file=sys.stderr)

@@ -29,7 +29,7 @@ def serve_page(
     make: Callable[[str, int], PageServer], host: str, port: int, what: str, *, open_browser: bool | None
 ) -> None:
     """Serve the page that `make` returns until Ctrl-C. Print its URL on stdout, and a remark about `what` on stderr."""
-    from monocontext.page.loopback import is_loopback
+    from monocontext.page.serving import is_loopback
 
     try:
         server = make(host, port)

@@ -14,21 +14,16 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from monocontext.errors import AccessDenied
-from monocontext.page.loopback import is_loopback, server_url
+from monocontext.page.serving import server_url
 
 _Message = MutableMapping[str, Any]
 _App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
 
 
-def choose_token(token: str | None, host: str) -> str:
-    """The token of a server on `host`: a new one for None. With an empty token, callers need none.
-
-    Raises `AccessDenied` for an empty token beyond this machine, and for a token that cannot be sent in a header.
-    """
+def choose_token(token: str | None) -> str:
+    """The token of a server: a new one for None. Raises `AccessDenied` for one that cannot be sent in a header."""
     chosen = secrets.token_urlsafe(24) if token is None else token
-    if not chosen and not is_loopback(host):
-        raise AccessDenied(f"serving on {host} without a token would open it to everyone who reaches it")
-    if not (chosen.isascii() and chosen.isprintable()):
+    if not (chosen and chosen.isascii() and chosen.isprintable()):
         raise AccessDenied("a token must be printable ASCII: it is sent in a header")
     return chosen
 
@@ -54,7 +49,7 @@ def require_token(app: Any, token: str) -> _App:
     async def answer(scope: _Message, receive: Any, send: Any) -> None:
         kind, _, value = dict(scope.get("headers", ())).get(b"authorization", b"").partition(b" ")
         holds_token = hmac.compare_digest(value.strip(), token.encode()) and kind.lower() == b"bearer"
-        if not token or scope["type"] != "http" or holds_token:
+        if scope["type"] != "http" or holds_token:
             await app(scope, receive, send)
             return
         headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]

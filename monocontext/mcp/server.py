@@ -19,11 +19,10 @@ from pydantic import TypeAdapter
 from monocontext import __version__
 from monocontext.errors import InvalidParameters, MonocontextError, NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, Served
-from monocontext.mcp.progress import begin_call
-from monocontext.mcp.tools import Text, Tools
+from monocontext.mcp.tools import Tools, begin_call
 from monocontext.options import nearest
 from monocontext.text_tools.arguments import check_arguments
-from monocontext.text_tools.outputs import ToolReply
+from monocontext.text_tools.outputs import Text, ToolReply
 from monocontext.text_tools.replies import fit_error, slice_reply
 
 SCHEME = "monocontext"

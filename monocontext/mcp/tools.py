@@ -6,7 +6,8 @@ Annotations are real objects here, not strings: the SDK reads them from function
 import inspect
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +16,7 @@ from monocontext.mcp.catalog import MEMORY, SESSIONS_PREFIX, Served
 from monocontext.shell.shell import Output
 from monocontext.text_tools.functions import TextTools, check_query, search_words
 from monocontext.text_tools.keep import DAY_SECONDS, KeepTool
-from monocontext.text_tools.outputs import DocumentNames, Info, Kept, Listed, Matches, Outlined, Slice, ToolReply
+from monocontext.text_tools.outputs import Info, Kept, Listed, Matches, Slice, Text, ToolReply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply
 from monocontext.text_tools.shell import ShellTool
 
@@ -24,37 +25,22 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+_MESSAGE: ContextVar[list[str] | None] = ContextVar("message", default=None)
+"""What the call under way does, for the reports to its client."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A reply without further fields."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ListedSession:
-    """A session of an agent."""
-
-    id: str
-    agent: str | None
-    started: str | None
-    turns: int
-    title: str
+def begin_call() -> list[str]:
+    """The message of a call that begins: `tell` changes it in this task, and in threads with a copy of its context."""
+    message = ["still running"]
+    _MESSAGE.set(message)
+    return message
 
 
-@dataclass(frozen=True, slots=True)
-class SessionList:
-    """The sessions of a project, or without a project the names of all projects.
-
-    `after` is the argument that continues a list that was cut.
-    """
-
-    project: str | None
-    projects: list[str]
-    sessions: list[ListedSession]
-    after: str | None
+def tell(message: str) -> None:
+    """Say what the call under way does now. Does nothing outside of a call."""
+    current = _MESSAGE.get()
+    if current is not None:
+        current[:] = [message]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +91,9 @@ class Tools:
         after: a name; only those after it, to go on with a list that was cut.
         """
         names = list(self._served.names())
-        return list_reply(names[_index_after(names, after) :], nothing="[no context is served here]")
+        return list_reply(
+            ((name, name) for name in names[_index_after(names, after) :]), nothing="[no context is served here]"
+        )
 
     @_describe_as(TextTools.describe, sentence=" Looks for its newest version.")
     def context_info(self, context: str = "") -> ToolReply[Info]:
@@ -147,11 +135,11 @@ class Tools:
         return search_words(self._text(name, 0), pattern, max_hits, per_document=by_session)
 
     @_describe_as(TextTools.list_documents)
-    def context_documents(self, context: str = "", glob: str = "", after: str = "") -> ToolReply[DocumentNames]:
+    def context_documents(self, context: str = "", glob: str = "", after: str = "") -> ToolReply[Listed]:
         return TextTools(self._text(context, 0)).list_documents(glob, after)
 
     @_describe_as(TextTools.outline)
-    def context_outline(self, context: str = "") -> ToolReply[Outlined]:
+    def context_outline(self, context: str = "") -> ToolReply[Text]:
         return TextTools(self._text(context, 0)).outline()
 
     def bash(self, command: str) -> ToolReply[Output]:
@@ -168,7 +156,7 @@ class Tools:
 
     def session_list(
         self, project: str = "", since: str = "", until: str = "", branch: str = "", tool: str = "", after: str = ""
-    ) -> ToolReply[SessionList]:
+    ) -> ToolReply[Listed]:
         """List the sessions of a project, one a line: id, agent, time, turns, title. Without a project, the projects.
 
         since, until: only sessions with a turn in that time, such as 2026-02-14 or 2026-02-14T10:00:00Z.
@@ -179,21 +167,20 @@ class Tools:
         if not project:
             names = sessions.projects()
             if len(names) != 1:
-                listed = list_reply(names[_index_after(names, after) :], nothing="[no project has sessions here]")
-                return ToolReply(listed, SessionList(None, listed.data.names, [], listed.data.after))
+                rest = names[_index_after(names, after) :]
+                return list_reply(((name, name) for name in rest), nothing="[no project has sessions here]")
             project = names[0]
         filters = {"branch": branch or None, "tool": tool or None}
-        found = sessions.project(project).sessions(since or None, until or None, **filters)
-        rows = [
-            ListedSession(info.session_id, info.agent, info.started, info.turns, info.title or info.first_prompt)
-            for info in found[_index_after([info.session_id for info in found], after) :]
-        ]
-        rows = [replace(row, title=" ".join(row.title.split())) for row in rows]
-        listed = list_reply(
-            (f"{row.id}  {row.agent or '?'}  {row.started or '?'}  {row.turns} turns  {row.title}" for row in rows),
-            nothing=f"[no such session of project {project}]",
+        infos = sessions.project(project).sessions(since or None, until or None, **filters)
+        rows = (
+            (
+                info.session_id,
+                f"{info.session_id}  {info.agent or '?'}  {info.started or '?'}  {info.turns} turns  "
+                f"{' '.join((info.title or info.first_prompt).split())}",
+            )
+            for info in infos[_index_after([info.session_id for info in infos], after) :]
         )
-        return ToolReply(listed, SessionList(project, [], rows[: len(listed.data.names)], listed.data.after))
+        return list_reply(rows, nothing=f"[no such session of project {project}]")
 
     def session_read(
         self, session: str, project: str = "", start: int = 0, stop: int | None = None

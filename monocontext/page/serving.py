@@ -8,11 +8,24 @@ import sys
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from monocontext.page.assembly import WebPage
-from monocontext.page.loopback import is_loopback, server_url
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def server_url(host: str, port: int) -> str:
+    """The URL of a server, without a path; an IPv6 address is put in brackets."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class InvalidRequest(ValueError):

@@ -25,18 +25,18 @@ from monocontext.text.search import ranked
 from monocontext.text_tools import search_process
 from monocontext.text_tools.arguments import check_arguments
 from monocontext.text_tools.keep import KEPT, KeepTool
-from monocontext.text_tools.outputs import DocumentNames, Info, Matches, Outlined, Slice, ToolReply
+from monocontext.text_tools.outputs import Info, Listed, Matches, Slice, Text, ToolReply
 from monocontext.text_tools.replies import (
     NOT_A_PATTERN,
     SEARCH_SECONDS,
-    documents_reply,
     fit_error,
+    list_reply,
     passages_reply,
     slice_reply,
 )
 from monocontext.text_tools.shell import ShellTool, folder_of
 
-Text = Monocontext | str | os.PathLike[str] | Store
+Place = Monocontext | str | os.PathLike[str] | Store
 """A text, or the place of one."""
 
 _HEAD_CHARACTERS = 500
@@ -143,7 +143,7 @@ class TextTools:
         check_query(words, max_hits)
         return search_words(self._text, words, max_hits)
 
-    def list_documents(self, glob: str = "", after: str = "") -> ToolReply[DocumentNames]:
+    def list_documents(self, glob: str = "", after: str = "") -> ToolReply[Listed]:
         """List the documents of the text, one per line: the name, then the number of characters. A list that is cut
         says how to get the rest.
 
@@ -161,16 +161,19 @@ class TextTools:
             raise ToolRefusal(str(error)) from None
         end = time.monotonic() + SEARCH_SECONDS
         records = (documents.table.document(index) for index in range(number + 1, documents.count))
-        return documents_reply(
-            ((record, select(record.name)) for record in records),
+        return list_reply(
+            (
+                (item.name, f"{item.name}  characters {item.start} to {item.stop}" if select(item.name) else None)
+                for item in records
+            ),
             nothing=f"[no document matches {glob!r}]" if glob else "[no documents]",
             is_late=lambda: time.monotonic() >= end,
         )
 
-    def outline(self) -> ToolReply[Outlined]:
+    def outline(self) -> ToolReply[Text]:
         """Outline the text: headings, definitions, turns or log lines out of its head, its tail and places between."""
         outlined = str(self._text.outline())
-        return ToolReply(outlined, Outlined(outlined))
+        return ToolReply(outlined, Text(outlined))
 
     def _documents(self) -> Documents[Monocontext]:
         documents = self._text._own_documents
@@ -181,7 +184,7 @@ class TextTools:
 
 @validate_options(OpenOptions)
 def tools(
-    context: Text | Mapping[str, Text],
+    context: Place | Mapping[str, Place],
     *,
     shell: bool = False,
     keep: str | os.PathLike[str] | None = None,
@@ -231,7 +234,7 @@ def tools(
     return [_as_function(method, prefix + method.__name__) for method in methods] + results
 
 
-def _open(context: Text, options: OpenOptions) -> Monocontext:
+def _open(context: Place, options: OpenOptions) -> Monocontext:
     if isinstance(context, Monocontext):
         if options:
             raise TypeError(f"an open text takes no options: {', '.join(options)}")

@@ -29,10 +29,17 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """Names. `after` continues a list that was cut, and is null at the end."""
+class Text:
+    """A reply without further fields."""
 
-    names: list[str]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Rows, each of which begins with a name. `after` continues a list that was cut, and is null at the end."""
+
+    rows: list[str]
     after: str | None
 
 
@@ -82,30 +89,6 @@ class Matches:
     hits: list[MatchedLine]
     next: Range | None
     note: str
-
-
-@dataclass(frozen=True, slots=True)
-class ListedDocument:
-    """The name of a document, and its characters [start, stop) in the whole text."""
-
-    name: str
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentNames:
-    """Documents in the order of the text. `after` continues a list that was cut, and is null at the end."""
-
-    documents: list[ListedDocument]
-    after: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Outlined:
-    """The outline of a text, from a few places in it."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

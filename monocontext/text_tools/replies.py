@@ -8,19 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from monocontext.text_tools.outputs import (
-    DocumentNames,
-    Listed,
-    ListedDocument,
-    MatchedLine,
-    Matches,
-    Range,
-    Slice,
-    ToolReply,
-)
+from monocontext.text_tools.outputs import Listed, MatchedLine, Matches, Range, Slice, ToolReply
 
 if TYPE_CHECKING:
-    from monocontext.format.documents import Document
     from monocontext.text.monocontext import Monocontext
     from monocontext.text.search.hits import Hit
     from monocontext.text.search.passages import Passages
@@ -66,47 +56,32 @@ def fit_error(message: str) -> str:
     return f"{line[:half]}[... {len(line) - 2 * half:,} characters ...]{line[-half:]}"
 
 
-def list_reply(rows: Iterable[str], *, nothing: str, most: int = 500) -> ToolReply[Listed]:
-    """The reply with rows, one on each line. A row begins with a name, which ends at two spaces. A list that is cut
-    continues after the last name."""
+def list_reply(
+    rows: Iterable[tuple[str, str | None]],
+    *,
+    nothing: str,
+    is_late: Callable[[], bool] = lambda: False,
+    most: int = 500,
+) -> ToolReply[Listed]:
+    """The reply with rows, one on each line, each given with its name; None is a row to leave out. A list that is cut,
+    or that `is_late` ends, continues after the last name taken from `rows`."""
     lines: list[str] = []
-    names: list[str] = []
-    remaining = MAX_REPLY_BYTES - _NOTE_BYTES
-    for row in rows:
-        remaining -= len(row.encode()) + 1
-        if lines and (remaining < 0 or len(lines) == most):
-            note = f"[cut after {len(lines)}; next range: after={names[-1]}]"
-            return ToolReply("\n".join([*lines, note]), Listed(names, names[-1]))
-        lines.append(row.encode()[: MAX_REPLY_BYTES - _NOTE_BYTES].decode(errors="ignore"))
-        names.append(lines[-1].split("  ", 1)[0])
-    return ToolReply("\n".join(lines) or nothing, Listed(names, None))
-
-
-def documents_reply(
-    found: Iterable[tuple[Document, bool]], *, nothing: str, is_late: Callable[[], bool], most: int = 500
-) -> ToolReply[DocumentNames]:
-    """The reply with the documents of `found` that are marked True. A list that is cut, or that `is_late` ends,
-    continues after the last document taken from `found`."""
-    lines: list[str] = []
-    rows: list[ListedDocument] = []
-    remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
-    before: str | None = None
-    for document, is_listed in found:
-        if is_listed:
-            row = ListedDocument(document.name, document.start, document.stop)
-            line = f"{row.name}  characters {row.start} to {row.stop}"
+    room = remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
+    last: str | None = None
+    for name, row in rows:
+        if row is not None:
+            line = row.encode()[:room].decode(errors="ignore")
             remaining -= len(line.encode()) + 1
-            if rows and (remaining < 0 or len(rows) == most):
+            if lines and (remaining < 0 or len(lines) == most):
                 break
             lines.append(line)
-            rows.append(row)
-        before = document.name
+        last = name
         if is_late():
             break
     else:
-        return ToolReply("\n".join(lines) or nothing, DocumentNames(rows, None))
-    note = f"[cut after {len(rows)}; next: after={before}]"
-    return ToolReply("\n".join([*lines, note]), DocumentNames(rows, before))
+        return ToolReply("\n".join(lines) or nothing, Listed(lines, None))
+    note = f"[cut after {len(lines)}; next: after={last}]"
+    return ToolReply("\n".join([*lines, note]), Listed(lines, last))
 
 
 def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> ToolReply[Matches]:

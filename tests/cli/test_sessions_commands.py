@@ -112,16 +112,14 @@ def test_mistakes_are_one_line(cli: Cli, machine: Path, tmp_path: Path) -> None:
 
 
 def test_hooks(cli: Cli, machine: Path, tmp_path: Path) -> None:
-    printed = cli("hooks", "install", "--agent", "claude-code", "--url", "s3://bucket/a", "--print").fine().json
-    assert set(printed["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd", "Stop"}  # type: ignore[call-overload]
-    work = tmp_path / "work"
-    assert list(work.iterdir()) == []
     for agent, file in (("claude-code", ".claude/settings.local.json"), ("codex", ".codex/hooks.json")):
-        path = work / file
+        path = tmp_path / "work" / file
         path.parent.mkdir()
         path.write_text('{"mine": 1}')
         cli("hooks", "install", machine, "--agent", agent).fine()
-        assert json.loads(path.read_text())["mine"] == 1
+        written = json.loads(path.read_text())
+        assert written["mine"] == 1
+        assert agent == "codex" or set(written["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd", "Stop"}
         assert str(machine) in path.read_text()
         assert (
             (path.parent / "skills" / "upload-context" / "SKILL.md").read_text().startswith("---\nname: upload-context")

@@ -42,14 +42,8 @@ def test_inspector(python: str, tmp_path: Path) -> None:
     publish("0123456789" * 10, tmp_path / "digits")
     server = ("mcp-inspector", "--cli", python, "-m", "monocontext", "mcp", tmp_path / "digits")
     tools = json.loads(run(*server, "--method", "tools/list"))["tools"]
-    assert [tool["name"] for tool in tools] == [
-        "context_list",
-        "context_info",
-        "context_slice",
-        "context_search",
-        "context_documents",
-        "context_outline",
-    ]
+    names = ("list", "info", "slice", "search", "documents", "outline")
+    assert [tool["name"] for tool in tools] == [f"context_{name}" for name in names]
     call = ("--method", "tools/call", "--tool-name", "context_slice", "--tool-arg", "start=5", "--tool-arg", "stop=25")
     reply = json.loads(run(*server, *call))
     assert reply["content"] == [{"type": "text", "text": "56789012345678901234"}]

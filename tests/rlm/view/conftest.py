@@ -12,7 +12,8 @@ import pytest
 
 from monocontext.text import lazy_kinds
 from rlm import RLM, ScriptedLM
-from rlm.view import RowFeed, ViewServer
+from rlm.view.feed import RowFeed
+from rlm.view.page import ViewServer
 from tests.browser import chromium as chromium
 from tests.browser import served_by
 from tests.browser import window as window

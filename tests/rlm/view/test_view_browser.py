@@ -13,7 +13,8 @@ from view_lines import head, line, write
 
 from rlm import RLM, ScriptedLM
 from rlm.trajectory.trajectory import partial_of
-from rlm.view import RowFeed, ViewServer, export
+from rlm.view.feed import RowFeed
+from rlm.view.page import ViewServer, export
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # needs Playwright, which `make test` does not install
 

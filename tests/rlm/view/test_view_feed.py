@@ -13,7 +13,7 @@ from view_lines import head, line, write
 
 from rlm import TrajectoryError
 from rlm.trajectory.trajectory import partial_of
-from rlm.view import RowFeed
+from rlm.view.feed import RowFeed
 
 
 def test_a_run_of_ours(recorded: Path) -> None:

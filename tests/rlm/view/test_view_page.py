@@ -17,8 +17,8 @@ from view_lines import head, write
 
 from rlm import RLMError
 from rlm.cli.commands import app
-from rlm.view import RowFeed, ViewServer, export
-from rlm.view.page import run_page
+from rlm.view.feed import RowFeed
+from rlm.view.page import ViewServer, export, run_page
 
 cli = CliRunner()
 HOSTILE = "</script><script>window.hacked=1</script><!--<script>\u2028<img src=x onerror=window.hacked=1>"
