@@ -174,15 +174,17 @@ def _methods(fields: dict[str, _Field], frozen: bool, eq: bool) -> dict[str, Any
 
 
 def _refuse_to_set(self: Any, name: str, value: object) -> None:
-    from dataclasses import FrozenInstanceError
-
-    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+    raise _frozen(f"cannot assign to field {name!r}")
 
 
 def _refuse_to_delete(self: Any, name: str) -> None:
+    raise _frozen(f"cannot delete field {name!r}")
+
+
+def _frozen(message: str) -> AttributeError:
     from dataclasses import FrozenInstanceError
 
-    raise FrozenInstanceError(f"cannot delete field {name!r}")
+    return FrozenInstanceError(message)
 
 
 def _state(self: Any) -> list[Any]:

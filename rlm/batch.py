@@ -20,6 +20,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from rlm.calls.budget import Budget
 from rlm.calls.usage import Usage
 from rlm.errors import RLMError, RunnerUnavailable, TrajectoryError
@@ -92,7 +94,6 @@ def run_batch(
 
     Raises BadQuestions if `out` is about other questions or another batch writes it, RunnerUnavailable.
     """
-    from filelock import FileLock, Timeout  # a dead process holds no lock
 
     runs = out.with_name(out.name + ".runs")
     runs.mkdir(parents=True, exist_ok=True)
@@ -144,7 +145,6 @@ def answer_question(rlm: RLM, context: object, question: Question, budget: Budge
 
     Waits for another that still answers it, and takes over what that one left.
     """
-    from filelock import FileLock  # a dead process holds no lock
 
     row: dict[str, Any] = {"id": question.id, "line": question.line, "question": question.query}
     path.parent.mkdir(parents=True, exist_ok=True)

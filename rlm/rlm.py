@@ -23,6 +23,7 @@ from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.runners.tools import describe_tools
 from rlm.session import Session
 from rlm.trajectory.completion import Completion
+from rlm.trajectory.display import print_step
 from rlm.trajectory.recording import Recording
 from rlm.trajectory.step import Step
 
@@ -157,7 +158,7 @@ class RLM:
         if sub_cache is not None and not isinstance(sub_cache, SubCache):
             sub_cache = SubCache(None if sub_cache is True else sub_cache) if sub_cache is not False else None
         if verbose and on_step is None:
-            from rlm.trajectory.display import print_step as on_step
+            on_step = print_step
         tools, tool_lines = describe_tools(custom_tools)
         self._model = str(getattr(root, "model", model))
         self._persistent = persistent

@@ -36,7 +36,7 @@ def test_the_probe_sees_what_is_loaded() -> None:
         "from monocontext import Monocontext, publish, append, MonocontextError, ContextTooLarge, Manifest",
         "import monocontext; dir(monocontext); monocontext.__version__",
         "from monocontext.stores import open_store; open_store('memory://x'); open_store('/tmp')",
-        "import monocontext.writing.upkeep.verify, monocontext.writing.index_in_place, monocontext.text.deeprecurse",
+        "import monocontext.writing.index_in_place, monocontext.text.deeprecurse",
     ],
 )
 def test_importing_loads_nothing_heavy(program: str) -> None:
@@ -62,7 +62,6 @@ LIBRARIES = [
 ]
 NOT_TO_LOOK = [
     "monocontext.engine.hints",
-    "monocontext.format.directories",
     "monocontext.stores.disk.cache",
     "monocontext.stores.http",
     "monocontext.text.context_file",
@@ -85,14 +84,14 @@ def loaded_anew(program: str, *modules: str) -> list[str]:
 def test_the_import_of_a_text_type_loads_what_it_needs() -> None:
     """60 ms of CPU: where this fails, import what is named where it is used."""
     program = "from monocontext import Monocontext"
-    assert loaded_anew(program, *LIBRARIES, *NOT_TO_LOOK, "urllib.parse", "shutil", "hashlib") == []
+    assert loaded_anew(program, *LIBRARIES, *NOT_TO_LOOK, "shutil", "hashlib") == []
     assert loaded_anew(program, "monocontext.engine.reader") == ["monocontext.engine.reader"]
 
 
 def test_the_import_of_rlm_loads_no_run() -> None:
     assert loaded_anew("import rlm", *LIBRARIES, "json", "dataclasses", "inspect", "rlm.rlm") == []
     program = "import rlm; rlm.RLMError; rlm.RLM"
-    used_later = ("ipaddress", "lzma", "secrets", "shutil", "urllib.parse")
+    used_later = ("lzma", "secrets", "shutil")
     assert loaded_anew(program, "asyncio", "email", "openai", "rlm.rlm", *used_later) == ["rlm.rlm"]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from monocontext import __version__
+from monocontext.cli.running import run_program
+
 
 def main() -> NoReturn:
     """Run the console script. Each command imports its module when it is called."""
-    from monocontext import __version__
-    from monocontext.cli.running import run_program
-
     run_program("monocontext", __version__)

@@ -14,6 +14,7 @@ from monocontext.cli.parameters import NOT_NEGATIVE, Option
 from monocontext.cli.sessions import OwnProject, Patterns, Place, To, place_of
 from monocontext.errors import MonocontextError
 from monocontext.sessions import settings
+from monocontext.sessions.redaction import Redactor
 
 AgentName = Annotated[
     str, Option("--agent", help=f"{' or '.join(settings.AGENTS)}.", shell_complete=one_of(*settings.AGENTS))
@@ -34,8 +35,6 @@ def install(
     pattern: Patterns = None,
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
-    from monocontext.sessions.redaction import Redactor
-
     where = place_of(url or place)
     options_of(where, s3)  # raises for a URL that the hook could not open
     if "://" not in where:

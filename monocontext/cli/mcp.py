@@ -7,17 +7,18 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
 from monocontext.cli.options import S3, Allow, options_of
 from monocontext.cli.parameters import Argument, Option, Options
 from monocontext.errors import MonocontextError, install_line
+from monocontext.mcp.catalog import Served
+from monocontext.memory.memory import Memory
 from monocontext.options import StoreOptions
-
-if TYPE_CHECKING:
-    from monocontext.mcp.catalog import Served
+from monocontext.sessions.archive import Sessions
+from monocontext.text_tools.keep import KeepTool
 
 TOKEN_VARIABLE = "MONOCONTEXT_MCP_TOKEN"
 
@@ -68,11 +69,6 @@ def serving(
     shell: bool = False,
 ) -> Iterator[Served]:
     """Open the contexts, sessions and memories of a command line, and close them at the end of the block."""
-    from monocontext.mcp.catalog import Served
-    from monocontext.memory.memory import Memory
-    from monocontext.sessions.archive import Sessions
-    from monocontext.text_tools.keep import KeepTool
-
     urls = parse_contexts(contexts)
     places = [location for location in (*urls.values(), sessions, memory, keep) if location]
     for url in urls.values():

@@ -19,10 +19,11 @@ from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import emit, fail, write_text
 from monocontext.cli.sessions import INTERVAL
 from monocontext.errors import MonocontextError, NotFound
+from monocontext.memory import Memory, MemoryTool
 from monocontext.options import StoreOptions
 
 if TYPE_CHECKING:
-    from monocontext.memory import Entry, Memory
+    from monocontext.memory import Entry
 
 Url = Annotated[str, Argument(help="The memory: s3://bucket/prefix, or a directory.")]
 Key = Annotated[str, Argument(help="The key, any text.")]
@@ -40,8 +41,6 @@ _PATHS = ("/", "./", "../", "~")
 @contextmanager
 def _open_memory(url: str, s3: StoreOptions, *, first: str = "", create: bool = False) -> Iterator[Memory]:
     """Open the memory at a URL. A directory must exist, unless `create`. `first` is the argument before the URL."""
-    from monocontext.memory import Memory
-
     is_there = "://" in url or os.path.isdir(os.path.expanduser(url))
     path = os.path.expanduser(first)
     is_memory = first.startswith(_SCHEMES) or (bool(first) and os.path.isdir(os.path.join(path, "entries")))
@@ -167,8 +166,6 @@ def exec_(
     create: Create = False,
 ) -> None:
     """Run one command of the memory protocol and print its reply as JSON; exit 1 if it failed."""
-    from monocontext.memory import MemoryTool
-
     text = _read_stdin() if command == "-" else command
     try:
         call = json.loads(text) if text.startswith("{") else {"command": text}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from monocontext import notebook
 from monocontext.errors import AccessDenied, StoreFailure
-
-if TYPE_CHECKING:
-    import logging
 
 LOGGERS = ("monocontext", "rlm")
 _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
@@ -24,7 +23,7 @@ _KEYWORD = re.compile(
 )
 _quiet = False
 _handler: logging.Handler | None = None
-"""Prints the records of our loggers with `--verbose`. Without it nothing imports `logging`."""
+"""Prints the records of our loggers with `--verbose`."""
 
 
 def hush(wanted: bool) -> None:
@@ -38,17 +37,16 @@ def is_quiet() -> bool:
     return _quiet
 
 
+class _StderrLines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        say(self.format(record), err=True)
+
+
 def show_logs(wanted: bool) -> None:
     """Print each record of our loggers as a line on stderr, or no more."""
     global _handler
     if wanted == is_verbose():
         return
-    import logging
-
-    class _StderrLines(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            say(self.format(record), err=True)
-
     shown = _handler or _StderrLines()
     shown.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     for logger in map(logging.getLogger, LOGGERS):
@@ -72,8 +70,6 @@ def shows_progress() -> bool:
 
 def progress_bar(label: str, total: int | None = None) -> AbstractContextManager[Callable[..., None]]:
     """Yield the `progress` callback of a long operation. It draws a bar on a terminal, and else does nothing."""
-    from monocontext import notebook
-
     return notebook.progress_bar(label, total) if shows_progress() else nullcontext(lambda *_: None)
 
 

@@ -17,9 +17,12 @@ from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_o
 from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option
 from monocontext.cli.printing import as_flags, emit, escape_controls, progress_bar, remark, say, say_row, write_text
 from monocontext.errors import MonocontextError, NotFound
+from monocontext.format.directories import expand
+from monocontext.format.filters.layout import FilterLayout
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.text.monocontext import Monocontext
+from monocontext.text.search.ranked import search as rank
 
 if TYPE_CHECKING:
     from monocontext.format.manifest import Manifest
@@ -37,9 +40,6 @@ _SHOWN = ("url", "version", "created", *_SHOWN_OF_PLAIN[1:4], "stored_bytes", "f
 
 def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = False) -> None:
     """Describe the context at URL (1 GET; above 150 GB one more for each directory, which covers 1 TB of text)."""
-    from monocontext.format.directories import expand
-    from monocontext.format.filters.layout import FilterLayout
-
     options = options_of(url, s3)
     with Monocontext.open(url, generation=generation, prefetch="off", **options) as context:
         manifest: Manifest = context.span.source.reader.manifest  # type: ignore[attr-defined]  # opened: it has one
@@ -177,7 +177,6 @@ def search(
     Exits with 0 if there is a passage, 1 if there is none, 2 on errors. With --json, prints an object for each passage:
     `start` and `stop` in characters, `line` of the whole text, `document`, `document_line`, `score`, `text`.
     """
-    from monocontext.text.search.ranked import search as rank
 
     if len(words) < 2:
         raise click.BadParameter(f"expected WORDS and a URL, got only {words[0]!r}")

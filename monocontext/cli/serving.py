@@ -15,7 +15,9 @@ from monocontext.cli.parameters import Option
 from monocontext.cli.printing import remark, say
 from monocontext.cli.reading import Generation, Url
 from monocontext.errors import MonocontextError
+from monocontext.page.serving import is_loopback
 from monocontext.text.monocontext import Monocontext
+from monocontext.view.feed import ContextServer
 
 if TYPE_CHECKING:
     from monocontext.page.serving import PageServer
@@ -29,8 +31,6 @@ def serve_page(
     make: Callable[[str, int], PageServer], host: str, port: int, what: str, *, open_browser: bool | None
 ) -> None:
     """Serve the page that `make` returns until Ctrl-C. Print its URL on stdout, and a remark about `what` on stderr."""
-    from monocontext.page.serving import is_loopback
-
     try:
         server = make(host, port)
     except (OSError, OverflowError) as error:
@@ -58,7 +58,5 @@ def view(
     allow: Allow = None,
 ) -> None:
     """Show the context at URL in a browser: documents, text, searches and versions."""
-    from monocontext.view.feed import ContextServer
-
     with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
         serve_page(partial(ContextServer, context), host, port, context.url, open_browser=open_browser)

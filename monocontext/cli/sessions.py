@@ -19,9 +19,17 @@ from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
 from monocontext.cli.printing import emit, escape_controls, fail, say
 from monocontext.errors import MonocontextError
 from monocontext.options import StoreOptions
+from monocontext.sessions import settings
+from monocontext.sessions.archive import Sessions
+from monocontext.sessions.hook import log_path
+from monocontext.sessions.pull import pull_session
+from monocontext.sessions.readers import discover_sessions, find_sessions
+from monocontext.sessions.turn import render
+from monocontext.sessions.upload import upload_session, user_at_machine
+from monocontext.stores import open_store
 
 if TYPE_CHECKING:
-    from monocontext.sessions.archive import Project, Sessions
+    from monocontext.sessions.archive import Project
     from monocontext.sessions.reader import SessionFile
     from monocontext.sessions.upload import Uploaded
 
@@ -55,8 +63,6 @@ def upload(
     as_json: AsJson = False,
 ) -> None:
     """Upload the latest session, the named ones, or all; those that are in the archive already are left out."""
-    from monocontext.sessions.upload import upload_session, user_at_machine
-
     names, url = _split_words(list(what or ()), to)
     with _open_archive(url, s3) as archive:
         failed = False
@@ -110,8 +116,6 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print the turns of a session as text."""
-    from monocontext.sessions.turn import render
-
     with _open_archive(place_of(to or place), s3) as archive:
         result, session_id = archive.find(session, project)
         turns = [item for item in result.turns(session_id) if turn is None or item.n == turn]
@@ -159,8 +163,6 @@ def pull(
     as_json: AsJson = False,
 ) -> None:
     """Fetch a session, so that Claude Code or Codex goes on with it in this clone of its repository."""
-    from monocontext.sessions.pull import pull_session
-
     if latest and session and place is None:  # the one argument is the archive
         session, place = None, session
     if latest == (session is not None):
@@ -183,9 +185,6 @@ def pull(
 
 def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) -> None:
     """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
-    from monocontext.sessions import settings
-    from monocontext.sessions.hook import log_path
-
     here, notes, found = Path.cwd(), list[str](), dict[str, dict[str, object]]()
     for agent in settings.AGENTS.values():
         for path in (agent.settings_path(here, is_user) for is_user in (False, True)):
@@ -235,7 +234,6 @@ def _split_words(words: list[str], to: str | None) -> tuple[list[str], str]:
 
 
 def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:
-    from monocontext.sessions.readers import discover_sessions, find_sessions
 
     if names:
         return [file for name in names for file in find_sessions(name, agent)]
@@ -250,8 +248,6 @@ def _select_sessions(names: list[str], everything: bool, agent: str | None, watc
 
 @contextmanager
 def _open_archive(url: str, s3: StoreOptions) -> Iterator[Sessions]:
-    from monocontext.sessions.archive import Sessions
-    from monocontext.stores import open_store
 
     with closing(open_store(url, **options_of(url, s3))) as store:
         yield Sessions(store)

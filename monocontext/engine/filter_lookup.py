@@ -13,6 +13,7 @@ from monocontext.engine.candidates import Narrowing
 from monocontext.engine.fetch.cache import CachedBytes
 from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
 from monocontext.engine.fetch.workers import LOCK
+from monocontext.format.directories import entries_in
 from monocontext.format.filters.query import Query, literals
 from monocontext.format.index import Frame, Page
 from monocontext.format.refs import FilterDirectory, FilterRef
@@ -73,7 +74,6 @@ class _Section:
 
         def decode(body: memoryview) -> CachedBytes:
             """Open the section: fill `parts` or set `planner`. Returns an empty marker for the cache."""
-            from monocontext.format.directories import entries_in  # most texts have no directories
 
             entries = entries_in(directory, bytes(body))
             if directory.level > 1:

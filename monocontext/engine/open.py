@@ -176,10 +176,8 @@ class ContextHandle:
         """The store, read through the folder that keeps its answers, if there is one."""
         if self.disk is None:
             return store
-        from monocontext.stores.disk.cache import DiskCachedReader
-
         # The name has the endpoint, since the same URL at two servers is two places.
-        return DiskCachedReader(store, self.disk, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
+        return self.disk.reader(store, f"{self.store_options.get('endpoint') or ''} {url}", is_own=is_own)
 
     def handle(self) -> tuple[str, dict[str, Any]]:
         """A URL and options that open the same context in another process, with that process's credentials."""

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Literal
 
 from monocontext.engine.fetch.requests import FetchItem
+from monocontext.format.directories import entries_in
 from monocontext.format.refs import PageDirectory, PageRef
 
 Column = Literal["characters", "frames", "bytes", "newlines", "pages"]
@@ -32,7 +33,6 @@ class Unopened:
     def _open(self, body: memoryview) -> _Node:
         parent, offset = self._parent, self._at
         before = parent.entries[offset - 1] if offset else parent.before
-        from monocontext.format.directories import entries_in  # most texts have no directories
 
         node = _Node(entries_in(self._entry, bytes(body), before), before, parent.firsts[offset])
         parent.children[offset] = node

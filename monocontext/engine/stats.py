@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monocontext.notebook import counts_card
 from monocontext.records import dataclass, field
 
 
@@ -115,8 +116,6 @@ class Stats:
 
     def _repr_html_(self) -> str:
         """A table for notebooks: the same counts (no GET)."""
-        from monocontext.notebook import counts_card
-
         rows = [
             ("GETs", f"{self.gets:,}"),
             ("bytes fetched", f"{self.bytes_fetched:,}"),

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, SESSIONS_PREFIX, Served
+from monocontext.memory.commands import parse
+from monocontext.memory.tool import MemoryTool
+from monocontext.sessions.readers import discover_sessions, find_sessions
+from monocontext.sessions.upload import upload_session
 from monocontext.shell.shell import Output
 from monocontext.text_tools.functions import TextTools, check_query, search_words
 from monocontext.text_tools.keep import DAY_SECONDS, KeepTool
@@ -213,8 +217,6 @@ class Tools:
         ttl: with P, seconds that it lives. if_absent: with P, only where there is no such key.
         if_match: with P, only over the version with this etag.
         """
-        from monocontext.memory.commands import parse
-        from monocontext.memory.tool import MemoryTool
 
         if self._served.memory is None:
             raise NotFound("no memory is served here: start the server with --memory URL")
@@ -234,8 +236,6 @@ class Tools:
         session_id: its id, or how it begins; else the latest. project_dir: of a folder below ~/.claude/projects.
         thread_id: the project that it is kept under; else that of its repository.
         """
-        from monocontext.sessions.readers import discover_sessions, find_sessions
-        from monocontext.sessions.upload import upload_session
 
         store = self._sessions().store
         files = find_sessions(session_id) if session_id else discover_sessions("claude-code")

@@ -29,6 +29,7 @@ from monocontext.options import StoreOptions, validate_options
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store, put_own
 from monocontext.stores.store_user import StoreUser
+from monocontext.text.assembled import DocumentStart, FramePiece, assemble, ends_line
 
 if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
@@ -255,7 +256,6 @@ class Memory(StoreUser):
         The text has the entries of now; no value is read yet (cost as of `entries`). `options` are those of
         `Monocontext.open` that need no place. Reading a value that was replaced meanwhile raises `ContextChanged`.
         """
-        from monocontext.text.assembled import DocumentStart, FramePiece, assemble, ends_line
 
         pieces: builtins.list[str | DocumentStart | FramePiece] = []
         between = ""

@@ -19,6 +19,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+import zstandard
+
 from monocontext.stores.regular_file import open_file
 
 Record = dict[str, Any]
@@ -201,8 +203,6 @@ def _lines_in(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
 
 def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """The bytes of a file compressed by zstd. Raises `OSError` if it is damaged or cut off."""
-    import zstandard
-
     frame = None
     try:
         while data := file.read(_ZSTD_BYTES):

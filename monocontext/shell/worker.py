@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import resource
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -152,8 +153,6 @@ async def _run_command(
 def main() -> None:
     """The main function of the process, whose messages are those of `Shell`."""
     if sys.platform != "win32":
-        import resource
-
         resource.setrlimit(resource.RLIMIT_DATA, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     host, worker = Host(), None
     with asyncio.Runner() as runner:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 from monocontext.errors import InvalidUrl
 from monocontext.records import dataclass
@@ -57,8 +59,6 @@ class Address:
 
     def __str__(self) -> str:
         if self.scheme == "file":
-            from pathlib import Path  # 2 ms that `s3://` need not pay
-
             return Path(self.path).as_uri()
         return f"{self.scheme}://{self.place}/{self.path}".removesuffix("/")
 
@@ -124,7 +124,6 @@ def _file_url(text: str, rest: str) -> Address:
         if host not in ("", "localhost") or not slash:
             raise InvalidUrl(f"a file URL must not name a host: {without_secrets(text)!r}; write file:///directory")
         rest = "/" + path
-    from urllib.parse import unquote_to_bytes
 
     path = os.fsdecode(unquote_to_bytes(rest))
     return _windows_directory(path[1:], text) if _WINDOWS.match(path[1:]) else _directory(path)

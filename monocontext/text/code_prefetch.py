@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
@@ -12,6 +13,7 @@ from monocontext.engine.hints import CodeHints, Hint, Ranges, Search
 from monocontext.engine.prefetch.read_ahead import Plan, Route
 from monocontext.engine.reader import Reader
 from monocontext.format.filters.query import Literal, Query
+from monocontext.text.regex.plan import plan
 
 
 class CodePrefetcher:
@@ -73,10 +75,6 @@ class CodePrefetcher:
             query: Query | None = Literal(hint.needle)
             within_line = False
         else:
-            import re
-
-            from monocontext.text.regex.plan import plan
-
             try:
                 planned = plan(re.compile(hint.needle, hint.flags))
             except (re.error, ValueError, OverflowError, RecursionError):

@@ -17,11 +17,13 @@ from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
 from monocontext.errors import AccessDenied, InvalidUrl, NotAContext, NotFound, NotPicklable
+from monocontext.notebook import context_card
 from monocontext.options import StoreOptions, check_int, check_seconds, validate_options
 from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Store
 from monocontext.text.lazy_kinds import LazyContext
+from monocontext.text.lines import LineView, TextLines
 from monocontext.text.source import Span, StoredSource, TextSource
 from monocontext.text.str_methods import StrLike, iterate
 from monocontext.text.windows import Window
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from monocontext.text.derived import Derived
     from monocontext.text.documents.by_name import Documents
     from monocontext.text.documents.shapes import DocumentDict, DocumentList
-    from monocontext.text.lines import LineView
     from monocontext.text.namespace import NamespacePatch
     from monocontext.text.search.grep import Query
     from monocontext.text.search.hits import GrepHits
@@ -362,7 +363,6 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
     @property
     def lines(self) -> LineView:
         r"""The same text addressed by line: `lines[i]`, `lines[a:b]`, iteration. Lines keep the `\n` that ends them."""
-        from monocontext.text.lines import LineView, TextLines
 
         return LineView(TextLines(self, self._limit))
 
@@ -525,8 +525,6 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         return self._html("Monocontext")
 
     def _html(self, kind: str) -> str:
-        from monocontext.notebook import context_card
-
         if self._reader is None:
             return context_card(kind, len(self), [f"by {self._recipe[1]}()"] if self._recipe else [])
         facts = [self.url, f"generation {self.generation}"]

@@ -11,8 +11,10 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from monocontext.engine.remote import ServedReader
 from monocontext.errors import MonocontextError, ToolRefusal
 from monocontext.shell.process import Child, Ended, Host
+from monocontext.text.monocontext import served_text
 from monocontext.text_tools.outputs import MatchedLine, Matches, Range, ToolReply
 from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies, search_reply
 
@@ -55,9 +57,6 @@ def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
 
 def main() -> None:
     """The main function of the process: run the search that its first message describes."""
-    from monocontext.engine.remote import ServedReader
-    from monocontext.text.monocontext import served_text
-
     host = Host()
     arguments = json.loads(host.receive())
     try:

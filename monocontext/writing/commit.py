@@ -25,6 +25,7 @@ from monocontext.errors import (
     StoreFailure,
     UnsupportedFormat,
 )
+from monocontext.format.directories import MOST_NAMED_BYTES, use_directories
 from monocontext.format.generations import read_generation, read_newest, read_newest_after
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import FilterRef
@@ -240,8 +241,6 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
 
 def _encode_root(store: Store, root: Manifest) -> tuple[Manifest, bytes]:
     """A root, with directories if it is large, and its JSON. Raises `ContextTooLarge`."""
-    from monocontext.format.directories import MOST_NAMED_BYTES, use_directories  # readers do not need these
-
     data = root.to_bytes()
     if len(data) > MOST_NAMED_BYTES:
         small = use_directories(root, store.put, lambda ref: store.get(ref.key).data)

@@ -11,6 +11,8 @@ import zlib
 from collections.abc import Callable
 from typing import IO, Any
 
+from zstandard import ZstdDecompressor, ZstdError
+
 from monocontext.errors import InvalidText
 from monocontext.writing.input_options import InputOptions
 
@@ -161,8 +163,6 @@ class Unpacked:
 
     def read(self, size: int) -> bytes:
         """Read up to `size` bytes. Raises `NotText` for damaged data, also for data that breaks off."""
-        from zstandard import ZstdError
-
         try:
             return bytes(self._file.read(size))
         except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError, ZstdError) as error:
@@ -174,8 +174,6 @@ class _ZstdFile:
     one."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        from zstandard import ZstdDecompressor
-
         self._file = file
         self._decompressor = ZstdDecompressor()
         self._frame = self._decompressor.decompressobj()

@@ -7,14 +7,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from monocontext.format.directories import expand_documents
-from monocontext.format.document_names import (
-    decode_names,
-    encode_names,
-    entries_of,
-    first_doubled,
-    last_of_each_name,
-    name_hash,
-)
+from monocontext.format.document_names import name_hash
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
     DocumentPage,
@@ -28,7 +21,6 @@ from monocontext.format.refs import (
     DocumentsRef,
     NameTableRef,
     documents_key,
-    fresh_id,
 )
 from monocontext.records import replace
 from monocontext.stores.parallel import at_once
@@ -82,6 +74,8 @@ def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) ->
     total = (before.documents if before else 0) + new.count
     if total - first <= DOCUMENTS_PER_PAGE:
         return tuple(tables)
+    from monocontext.format import name_tables  # imports numpy, for which few documents have no use
+
     hashes = b""
     if before and any(isinstance(ref, DocumentDirectory) and ref.documents > first for ref in before.pages):
         before = expand_documents(before, lambda ref: store.get(ref.key).data)
@@ -89,23 +83,17 @@ def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) ->
         if ref.documents > first and not isinstance(ref, DocumentDirectory):
             page = load_document_page(before, number, lambda key: store.get(key).data)  # type: ignore[arg-type]
             hashes += b"".join(name_hash(page.raw_name(i)) for i in range(max(first - page.first, 0), len(page)))
-    entries = entries_of(hashes + bytes(new.hashes), first)
+    entries = name_tables.entries_of(hashes + bytes(new.hashes), first)
     while tables:
         began = tables[-2].documents if len(tables) > 1 else 0
         if tables[-1].documents - began > total - first:
             break
-        import numpy as np
-
         table, first = tables.pop(), began
-        entries = np.concatenate([decode_names(store.get(documents_key(table.id)).data, table), entries])
-    return (*tables, _put_names(store, entries, total))
+        entries = name_tables.join(store.get(documents_key(table.id)).data, table, entries)
+    return (*tables, _put_names(store, *name_tables.table_of(entries, total)))
 
 
-def _put_names(store: Store, entries: object, documents: int) -> NameTableRef:
-    """Store a table of the names in `entries`, up to the last of so many documents."""
-    last = last_of_each_name(entries)
-    data, buckets, stride = encode_names(last)
-    ref = NameTableRef(fresh_id(), documents, len(last), buckets, stride)
+def _put_names(store: Store, ref: NameTableRef, data: bytes) -> NameTableRef:
     store.put(documents_key(ref.id), data)
     return ref
 
@@ -153,11 +141,13 @@ def change_documents(
     count = result.documents
     if count <= DOCUMENTS_PER_PAGE and old.doubled is None:
         return replace(result, names=())
-    entries = entries_of(
+    from monocontext.format import name_tables
+
+    entries = name_tables.entries_of(
         b"".join(name_hash(page.raw_name(i)) for page in pages for i in range(len(page)) if page.first + i not in gone)
     )
-    double = first_doubled(entries) if old.doubled is not None else None
-    names = (_put_names(store, entries, count),) if count > DOCUMENTS_PER_PAGE else ()
+    double = name_tables.first_doubled(entries) if old.doubled is not None else None
+    names = (_put_names(store, *name_tables.table_of(entries, count)),) if count > DOCUMENTS_PER_PAGE else ()
     return replace(result, names=names, doubled=double[1] if double else None)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import add, sub
 from typing import Any
 
-from monocontext.format.document_names import HASH_BYTES, entries_of, first_doubled, name_hash
+from monocontext.format.document_names import HASH_BYTES, name_hash
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
     HEAP_BYTES,
@@ -171,9 +171,11 @@ class DocumentRows(DocumentWriter):
         """End the text: store its full pages, and find the first two documents with one name."""
         self.store_page()
         if self.count > DOCUMENTS_PER_PAGE:
-            self.doubled = first_doubled(entries_of(self.hashes))
+            from monocontext.format import name_tables  # imports numpy, for which few documents have no use
+
+            self.doubled = name_tables.first_doubled(name_tables.entries_of(self.hashes))
             return
-        seen: dict[bytes, int] = {}  # for few documents numpy need not be imported
+        seen: dict[bytes, int] = {}
         for number in range(self.count):
             hashed = bytes(self.hashes[number * HASH_BYTES : (number + 1) * HASH_BYTES])
             if (earlier := seen.setdefault(hashed, number)) != number:

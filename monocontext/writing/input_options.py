@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import Literal, TypedDict
 
+from monocontext.globs import Globs
 from monocontext.records import dataclass, field
-
-if TYPE_CHECKING:
-    from monocontext.globs import Globs
 
 HEADER = "=== FILE: {path} ===\n"
 """The line before each file of a directory, by default."""
@@ -73,6 +71,5 @@ class InputOptions:
 
 @lru_cache(8)
 def _globs(include: tuple[str, ...], exclude: tuple[str, ...]) -> Globs:
-    from monocontext.globs import Globs  # its library takes 30 ms to import, and few uploads name globs
 
     return Globs(include, exclude)

@@ -13,9 +13,11 @@ from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
 from monocontext.cli.printing import remark, say
 from monocontext.options import StoreOptions
+from rlm.batch import BadQuestions, answer_question, read_questions, run_batch
 from rlm.cli.context_argument import open_argument
 from rlm.cli.options import Limits, ModelOptions, choose_models, describe_rights, one_line_errors
 from rlm.models.sdk import SDKModel
+from rlm.rlm import RLM
 
 if TYPE_CHECKING:
     from rlm.batch import Question
@@ -42,8 +44,6 @@ def batch(
 
     The same command resumes an interrupted batch.
     """
-    from rlm.batch import BadQuestions, read_questions, run_batch
-    from rlm.rlm import RLM
 
     remark(describe_rights(limits["runner"]))
     try:
@@ -92,8 +92,5 @@ def _answer_in_worker(
     path: Path,
 ) -> dict[str, Any]:
     """The result of a question in a worker of a cluster, with keys from its own environment."""
-    from rlm.batch import answer_question
-    from rlm.rlm import RLM
-
     with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
         return answer_question(rlm, text, question, share, path)

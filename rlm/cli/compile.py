@@ -12,8 +12,12 @@ from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Option, Options
 from monocontext.cli.printing import remark, say
 from monocontext.cli.sessions import Place, ProjectName, place_of
+from monocontext.sessions.archive import Sessions
+from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 from rlm.cli.options import ModelOptions, choose_models, limits, one_line_errors
+from rlm.compile import compile_sessions
 from rlm.errors import RLMError
+from rlm.rlm import RLM
 
 
 @one_line_errors()
@@ -27,10 +31,6 @@ def compile_command(
     as_json: AsJson = False,
 ) -> None:
     """Compile new sessions into a brief for the next ones. Without a key of a model, rules pick the lines."""
-    from monocontext.sessions.archive import Sessions
-    from rlm.compile import compile_sessions
-    from rlm.rlm import RLM
-
     url = place_of(place)
     options = options_of(url, s3)
     with Sessions.open(url, **options) as archive:
@@ -73,7 +73,6 @@ def _has_model(flags: dict[str, Any], extractive: bool) -> bool:
 
 
 def _print_result(url: str, result: Any, as_json: bool) -> None:
-    from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 
     brief = f"{url.rstrip('/')}/{COMPILED}/{key_part(result.project, 'project')}/{BRIEF}"
     if as_json:

@@ -12,8 +12,10 @@ from typing import Any
 
 import click
 
+from monocontext import Monocontext
 from monocontext.cli.options import options_of
 from monocontext.options import StoreOptions
+from monocontext.sessions.local_sessions import open_folder, open_machine
 from rlm.errors import RLMError
 
 LOCAL_SESSIONS = "sessions:"
@@ -65,8 +67,6 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
                 name: stack.enter_context(open_argument(location, options, shape)) for name, location in texts.items()
             }
     elif context == LOCAL_SESSIONS:
-        from monocontext.sessions.local_sessions import open_machine
-
         with open_machine(note=lambda text: click.echo(f"rlm: {text}", err=True)) as text:
             yield text
     elif context == "-":
@@ -76,9 +76,6 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
     elif "://" not in context and not Path(context).exists():
         raise UsageError(f"{context}: no such file or directory")
     else:
-        from monocontext import Monocontext
-        from monocontext.sessions.local_sessions import open_folder
-
         sessions = open_folder(context) if shape == "text" else None
         if sessions is not None:
             with sessions as text:

@@ -17,8 +17,10 @@ from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Optio
 from monocontext.cli.printing import fail, is_quiet, is_verbose, say, shows_progress
 from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
+from rlm.calls.prices import dollars
 from rlm.errors import RLMError, UnknownOption
 from rlm.models import registry as backends
+from rlm.models.lm import Reply
 from rlm.runners import RUNNERS, check_runner
 from rlm.runners.runner import DEFAULT_RUNNER
 
@@ -114,9 +116,6 @@ Limits = Annotated[dict[str, Any], Options(limits)]
 
 def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
     """The keywords of `RLM`, with a limit of a dollar if none is given and the price of one of the models is known."""
-    from rlm.calls.prices import dollars
-    from rlm.models.lm import Reply
-
     chosen = choose_models(flags)
     budget: Budget = limits["budget"]
     names = chosen["lm"].model, chosen["sub_model"] or chosen["sub_lm"].model

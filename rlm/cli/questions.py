@@ -27,13 +27,19 @@ from rlm.cli.options import (
     run_options,
     shows_steps,
 )
+from rlm.cli.resuming import absolute_place, recorded_place, resumed_options
+from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
+from rlm.rlm import RLM
+from rlm.trajectory.display import Display, print_summary, why_unfinished
+from rlm.trajectory.recording import Recording
+from rlm.trajectory.source import format_sources
+from rlm.view import page
+from rlm.view.feed import RowFeed
 
 if TYPE_CHECKING:
     from monocontext.options import StoreOptions
-    from rlm.rlm import RLM
     from rlm.trajectory.completion import Completion
-    from rlm.trajectory.display import Display
 
 
 @one_line_errors()
@@ -56,11 +62,6 @@ def run(
 
     With --resume, options on the command line override the recorded ones.
     """
-    from rlm.cli.resuming import recorded_place, resumed_options
-    from rlm.rlm import RLM
-    from rlm.trajectory.display import Display, print_summary
-    from rlm.trajectory.recording import Recording
-    from rlm.trajectory.source import format_sources
 
     context, question = _join_texts([word for word in (context, question, *(more or ())) if word is not None])
     if sessions:
@@ -114,9 +115,6 @@ def view(
     open_browser: OpenBrowser = None,
 ) -> None:
     """Show a recorded run in a browser, even while it is running. Timeline, cells, sub-calls, costs."""
-    from rlm.view import page
-    from rlm.view.feed import RowFeed
-
     path = page.find_trajectory(run)
     if export:
         page.export(RowFeed(path), Path(export))
@@ -138,7 +136,6 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
 
 
 def _answer(rlm: RLM, display: Display, place: str, question: str, s3: StoreOptions, shape: str) -> Completion:
-    from rlm.cli.resuming import absolute_place
 
     with open_argument(place, s3, shape) as text, rlm.session(text, source=absolute_place(place)) as session:
         display.watch(session.gate)
@@ -178,8 +175,6 @@ def _resume_command(path: Path, stored: Mapping[str, Any], shape: str) -> str:
 
 def _how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str) -> str:
     """A line on why a run did not finish, and on what the user can do."""
-    from rlm.trajectory.display import why_unfinished
-
     flag = f"--{completion.reason.replace('_', '-')}" if completion.reason.startswith("max_") else ""
     why, path = why_unfinished(completion).removesuffix("."), completion.trajectory_path
     if not flag:
@@ -190,6 +185,5 @@ def _how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str
 
 
 def _say(text: str) -> None:
-    from rlm.context.excerpt import make_printable
 
     click.echo(make_printable(text, terminal=sys.stdout.isatty()))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from rlm.errors import LLMError, PromptTooLong
 
@@ -242,8 +243,6 @@ def read_details(
 
 def strip_url(url: str) -> str:
     """A URL without user, password, query and fragment."""
-    from urllib.parse import urlsplit  # 3 ms that a model without a URL need not pay
-
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 

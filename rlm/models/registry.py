@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rlm.context.excerpt import bounded_repr
 from rlm.errors import UnknownOption
+from rlm.models.anthropic import AnthropicLM
+from rlm.models.any_llm import AnyLM, install, knows
+from rlm.models.claude_agent import ClaudeAgentLM
 from rlm.models.openai import MAKERS, OpenAILM
 
 if TYPE_CHECKING:
@@ -109,16 +112,11 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
     if backend in ("openai", *MAKERS):
         return OpenAILM(model, maker=backend if backend in MAKERS else None, **arguments)
     if backend == "anthropic":
-        from rlm.models.anthropic import AnthropicLM
-
         return AnthropicLM(model, **arguments)
     if backend == "claude-agent":
-        from rlm.models.claude_agent import ClaudeAgentLM
-
         if refused := [name for name in arguments if name not in ("window_tokens", "prompt_characters")]:
             raise UnknownOption(f"backend {backend!r} uses the login of Claude Code: it takes no {', '.join(refused)}")
         return ClaudeAgentLM(model, **arguments)
-    from rlm.models.any_llm import AnyLM, install, knows
 
     if knows(backend):
         return AnyLM(backend, model, **arguments)
@@ -138,6 +136,4 @@ def split_maker(model: str) -> tuple[str | None, str]:
 
 def is_known(backend: str) -> bool:
     """Whether `make_lm` has this backend."""
-    from rlm.models.any_llm import knows
-
     return backend in {*BACKENDS, *MAKERS, *BY_ANY_LLM} or knows(backend)

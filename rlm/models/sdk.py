@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self, TypedDict, Unpack
+from urllib.parse import urlsplit
 
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
@@ -332,7 +333,6 @@ def check_body(options: Sampling) -> dict[str, Any]:
 def _checked_url(url: str | None) -> str | None:
     if url is None:
         return None
-    from urllib.parse import urlsplit  # 3 ms that a model without a URL need not pay
 
     text = str(url)
     try:

@@ -17,6 +17,8 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from rlm.runners.confine import system
+
 TO_WORKER, FROM_WORKER = "<", ">"
 CHUNK_BYTES = 3000
 
@@ -53,7 +55,6 @@ def encode_lines(mark: str, data: bytes) -> Iterator[str]:
 
 def main() -> None:
     """Start the launcher with the plan, and carry bytes until one side ends."""
-    from rlm.runners.confine import system
 
     for folder in sys.argv[2:]:
         os.makedirs(folder, exist_ok=True)

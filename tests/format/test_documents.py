@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from monocontext.errors import DamagedData
 from monocontext.format import document_names as table
 from monocontext.format import documents as form
+from monocontext.format import name_tables
 from monocontext.format.documents import DocumentPage, DocumentRow
 from monocontext.format.refs import DocumentPageRef, NameTableRef
 
@@ -64,10 +65,10 @@ def test_no_flipped_bit_passes() -> None:
 @pytest.mark.parametrize("count", [1, 2, 1024, 1025, 5000])
 def test_every_name_is_found_in_its_bucket(count: int) -> None:
     hashes = [table.name_hash(str(i).encode()) for i in range(count)]
-    entries = table.last_of_each_name(table.entries_of(b"".join(hashes), 7))
-    data, buckets, stride = table.encode_names(entries)
+    entries = name_tables.last_of_each_name(name_tables.entries_of(b"".join(hashes), 7))
+    data, buckets, stride = name_tables.encode_names(entries)
     ref = NameTableRef("0" * 32, 7 + count, count, buckets, stride)
-    assert (table.decode_names(data, ref) == entries).all()
+    assert (name_tables.decode_names(data, ref) == entries).all()
     size = table.bucket_bytes(ref)
     for number, hashed in enumerate(hashes):
         bucket = table.bucket_of(hashed, ref)
@@ -77,10 +78,10 @@ def test_every_name_is_found_in_its_bucket(count: int) -> None:
 
 
 def test_a_bucket_does_not_pass_for_another() -> None:
-    entries = table.last_of_each_name(
-        table.entries_of(b"".join(table.name_hash(bytes([i, j])) for i in range(64) for j in range(64)))
+    entries = name_tables.last_of_each_name(
+        name_tables.entries_of(b"".join(table.name_hash(bytes([i, j])) for i in range(64) for j in range(64)))
     )
-    data, buckets, stride = table.encode_names(entries)
+    data, buckets, stride = name_tables.encode_names(entries)
     ref = NameTableRef("0" * 32, 4096, 4096, buckets, stride)
     size = table.bucket_bytes(ref)
     assert buckets > 1
@@ -92,9 +93,9 @@ def test_a_bucket_does_not_pass_for_another() -> None:
 def test_of_one_name_the_last_document_counts() -> None:
     shuffled = random.Random(5)
     bearers = [shuffled.choice("abcdefgh") for _ in range(100)]
-    entries = table.entries_of(b"".join(table.name_hash(name.encode()) for name in bearers))
-    found = {int(entry["number"]) for entry in table.last_of_each_name(entries)}
+    entries = name_tables.entries_of(b"".join(table.name_hash(name.encode()) for name in bearers))
+    found = {int(entry["number"]) for entry in name_tables.last_of_each_name(entries)}
     assert found == {max(i for i, name in enumerate(bearers) if name == item) for item in set(bearers)}
     first = next(i for i, name in enumerate(bearers) if name in bearers[:i])
-    assert table.first_doubled(entries) == (bearers.index(bearers[first]), first)
-    assert table.first_doubled(entries[:1]) is None
+    assert name_tables.first_doubled(entries) == (bearers.index(bearers[first]), first)
+    assert name_tables.first_doubled(entries[:1]) is None

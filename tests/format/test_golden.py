@@ -165,8 +165,9 @@ def test_documents_are_those_that_were_stored(tmp_path: Path) -> None:
 def test_a_table_of_names_is_laid_out_as_ever() -> None:
     from hashlib import sha256
 
-    from monocontext.format import document_names as form
+    from monocontext.format import name_tables as form
+    from monocontext.format.document_names import name_hash
 
-    hashes = b"".join(form.name_hash(str(i).encode()) for i in range(2000))
+    hashes = b"".join(name_hash(str(i).encode()) for i in range(2000))
     data, buckets, stride = form.encode_names(form.last_of_each_name(form.entries_of(hashes, 5)))
     assert (buckets, stride, sha256(data).hexdigest()[:32]) == (2, 1036, "c65e49cd1eb2a20dd9a7afb2890288e9")

@@ -37,7 +37,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 40)
     for name, value in {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2}.items():
         monkeypatch.setattr(directories, name, value)
-    monkeypatch.setattr(directories, "MOST_NAMED_BYTES", 2000)
+    for module in (directories, sys.modules["monocontext.writing.commit"]):
+        monkeypatch.setattr(module, "MOST_NAMED_BYTES", 2000)
 
 
 def lines(count: int, seed: int = 0) -> str:

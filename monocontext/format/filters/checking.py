@@ -5,13 +5,10 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from monocontext.format.filters.building import TextAfter
+from monocontext.format.filters.columns import StoredRows
 from monocontext.format.refs import FilterRef
-
-if TYPE_CHECKING:
-    from monocontext.format.filters.columns import StoredRows
 
 
 class Checker:
@@ -65,7 +62,5 @@ class Checker:
     def _load(self, number: int) -> Iterator[str]:
         """Read a filter if it is not open. Yields its problems."""
         if number not in self._open:
-            from monocontext.format.filters.columns import StoredRows  # imports numpy
-
             self._open[number] = StoredRows(self._refs[number], self._get)
             yield from map(str, self._open[number].errors)

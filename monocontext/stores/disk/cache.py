@@ -118,6 +118,10 @@ class DiskCache:
         """Remove this range of the object `name`."""
         _remove(self._path(name, start, length))
 
+    def reader(self, store: RangeReader, place: str, *, is_own: bool) -> DiskCachedReader:
+        """A store, read through this folder; `place` tells it from others of it."""
+        return DiskCachedReader(store, self, place, is_own=is_own)
+
     def clear(self) -> None:
         """Remove all files of the cache, those of other stores included. Raises `OSError` if one cannot be removed."""
         for path in self.files():

@@ -23,6 +23,7 @@ import re
 import time
 from collections.abc import Mapping
 from typing import Protocol
+from urllib.parse import quote, urljoin, urlsplit
 
 from monocontext.records import NamedTuple, dataclass, field, replace
 
@@ -44,7 +45,6 @@ def encode_path(key: str) -> str:
     """The percent-encoded key, as it is sent and signed. Letters, digits and `-_.~/` are not encoded."""
     if _PLAIN(key):
         return key
-    from urllib.parse import quote  # 2 ms to import, most of it IP addresses
 
     return quote(key, safe="/-_.~")
 
@@ -187,8 +187,6 @@ class ForeignRedirect(Exception):
 
 def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
     """The route and target after a redirect of `target` to `location`. Raises `ForeignRedirect`."""
-    from urllib.parse import urljoin, urlsplit  # 2 ms, after a failure
-
     here = route.endpoint
     try:
         url = urlsplit(urljoin(f"{here}{target}", location))

@@ -17,6 +17,7 @@ import threading
 from functools import cache
 from importlib import import_module
 from typing import Any
+from urllib.parse import urlsplit
 
 from monocontext.records import replace
 from monocontext.stores import log
@@ -193,8 +194,6 @@ def _connect(options: S3Options) -> Any:
 
 def is_aws(client: Any) -> bool:
     """Whether the server is AWS itself, not another one with its protocol."""
-    from urllib.parse import urlsplit
-
     host = urlsplit(client.meta.endpoint_url).hostname or ""
     return host.endswith(AWS_DOMAINS)
 
@@ -257,7 +256,6 @@ def learn_route(client: Any, bucket: str) -> Route | None:
 
 
 def _route_of(url: str, headers: Any, config: Any) -> Route | None:
-    from urllib.parse import urlsplit
 
     parts = urlsplit(url)
     scheme, host = parts.scheme, parts.hostname

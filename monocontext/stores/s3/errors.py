@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from monocontext.errors import (
     AccessDenied,
@@ -99,8 +100,6 @@ def _foreign_redirect(response: Any, url: str, client: Callable[[], Any] | None)
     metadata = response.get("ResponseMetadata", {})
     location = metadata.get("HTTPHeaders", {}).get("location")
     if location and client and metadata.get("HTTPStatusCode") in REDIRECTS:
-        from urllib.parse import urlsplit
-
         offset = urlsplit(client().meta.endpoint_url)
         here = Endpoint(offset.scheme, offset.hostname or "", offset.port or DEFAULT_PORTS[offset.scheme])
         try:
@@ -123,9 +122,11 @@ def _exception_types(*names: str) -> tuple[type[Exception], ...]:
 
 def _calls_of(error: BaseException) -> list[tuple[object, str]]:
     """The module and the name of each function that an error passed through."""
-    from traceback import walk_tb  # 5 ms, after a failure
-
-    return [(frame.f_globals.get("__name__"), frame.f_code.co_name) for frame, _ in walk_tb(error.__traceback__)]
+    result, entry = list[tuple[object, str]](), error.__traceback__
+    while entry is not None:
+        result.append((entry.tb_frame.f_globals.get("__name__"), entry.tb_frame.f_code.co_name))
+        entry = entry.tb_next
+    return result
 
 
 def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from monocontext.errors import InvalidUrl
 from monocontext.records import dataclass
 from monocontext.stores.address import without_secrets
@@ -45,7 +47,6 @@ def _is_url(endpoint: str) -> bool:
     is_name = location.isascii() and host.replace(".", "").replace("-", "").isalnum()
     if is_name and scheme in ("http", "https") and (not port or (port.isdigit() and 0 < int(port) < 65536)):
         return True
-    from urllib.parse import urlsplit  # 2 ms
 
     try:
         parts = urlsplit(endpoint)

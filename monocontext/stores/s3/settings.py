@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from base64 import b64encode
 from collections.abc import Mapping
+from configparser import Error, RawConfigParser
 from functools import lru_cache
+from shlex import split
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from monocontext.stores.http.route import DEFAULT_PORTS, Proxy
 
@@ -158,7 +162,6 @@ def locate(environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _parse(text: str, path: str) -> dict[str, Section]:
-    from configparser import Error, RawConfigParser  # 4 ms, where there is a file
 
     parser = RawConfigParser()
     try:
@@ -179,8 +182,6 @@ def _profiles(config: Mapping[str, Section]) -> dict[str, Section]:
     results: dict[str, Section] = {}
     for title, section in config.items():
         if title.startswith("profile"):
-            from shlex import split  # only where there is one
-
             try:
                 words = split(title)
             except ValueError:  # an unterminated quote: botocore ignores the section too
@@ -215,9 +216,6 @@ def find_proxy(url: str) -> Proxy | None:
 
 def parse_proxy(url: str) -> Proxy | None:
     """The proxy at a URL; `None` if its scheme is not plain HTTP."""
-    from base64 import b64encode
-    from urllib.parse import unquote, urlsplit
-
     parts = urlsplit(url if "://" in url else f"http://{url.removeprefix('//')}")
     if parts.scheme != "http" or not parts.hostname:
         return None

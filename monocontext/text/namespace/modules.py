@@ -14,6 +14,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from monocontext.text import regex
 from monocontext.text.lazy_kinds import LazyItems, LazyMapping, LazyText
 from monocontext.text.namespace.files import open_file
 from monocontext.text.str_methods import StrLike
@@ -56,7 +57,6 @@ def _module_like(real: ModuleType, names: Mapping[str, Any]) -> ModuleType:
 
 
 def _re() -> dict[str, Any]:
-    from monocontext.text import regex
 
     return {name: vars(regex)[name] for name in re.__all__ if name in vars(regex)}
 

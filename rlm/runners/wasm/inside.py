@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import selectors
@@ -93,7 +94,6 @@ def forget_javascript() -> None:
 
 def _use_plain_asyncio() -> None:
     """Use asyncio without Pyodide's patches, with a loop that has timers and callbacks, but no sockets or threads."""
-    import asyncio
 
     class HostLoop(asyncio.SelectorEventLoop):
         def __init__(self) -> None:
