@@ -110,7 +110,7 @@ test-tools: $(VENV)/.all  ## MCP by its SDK and by the Inspector, DSPy, any-llm;
 	PATH="$(CURDIR)/.venv-tools/node_modules/.bin:$$PATH" \
 	  MONOCONTEXT_MCP_PYTHONS=.venv-tools/mcp/bin/python \
 	  MONOCONTEXT_DSPY_PYTHON=.venv-tools/dspy/bin/python \
-	  $(BIN)/python -m pytest tests/mcp tests/memory/dspy
+	  $(BIN)/python -m pytest tests/mcp tests/memory/test_bridges.py
 	$(PYTHON) -m venv .venv-tools/models  # any-llm holds anthropic below 1.0, which the tests of our own backend are above
 	.venv-tools/models/bin/python -m pip install --quiet "pip>=25.1"
 	.venv-tools/models/bin/python -m pip --disable-pip-version-check --quiet install --group all -e . -e "./rlm[models]"
