@@ -21,7 +21,7 @@ BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/
 # Compiled files spare a minute of each run: without them each process of a test compiles the product.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help dist demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm test-portable lint types contracts check coverage mutants bench docs site clean
+.PHONY: help dist demo demo-local test test-slow test-all fuzz test-wheels test-lowest test-newest test-hosts test-libraries test-clouds test-docker test-sdk test-agents test-tools test-wasm lint types contracts check coverage mutants bench docs site clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*  ## \(.*\)/\1 \2/p' Makefile | while read -r name text; do printf '%-16s%s\n' "$$name" "$$text"; done
@@ -93,9 +93,6 @@ test-clouds: $(VENV)/.all  ## gs:// and az:// against emulators; Azurite from np
 test-wasm: $(VENV)/.all  ## the runner wasm, attacked; needs Node 20 and npm, brings Pyodide (14 MB) into .venv-wasm
 	npm install --silent --no-audit --no-fund --prefix .venv-wasm pyodide@314
 	MONOCONTEXT_PYODIDE="$(CURDIR)/.venv-wasm/node_modules/pyodide" $(BIN)/python -m pytest tests/rlm/runners/confine/test_wasm.py -rs
-
-test-portable: $(VENV)/.all  ## the quick suites without POSIX's own modules and calls; what needs them is skipped by name
-	$(BIN)/python -m pytest -p tests.portable --basetemp "$$(mktemp -d)/tests" -m $(QUICK) -rs $(SUITES)
 
 test-docker: $(VENV)/.all  ## the runner `docker` with a real engine (ENGINE=docker for that one): the claims of docs/security.md
 	MONOCONTEXT_CONTAINERS=$(ENGINE) $(BIN)/python -m pytest tests/rlm/runners/confine/test_sandbox_claims.py tests/rlm/runners/confine/test_sandbox_docker.py

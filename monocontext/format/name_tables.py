@@ -12,7 +12,7 @@ from monocontext.format.refs import NameTableRef, documents_key, fresh_id
 
 _BUCKET_NAMES = 1024
 """The most names in a bucket on average: some 18 KB, which one request reads."""
-EMPTY = 0xFFFFFFFF
+_EMPTY = 0xFFFFFFFF
 """The document number of an unused entry."""
 
 
@@ -24,8 +24,8 @@ def _entry_type() -> Any:
 def entries_of(hashes: bytes | bytearray, first: int = 0) -> Any:
     """An array with the entries of documents from number `first` on, given the hashes of their names, end to end."""
     count = len(hashes) // HASH_BYTES
-    if first + count > EMPTY:
-        raise InvalidText(f"a context can have at most {EMPTY:,} documents, not {first + count:,}")
+    if first + count > _EMPTY:
+        raise InvalidText(f"a context can have at most {_EMPTY:,} documents, not {first + count:,}")
     entries = np.empty(count, _entry_type())
     halves = np.frombuffer(bytes(hashes), np.dtype([("high", ">u8"), ("low", ">u4")]))
     entries["high"], entries["low"] = halves["high"], halves["low"]
@@ -90,7 +90,7 @@ def decode_names(data: bytes, ref: NameTableRef) -> Any:
         raise DamagedData(f"{documents_key(ref.id)}: expected {size * ref.buckets} bytes, found {len(data)}")
     bodies = (check_bucket(data[i * size : (i + 1) * size], i, ref) for i in range(ref.buckets))
     result = np.frombuffer(b"".join(bodies), _entry_type())
-    result = result[result["number"] != EMPTY]
+    result = result[result["number"] != _EMPTY]
     if len(result) != ref.names:
         raise DamagedData(f"{documents_key(ref.id)}: expected {ref.names} names, found {len(result)}")
     return result

@@ -10,6 +10,13 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
+MODULES = [
+    ast.parse(path.read_text("utf-8"))
+    for package in ("monocontext", "rlm")
+    for path in (TOP / package).rglob("*.py")
+    if "build" not in path.parts  # an installation may have left a folder
+]
+_IMPORTS = (ast.Import, ast.ImportFrom)
 HOUSE = runpy.run_path(str(TOP / "docs" / "house.py"))
 
 
@@ -34,13 +41,20 @@ def test_a_room_above_its_budget_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_no_public_name_of_a_module_stands_twice() -> None:
     """A class or constant is found by its name alone: what only its module uses has a `_` before it."""
-    files = [path for package in ("monocontext", "rlm") for path in (TOP / package).rglob("*.py")]
     names: Counter[str] = Counter()
-    for path in (path for path in files if "build" not in path.parts):  # an installation may have left a folder
-        for node in ast.parse(path.read_text("utf-8")).body:
+    for tree in MODULES:
+        for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 names[node.name] += 1
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 names[node.targets[0].id] += node.targets[0].id.isupper()
     assert names
     assert [name for name, count in names.items() if count > 1 and not name.startswith("_")] == []
+
+
+def test_few_functions_import() -> None:
+    """A module imports at its top, except what is heavy or optional."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    functions = [node for tree in MODULES for node in ast.walk(tree) if isinstance(node, kinds)]
+    importing = [item for item in functions if any(isinstance(node, _IMPORTS) for node in ast.walk(item))]
+    assert 0 < len(importing) <= 80
