@@ -71,11 +71,8 @@ def by_all(ctx: Monocontext, text: BigText) -> None:
 
 
 WAYS: dict[str, Callable[[Monocontext, BigText], None]] = {
-    "chunks": by_chunks,
     "lines": by_lines,
     "splitlines": by_splitlines,
-    "search": by_search,
-    "slices": by_slices,
     "all": by_all,
 }
 

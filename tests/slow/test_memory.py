@@ -40,17 +40,9 @@ def test_directory(way: str, big_context: str, big_text: BigText, request: pytes
     read(big_context, big_text, way, {}, request)
 
 
-@pytest.fixture(scope="module")
-def stored(seaweed: SeaweedServer, big_folder: Path) -> tuple[str, BigText]:
+def test_seaweedfs(seaweed: SeaweedServer, big_folder: Path, request: pytest.FixtureRequest) -> None:
     """300 MB behind the S3 protocol."""
-    text = BigText.write(big_folder / "300.txt", 300 << 20, seed=2)
+    text, options = BigText.write(big_folder / "300.txt", 300 << 20, seed=2), {"endpoint": seaweed.endpoint}
     url = seaweed.url("slow-memory")
-    publish([text.path], url, store_options={"endpoint": seaweed.endpoint})
-    return url, text
-
-
-@pytest.mark.parametrize("way", ["chunks", "slices", "all"])
-def test_seaweedfs(
-    way: str, stored: tuple[str, BigText], seaweed: SeaweedServer, request: pytest.FixtureRequest
-) -> None:
-    read(*stored, way, {"endpoint": seaweed.endpoint}, request)
+    publish([text.path], url, store_options=options)
+    read(url, text, "all", options, request)
