@@ -6,12 +6,9 @@ import asyncio
 import inspect
 import random
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -182,32 +179,6 @@ def test_a_cancelled_pass_asks_for_no_more() -> None:
     run(work)
 
 
-def test_a_server_that_is_silent_does_not_delay_the_end_of_the_process(tmp_path: Path) -> None:
-    publish(random.Random(1).randbytes(400_000).hex(), tmp_path / "text", filters=False)
-    program = f"""
-import asyncio, time
-from monocontext.aio import AsyncMonocontext
-from monocontext.aio.client import BlockingClient
-from monocontext.stores import open_store
-from monocontext.testing import SlowStore
-
-async def work():
-    delays = [0, 60]
-    store = SlowStore(open_store({str(tmp_path / "text")!r}), lambda: delays[store.is_open])
-    store.is_open = False
-    context = await AsyncMonocontext.open(store)
-    store.is_open = True
-    try:
-        await asyncio.wait_for(context[500_000:500_010], 0.2)
-    except TimeoutError:
-        print("late")
-
-asyncio.run(work())
-"""
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
-    assert (ended.stdout, ended.stderr) == ("late\n", "")
-
-
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 def test_a_loop_that_has_ended_is_not_waited_for() -> None:
     """What asyncio.run leaves behind, if its client is asked between the last step of the loop and its end."""
@@ -229,22 +200,6 @@ def test_a_loop_that_has_ended_is_not_waited_for() -> None:
         loop.close()
         with pytest.raises(ConnectionError, match="event loop of the client is closed"):
             asked.result(10)
-
-
-def test_closing_ends_what_is_under_way() -> None:
-    async def work() -> None:
-        _, store = slow(0.3)
-        context = await AsyncMonocontext.open(store, prefetch="off")
-        reading = asyncio.create_task(context[10_000:90_000])
-        await asyncio.sleep(0.05)
-        await context.aclose()
-        with suppress(ContextClosed):  # unless its requests had started
-            assert await reading == TEXT[10_000:90_000]
-        with pytest.raises(ContextClosed):
-            await context[:10]
-        await context.aclose()
-
-    run(work)
 
 
 def test_errors_are_those_of_the_synchronous_text(server: S3StandIn, tmp_path: Path) -> None:
@@ -291,24 +246,6 @@ def test_a_client_of_the_callers_stays_open(server: S3StandIn) -> None:
             assert (await client.head_object(Bucket="bucket", Key="ctx/manifest.json"))["ContentLength"] > 0
 
     run(work)
-
-
-def test_refresh_sees_what_was_appended() -> None:
-    from monocontext import append
-
-    publish("one\n", "memory://aio-grows")
-
-    async def work() -> None:
-        async with await AsyncMonocontext.open("memory://aio-grows") as context:
-            append("two\n", "memory://aio-grows")
-            assert await context.read() == "one\n"
-            await context.refresh()
-            assert await context.read() == "one\ntwo\n"
-
-    try:
-        run(work)
-    finally:
-        forget("aio-grows")
 
 
 UNAWAITABLE: dict[str, Callable[[Any], Any]] = {

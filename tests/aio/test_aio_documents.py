@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from monocontext import ContextTooLarge, Monocontext, documents, publish, regex
+from monocontext import Monocontext, documents, publish, regex
 from monocontext.aio import AsyncMonocontext
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
-from monocontext.testing import CountingStore, SlowStore
+from monocontext.testing import CountingStore
 
 TEXTS = {
     f"dir/{n:03d}.txt": f"document {n}\n"
@@ -57,16 +57,6 @@ def test_documents_are_those_of_the_synchronous_text(store: Any) -> None:
             assert not await found.contains("dir")
             with pytest.raises(KeyError, match="dir/x"):
                 await found["dir/x"]
-
-    run(work)
-
-
-def test_a_document_above_the_limit_is_refused(store: Any) -> None:
-    async def work() -> None:
-        async with AsyncMonocontext.open(store, materialize_limit=100) as context:
-            assert await context.documents["dir/000.txt"] == TEXTS["dir/000.txt"]
-            with pytest.raises(ContextTooLarge):
-                await context.documents["dir/089.txt"]
 
     run(work)
 
@@ -116,33 +106,6 @@ def test_code_over_documents_runs_as_written_for_the_same_requests(shape: Any, s
         assert answers[0] == answers[1], number
         assert real is None or answers[0] == program(real), number
         assert requests[0] == requests[1], number
-
-
-@pytest.mark.slow
-def test_other_tasks_go_on_while_code_waits(store: Any) -> None:
-    async def work() -> None:
-        async with AsyncMonocontext.open(SlowStore(store, 0.02), shape="list", prefetch="off") as context:
-            running = asyncio.create_task(
-                context.run(lambda texts: [text for text in texts if text.endswith("needle")])
-            )
-            turns = 0
-            while not running.done():
-                await asyncio.sleep(0)
-                turns += 1
-            assert len(await running) == 6
-            assert turns > 10
-
-    run(work)
-
-
-def test_an_error_of_the_code_is_raised(store: Any) -> None:
-    async def work() -> None:
-        async with AsyncMonocontext.open(store, shape="dict") as context:
-            with pytest.raises(KeyError, match="no such"):
-                await context.run(lambda texts: texts["no such"])
-            assert await context.run(len) == len(TEXTS)
-
-    run(work)
 
 
 def test_what_is_no_shape_is_refused(store: Any) -> None:

@@ -34,15 +34,6 @@ def use_again(cache: Cache, keys: range) -> None:
         assert cache.get(key) is not None
 
 
-def test_nothing_is_given_up_while_everything_fits() -> None:
-    cache = Cache(1000)
-    fill(cache, range(100))
-    assert all(key in cache for key in range(100))
-    assert cache.used_bytes == 1000
-    use_again(cache, range(50))
-    assert (cache.used_bytes, len(cache)) == (1000, 100)
-
-
 def test_without_a_second_use_the_first_that_came_goes_first() -> None:
     cache = Cache(1000)
     fill(cache, range(150))
@@ -86,15 +77,6 @@ def test_what_is_larger_than_the_cache_is_not_kept() -> None:
         none = Cache(capacity_bytes)
         none.put(1, Piece(1))
         assert (none.get(1), len(none), none.used_bytes) == (None, 0, 0)
-
-
-def test_the_instrument_panel() -> None:
-    cache = Cache(1000)
-    fill(cache, range(10))
-    use_again(cache, range(4))
-    assert repr(cache) == "<Cache 100/1,000 bytes, 10 entries, 0 expected>"
-    cache.clear()
-    assert (len(cache), cache.used_bytes) == (0, 0)
 
 
 @given(

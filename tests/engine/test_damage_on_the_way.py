@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import re
-from dataclasses import replace
 
 import pytest
 from format.crafted import SEGMENT, craft
@@ -14,7 +12,6 @@ from monocontext.errors import AccessDenied, DamagedData, MonocontextError, NotF
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.stores.protocol import Blob
 from monocontext.testing import CountingStore, FaultyStore, fail, flip_byte, truncate, wrong_etag
-from monocontext.writing.publish import publish
 
 from .counted import Slim, memory, stored, wait_until_idle
 from .damaged import BYTES, READINGS, RIGHT, TEXT, flip, page_key, put_changed, read_all
@@ -60,32 +57,6 @@ def test_one_bad_answer_to_the_root_is_asked_for_again(fault: str) -> None:
     is_seen = fault not in ("another version", "one byte short")
     assert context.stats.gets == 1 + is_seen
     assert str(context) == TEXT
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("codec", ["raw", "zstd"])
-@pytest.mark.parametrize("slim", [True, False], ids=["page apart", "page in the root"])
-def test_any_byte_that_is_damaged_once_on_its_way(codec: str, slim: bool) -> None:
-    """One bit of one answer, anywhere: the text is right, for one GET more at most."""
-    plain = memory()
-    publish(TEXT, plain, frame_bytes=20, segment_bytes=60, codec=codec)
-    store = Slim(plain) if slim else plain
-    undisturbed = CountingStore(store)
-    with Monocontext.open(undisturbed) as context:
-        assert str(context) == TEXT
-    rng = random.Random(11)
-    for number in range(undisturbed.gets):
-        for _ in range(40):
-
-            def turn(blob: Blob) -> Blob:
-                data = bytearray(blob.data)
-                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-                return replace(blob, data=bytes(data))
-
-            counted = CountingStore(FaultyStore(store, [*[None] * number, turn]))
-            with Monocontext.open(counted) as context:
-                assert str(context) == TEXT
-            assert counted.gets <= undisturbed.gets + 1
 
 
 @pytest.mark.parametrize("what", ["root", "generation", "page", "segment"])

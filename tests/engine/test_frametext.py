@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monocontext import Monocontext
 from monocontext.engine import frame as frametext
 from monocontext.engine.frame import CHECKPOINT_EVERY, FrameText
 from monocontext.errors import DamagedData
 from monocontext.format.codec import describe
 from monocontext.format.index import Frame
 from tests.budget import examples
-
-from .counted import stored
 
 texts = st.text("ab\né漢😀\r\u0301", min_size=1, max_size=80)
 
@@ -71,28 +68,6 @@ def test_around_the_checkpoints_of_a_real_frame(size: int) -> None:
     newlines = [i for i, character in enumerate(text) if character == "\n"]
     for n in {0, len(newlines) // 2, len(newlines) - 1}:
         assert frame.nth_newline(n) == newlines[n]
-
-
-def test_a_text_of_large_frames() -> None:
-    """Frames as they are by default, ASCII and not, read here and there."""
-    rng = random.Random(1)
-    words = ["plain words in a line\n", "café au lait, 漢字かな\r\n", "😀👍🏽 ", "x" * 500]
-    text = "".join(rng.choices(words, weights=[9, 5, 3, 1], k=40_000)) + "only ASCII here\n" * 40_000
-    context = Monocontext.open(stored(text, frame_bytes=256 << 10, frames_per_segment=3, codec="zstd"))
-    for _ in range(300):
-        a = rng.randrange(len(text))
-        b = a + rng.choice([1, 10, 2000, 70_000, 400_000])
-        assert context[a:b] == text[a:b]
-        assert context[a] == text[a]
-    for _ in range(30):
-        a = rng.randrange(len(text))
-        needle = text[a : a + 40]
-        assert context.find(needle, max(a - 5000, 0)) == text.find(needle, max(a - 5000, 0))
-        assert context.rfind(needle, 0, a + 5000) == text.rfind(needle, 0, a + 5000)
-        assert context.count("\n", a, a + 100_000) == text.count("\n", a, a + 100_000)
-        line = rng.randrange(text.count("\n"))
-        assert context.lines[line] == text.split("\n", line + 1)[line] + "\n"
-    assert context == text
 
 
 def test_counts_that_lie_are_found_where_they_matter() -> None:

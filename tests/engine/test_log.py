@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import errno
 import logging
-import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from monocontext import Monocontext, append, publish
+from monocontext import Monocontext
 from monocontext.engine.fetch.fetcher import _place
 from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.errors import StoreFailure
 from monocontext.stores import log, open_store
-from monocontext.stores.disk import cache as disk_cache
-from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob
-from monocontext.testing import FaultyStore, WrappedStore, flip_byte
-from monocontext.testing.faults import LosingStore
+from monocontext.testing import FaultyStore, flip_byte
 from tests.simulated import SimulatedWorkers
 from tests.stores.http.object_server import GOOD, ObjectServer, Turn, error
 
@@ -72,21 +64,6 @@ def test_what_the_server_does_to_a_read(what: str, caplog: pytest.LogCaptureFixt
         told = lines(caplog)
     assert len(told) == len(expected)
     assert all(re.fullmatch(pattern, line) for pattern, line in zip(expected, told, strict=True)), told
-
-
-def test_reads_of_botocore(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "false")
-    with ObjectServer(DATA) as server:
-        open_store("s3://bucket/ctx", endpoint=server.endpoint).get("a")
-    (only,) = (line for line in lines(caplog) if "botocore" in line)
-    assert only == "INFO botocore is asked how to read from bucket: AWS_USE_FIPS_ENDPOINT is set"
-
-
-def test_a_body_that_boto3_reads_again(caplog: pytest.LogCaptureFixture) -> None:
-    with ObjectServer(DATA, Turn(cut_at=10)) as server:
-        store = open_store("s3://bucket/ctx", endpoint=server.endpoint, transport="boto3")
-        assert store.get("a").data == DATA
-    assert lines(caplog) == ["INFO s3://bucket/ctx/a: the body was cut; boto3 reads it again"]
 
 
 def test_a_store_that_asks_for_less(caplog: pytest.LogCaptureFixture) -> None:
@@ -164,62 +141,3 @@ def test_bytes_that_came_damaged(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_query_may_sign_a_url_and_is_not_told() -> None:
     request = FetchRequest("https://host/a?X-Amz-Signature=mine", 3, 9, ())
     assert _place(request) == ("https://host/a", 3, 9)
-
-
-@pytest.mark.filterwarnings("ignore:nothing is cached")
-@pytest.mark.parametrize("has_room", [True, False])
-def test_a_cache_on_disk_that_cannot_be_written(
-    has_room: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    full = shutil.disk_usage(tmp_path)._replace(free=0)
-    monkeypatch.setattr(disk_cache, "_write", fail)
-    if not has_room:
-        monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
-    disk = disk_cache.DiskCache(tmp_path)
-    for number in range(3):
-        disk.keep(f"name {number}", 0, Blob(b"data", "etag", 4))
-    assert lines(caplog) == [
-        f"WARNING nothing is cached in {tmp_path} from now on: No space left on device"
-        if has_room
-        else f"INFO no room in {tmp_path}: nothing is cached there from now on"
-    ]
-
-
-def test_a_file_of_the_cache_that_is_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    disk = disk_cache.DiskCache(tmp_path)
-    disk.keep("name", 0, Blob(b"data", "etag", 4))
-    (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
-    kept.write_bytes(kept.read_bytes()[:-1] + b"?")
-    assert disk.find("name", 0, 4) is None
-    assert lines(caplog) == [f"INFO {kept} is damaged: it is removed, and the store is read"]
-
-
-def test_writers_who_meet(caplog: pytest.LogCaptureFixture) -> None:
-    class Slower(WrappedStore):
-        """Somebody else appends before the first root of this one is there."""
-
-        met = False
-
-        def put(self, key: str, data: Any, **condition: Any) -> str:
-            if key.startswith("generations/") and not self.met:
-                self.met = True
-                append("theirs\n", self.store)
-            return super().put(key, data, **condition)
-
-    store = MemoryStore("met")
-    publish("first\n", store)
-    append("ours\n", Slower(store))
-    assert str(Monocontext.open(store)) == "first\ntheirs\nours\n"
-    assert lines(caplog) == [f"INFO {store.url}: someone else wrote generation 2; starting again from 2"]
-
-
-def test_a_write_whose_reply_was_lost(caplog: pytest.LogCaptureFixture) -> None:
-    store = MemoryStore("lost")
-    publish("first\n", LosingStore(store))
-    told = lines(caplog)
-    assert told
-    assert all(line.startswith(f"INFO {store.url}/") for line in told)
-    assert all(line.endswith(" is written: only the reply was lost") for line in told)

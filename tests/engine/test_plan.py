@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monocontext.engine.fetch.requests import (
-    FAN_OUT,
     GAP_BYTES,
     MAX_PART_BYTES,
     PART_BYTES,
@@ -67,22 +66,6 @@ def test_any_needs(wanted: list[FetchItem], at_once: int) -> None:
     assert sorted(need.key for request in fewer for need in request.items) == keys  # type: ignore[type-var]
     assert len(fewer) <= len(requests)
     assert len(requests) > at_once or [one.items for one in fewer] == [one.items for one in requests]
-
-
-@given(st.lists(sizes, min_size=1, max_size=200))
-def test_how_many_requests_for_what_lies_back_to_back(frames: list[int]) -> None:
-    requests, part = coalesce(back_to_back(frames)), part_bytes(sum(frames))
-    # A request ends where the next frame would not fit any more, so each two of them together hold more than a part.
-    assert len(requests) <= 2 * math.ceil(sum(frames) / part)
-    assert len(requests) <= math.ceil(sum(frames) / max(part - max(frames), 1))
-
-
-@given(st.integers(0, 1 << 40))
-def test_the_size_of_a_part(total: int) -> None:
-    part = part_bytes(total)
-    assert PART_BYTES <= part <= MAX_PART_BYTES
-    if PART_BYTES * FAN_OUT <= total <= MAX_PART_BYTES * FAN_OUT:
-        assert part == total // FAN_OUT
 
 
 def test_bounds_in_figures() -> None:

@@ -35,20 +35,6 @@ def test_a_wave_of_refusals_halves_once() -> None:
     assert repr(pressure) == "<Pressure 16/64 requests at once>"
 
 
-def test_half_of_what_ran_is_what_is_left() -> None:
-    pressure = Pressure(64)
-    pressure.refused(0.0, 0.1, running=10)
-    assert pressure.limit == 5
-
-
-def test_one_is_always_allowed() -> None:
-    pressure = Pressure(64)
-    for round_trip in range(20):
-        pressure.refused(float(round_trip), round_trip + 0.5, running=1)
-        assert pressure.limit >= 1
-    assert pressure.limit == 1
-
-
 def test_it_grows_by_one_for_each_window_of_answers() -> None:
     pressure = Pressure(8)
     pressure.refused(0.0, 0.0, running=8)

@@ -55,13 +55,6 @@ def test_free_of_requests(name: str, pages: bool) -> None:
     assert context.asked() == []
 
 
-@pytest.mark.parametrize(("start", "stop", "frames"), [(0, 100, 1), (0, 101, 2), (99, 101, 2), (150, 750, 7)])
-def test_slice_over_several_segments(start: int, stop: int, frames: int) -> None:
-    context = ten()
-    assert context.context[start:stop] == LINES[start:stop]
-    assert context.asked() == ["segment"] * frames
-
-
 def test_slice_over_several_frames_of_one_segment() -> None:
     context = counted(LINES, frame_bytes=FRAME, frames_per_segment=10)
     assert context.context[150:750] == LINES[150:750]
@@ -104,14 +97,6 @@ def test_what_reads_everything_reads_it_once(name: str, limit: int | None) -> No
         if not limit:
             again(context.context)
     assert context.asked() == []
-
-
-def test_whole_text_in_one_segment_is_one_request() -> None:
-    for name, read in EVERYTHING.items():
-        context = counted(LINES, frame_bytes=FRAME, frames_per_segment=10)
-        read(context.context)
-        # How many lines there are depends on what follows the last newline: its frame is looked at first.
-        assert context.asked() == ["segment"] * (2 if name == "lines" else 1), name
 
 
 def test_too_large_results_cost_nothing() -> None:
@@ -177,19 +162,6 @@ def test_lines() -> None:
     assert context.asked() == []
 
 
-def test_lazy_list_of_lines() -> None:
-    context = ten(pages=True, options={"materialize_limit": 3})
-    lines = context.context.split("\n")
-    assert len(lines) == 101
-    assert context.asked() == []
-    assert lines[55] == "line 0055"
-    assert context.asked() == ["page", "segment"]
-    assert lines[100] == ""
-    assert context.asked() == ["segment"]
-    assert list(lines[30:32]) == ["line 0030", "line 0031"]
-    assert context.asked() == ["segment"] * 2
-
-
 def test_preload() -> None:
     context = ten(pages=True, options={"preload": True})
     assert sorted(context.opening) == ["page", "root", *["segment"] * 10]
@@ -197,24 +169,6 @@ def test_preload() -> None:
         read(context.context)
     assert [context.context.lines[i] for i in range(100)] == LINES.splitlines(keepends=True)
     assert context.asked() == []
-
-
-def test_preload_takes_one_round_trip() -> None:
-    workers = SimulatedWorkers(lambda request: 1.0)
-    Monocontext.open(stored(LINES, frame_bytes=FRAME), workers=workers, preload=True)
-    assert workers.now() == 1.0
-
-
-def test_preload_into_a_cache_that_just_holds_the_text() -> None:
-    """Either it says that the cache is too small, or nothing is fetched afterwards."""
-    for cache_bytes in (999, 1000, 2000, 4000, 4999, 10_000):
-        try:
-            context = ten(options={"preload": True, "cache_bytes": cache_bytes})
-        except ValueError as error:
-            assert f"not {cache_bytes:,}" in str(error)  # noqa: PT017
-            continue
-        assert str(context.context) == LINES
-        assert context.asked() == [], cache_bytes
 
 
 def test_refresh() -> None:
@@ -276,11 +230,6 @@ def test_rfind_stops_early(back: int) -> None:
     assert store.bytes_read <= 2 * (back + 1) * len(BLOCK) + (1 << 20) + (256 << 10)
 
 
-def test_iteration_stops_early() -> None:
-    _, store = scan(4000, 0, lambda context: [next(iter(context)), 0][1])
-    assert store.bytes_read <= (1 << 20) + (256 << 10)
-
-
 def test_newlines_of_a_terabyte_are_counted_without_reading_it() -> None:
     frame = "x" * 999_999 + "\n"
     store = CountingStore(virtual_context(1_000_000, frame))
@@ -302,14 +251,6 @@ def test_a_sparse_step_does_not_read_what_it_skips(monkeypatch: pytest.MonkeyPat
     context = ten()
     assert context.context[::500] == LINES[::500]
     assert context.asked() == ["segment"] * 2
-
-
-def test_nothing_is_read_twice_while_it_is_cached() -> None:
-    context = ten()
-    for _ in range(3):
-        for start in range(0, 1000, 37):
-            assert context.context[start : start + 120] == LINES[start : start + 120]
-    assert context.gets == 10
 
 
 def test_opening_a_prefix_without_a_pointer() -> None:

@@ -138,28 +138,6 @@ def test_a_search_takes_rows_then_index_pages_then_frames(look: Look, most: int)
     assert taken[1] <= most
 
 
-@pytest.mark.slow
-def test_a_near_store_is_asked_for_no_more_than_before() -> None:
-    """A memory is so near that filters are asked first, and no page that may not be needed."""
-    counting = CountingStore(large())
-    with Monocontext.open(counting) as context:
-        context.find("this is not there")
-        assert not [request for request in counting.log if request.key.startswith("index/")]
-    counting = CountingStore(stored(20_000_000))
-    with Monocontext.open(counting) as context:
-        find(context)
-        assert counting.bytes_read < context._reader.manifest.stored_bytes / 4  # type: ignore[union-attr]
-
-
-def test_no_wave_takes_more_than_a_quarter_of_the_cache() -> None:
-    clock = VirtualClock()
-    store = CountingStore(SlowRoot(stored(20_000_000), clock, 0.15))
-    workers = SimulatedWorkers(lambda request: 0.15, clock)
-    context = Monocontext.open(store, workers=workers, cache_bytes=80 << 20)
-    find(context)
-    assert store.bytes_read < context._reader.manifest.stored_bytes / 4  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("round_trip", "speed", "expected"),
     [
@@ -181,22 +159,3 @@ def test_what_one_wave_carries(round_trip: float | None, speed: float | None, ex
         link.answered(4 << 20, 0.0, (round_trip or 0.0) + (4 << 20) / speed)
     assert link.carries(expected - 1) or not expected
     assert not link.carries(expected + 2)
-
-
-def test_a_thin_link_is_noticed() -> None:
-    """After a transfer of 2 MiB a wave is as large as what this link carries in a round trip."""
-    taken, _ = rounds(stored(20_000_000), find, bytes_per_second=10e6)
-    assert taken[1] > 1
-    link = Link(0.1)
-    assert link.carries(9 << 20)
-    clock = VirtualClock()
-    context = Monocontext.open(
-        SlowRoot(stored(20_000_000), clock, 0.1),
-        workers=SimulatedWorkers(lambda request: 0.1 + request.stored_bytes / 2e6, clock),
-    )
-    context[1_000_000:17_000_000]
-    measured = context._reader.fetcher.link  # type: ignore[union-attr]
-    assert measured.round_trip_seconds == pytest.approx(0.1)
-    assert measured.bytes_per_second is not None
-    assert 2e6 <= measured.bytes_per_second <= 16e6
-    assert not measured.carries(9 << 20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -102,24 +102,6 @@ def test_an_error_reaches_all_who_wait_and_is_not_kept() -> None:
     wait_until_idle(context)
 
 
-ITERATORS: dict[str, Callable[[Monocontext], Iterator[object]]] = {
-    "characters": iter, "reversed": reversed, "chunks": lambda c: c.chunks(10), "lines": lambda c: iter(c.lines),
-    "lines backwards": lambda c: reversed(c.lines), "split": lambda c: iter(c.split("\n")),
-    "splitlines": lambda c: iter(c.splitlines()),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ITERATORS)
-def test_an_abandoned_iterator_leaves_nothing_behind(name: str) -> None:
-    store = SlowStore(stored("x" * 99_900 + "\n" + "y" * 249_750 + "\n" + "z" * 99_900, frame_bytes=999), 0.002)
-    context = Monocontext.open(store, workers=ThreadWorkers(max_running=2), materialize_limit=3)
-    iterator = ITERATORS[name](context)
-    next(iterator)
-    del iterator
-    wait_until_idle(context)
-    assert context.stats.gets < 300  # what was queued was dropped
-
-
 def test_an_abandoned_iterator_drops_what_has_not_started() -> None:
     workers = SimulatedWorkers(lambda request: 1.0, max_running=1)
     context = Monocontext.open(stored(TEXT, frame_bytes=500), workers=workers)
@@ -131,15 +113,6 @@ def test_an_abandoned_iterator_drops_what_has_not_started() -> None:
     workers.pass_time(100)
     assert "0 running, 0 queued" in repr(context._reader)
     assert context.stats.gets == 3  # the root, the frame that was read, the one that had started
-
-
-def test_a_failing_search_leaves_nothing_behind() -> None:
-    store = FaultyStore(stored(TEXT, frame_bytes=500), [None, None, fail(), fail(), fail()])
-    context = Monocontext.open(store)
-    with pytest.raises(StoreFailure):
-        context.find("missing")
-    wait_until_idle(context)
-    assert context.find("missing") == -1
 
 
 # -- the end ----------------------------------------------------
@@ -165,17 +138,6 @@ def test_a_closed_text_says_so(name: str, warm: bool) -> None:
         OPERATIONS[name](context)
     assert len(context) == len(TEXT)
     assert "Monocontext" in repr(context)
-
-
-def test_context_manager_closes() -> None:
-    with Monocontext.open(stored(TEXT)) as context:
-        assert context[0:5] == TEXT[0:5]
-    with pytest.raises(ContextClosed):
-        _ = context[0:5]
-    with Monocontext.open(stored(TEXT), unit="lines") as lines:
-        assert lines[0] == TEXT.split("\n")[0] + "\n"
-    with pytest.raises(ContextClosed):
-        _ = lines[5]
 
 
 def test_a_store_that_was_handed_in_stays_open() -> None:

@@ -6,9 +6,7 @@ that are half read. Frames, caches, windows and budgets are so small that every 
 
 from __future__ import annotations
 
-import copy
 import os
-import pickle
 import re
 import signal
 import threading
@@ -31,7 +29,6 @@ from monocontext.errors import (
     ContextTooLarge,
     DamagedData,
     InvalidParameters,
-    NotPicklable,
     StoreFailure,
 )
 
@@ -82,14 +79,6 @@ class Likeness(Compared):
         for name in ("find", "rfind", "index", "rindex", "count"):
             self.check(lambda t, name=name: getattr(t, name)(needle, start, stop), which)
         self.check(lambda t: needle in t, which)
-
-    @rule(which=seeds, seed=seeds, name=st.sampled_from(["split", "rsplit", "splitlines", "partition", "rpartition"]))
-    def split(self, which: int, seed: int, name: str) -> None:
-        self.check(cases.operation(Random(seed), self.subject(which).text, name), which)
-
-    @rule(which=seeds, seed=seeds, name=st.sampled_from(["strip", "lower", "replace", "upper", "title", "startswith"]))
-    def change(self, which: int, seed: int, name: str) -> None:
-        self.check(cases.operation(Random(seed), self.subject(which).text, name), which)
 
     @rule(which=seeds, seed=seeds, name=st.sampled_from(cases.NAMES))
     def any_operation_of_str(self, which: int, seed: int, name: str) -> None:
@@ -203,13 +192,6 @@ class Likeness(Compared):
         if len(held.text) <= 2 * LARGE:
             lazy = self.through_faults(lambda: getattr(held.lazy, name)(*arguments))
             self.hold(lazy, getattr(held.text, name)(*arguments), f"{held.story}.{name}{tuple(arguments)}")
-
-    @rule(which=seeds, other=st.sampled_from(["", "Σ.\r", "\nß", "\ud83d"]))
-    def keep_a_sum(self, which: int, other: str) -> None:
-        held = self.subject(which)
-        if len(held.text) <= LARGE:
-            lazy = self.through_faults(lambda: held.lazy + other)
-            self.hold(lazy, held.text + other, f"{held.story} + {other!r}")
 
     @rule(which=seeds, kind=st.sampled_from(["characters", "reversed", "lines", "chunks", "matches"]), size=places)
     def begin_to_iterate(self, which: int, kind: str, size: int) -> None:
@@ -354,30 +336,6 @@ class Likeness(Compared):
                 self.context[0]
         assert sockets is None or (sockets.lent, sockets.idle) == (0, 0)
         self.open()
-
-    @rule(which=seeds)
-    def copies(self, which: int) -> None:
-        held = self.subject(which)
-        assert copy.copy(held.lazy) is held.lazy
-        assert copy.deepcopy(held.lazy) is held.lazy
-
-    @rule(which=seeds)
-    def pickle_and_open(self, which: int) -> None:
-        """A handle that opens the same characters again; of what lies in memory there is none."""
-        self.calm()
-        held = self.subject(which)
-        try:
-            data = pickle.dumps(held.lazy)
-        except NotPicklable:
-            assert self.context.url.startswith("memory:")
-            return
-        try:
-            again = pickle.loads(data)
-        except NotPicklable:  # small where it arrives
-            assert self.config.limit == UNLIMITED or len(held.text) <= self.config.limit
-            return
-        assert "".join(again) == held.text
-        again.close()
 
     @precondition(lambda self: hasattr(os, "fork"))
     @rule(seed=seeds, parent_reads=st.booleans(), is_troubled=st.booleans())

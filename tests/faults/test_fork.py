@@ -30,24 +30,10 @@ def test_forked(state: str, way: str) -> None:
     environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{folder.parent}"}
     with serve(latency="s3_standard_hot" if state == "reading" else None, seed=3) as server:
         server.faults.add(cut(3_000), share=0.03, times=None)
-        command = [
-            sys.executable,
-            "-W",
-            "ignore::DeprecationWarning",
-            "-m",
-            "faults.forked",
-            server.endpoint,
-            state,
-            way,
-        ]
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        ignored = "ignore::DeprecationWarning"
+        command = [sys.executable, "-W", ignored, "-m", "faults.forked", server.endpoint, state, way]
+        both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(command, env=environment, text=True, start_new_session=True, **both)  # type: ignore[call-overload]
         try:
             said, _ = process.communicate(timeout=90)
             assert (process.returncode, said) == (0, "")

@@ -10,14 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.engine.remote import ServedReader
-from monocontext.engine.remote.reader import FrameCache
 from monocontext.stores import open_store
 from monocontext.stores.disk.cache import TEMPORARY
 from monocontext.stores.memory import forget
@@ -25,7 +23,7 @@ from monocontext.testing import S3StandIn
 from monocontext.text import served_text
 from monocontext.text.deeprecurse import open_deeprecurse_lines
 
-from .interrupting import WAYS, Interrupter
+from .interrupting import WAYS
 from .test_interrupts import READS, TEXT, Opened, Reads, campaign, interrupted
 
 ALL_LINES = TEXT.splitlines(keepends=True)
@@ -101,24 +99,3 @@ KINDS: dict[str, Callable[[Path], AbstractContextManager[Opened]]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_next_read_is_right(kind: str, way: str, tmp_path: Path, interrupts: int) -> None:
     interrupted(KINDS[kind](tmp_path), way, lambda here: campaign(here, way, interrupts, seed=1))
-
-
-def test_frames_at_hand_are_right_after_an_interrupt() -> None:
-    """Of what is at hand each frame is found by number and by character, and its bytes are counted."""
-    interrupter = Interrupter("call", 5)
-    publish(TEXT, "memory://interrupted-frames", codec="raw", frame_bytes=200)
-    with Monocontext.open("memory://interrupted-frames") as context:
-        frames = list(context._reader.frames(0, len(TEXT), eager=True))  # type: ignore[union-attr]
-    forget("interrupted-frames")
-    random = Random(5)
-    for _ in range(300):
-        cache = FrameCache(3_000)
-        some = random.sample(frames, 30)
-        assert interrupter.strike(lambda: [cache.put([text]) for text in some], "put")  # noqa: B023
-        for text in random.sample(frames, 30):
-            cache.put([text])
-            assert cache.at(text.frame.start) is text
-            assert cache.by_number([text.frame.number]) == [text]
-        here = [text for text in frames if cache.at(text.frame.start) is text]
-        assert sum(text.size_bytes for text in here) <= 3_000
-    assert interrupter.struck > 100

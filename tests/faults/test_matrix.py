@@ -241,14 +241,6 @@ def test_a_body_that_drips_is_resumed_elsewhere(bytes_per_second: int) -> None:
         assert_idle(context)
 
 
-@pytest.mark.slow
-def test_a_root_that_drips() -> None:
-    with serve() as server:
-        server.faults.add(drip(100), key="*/manifest.json")
-        outcome = attempt(lambda: len(opened(server)), len(TEXT), DEADLINE_SECONDS)
-        assert (outcome.kind, server.faults.struck) == ("right", 1)
-
-
 def test_an_object_replaced_while_it_is_read() -> None:
     """The first part is of the old object: what follows is refused, whether the server looks at If-Match or not."""
     for fault in (replaced(), replaced_unseen()):

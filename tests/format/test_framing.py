@@ -60,18 +60,6 @@ def test_a_frame_ends_at_the_last_newline_of_its_last_quarter(text: str, frame_b
         offset += len(frame)
 
 
-def test_a_newline_that_is_too_far_back_is_not_preferred() -> None:
-    assert frames_of("a\n" + "b" * 98, 50) == [b"a\n" + b"b" * 48, b"b" * 50]
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 10, 1000])
-@pytest.mark.parametrize("frame_bytes", [1, 2, 7, 100])
-def test_bytes_that_are_no_text_are_passed_on(size: int, frame_bytes: int) -> None:
-    framer = Framer(frame_bytes)
-    for data in (b"\x80" * size, b"\xff" * size, b"a" + b"\xbf" * size, b"\xe2" * size):
-        assert b"".join([*framer.feed(data), *framer.finish()]) == data
-
-
 @pytest.mark.parametrize(
     ("text", "flags"),
     [

@@ -24,7 +24,6 @@ from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store, get_bounded
 from monocontext.testing import CountingStore, S3StandIn
-from monocontext.text.deeprecurse import open_deeprecurse_lines
 from rlm.compile import compile_sessions
 
 HUGE_BYTES = 1 << 30
@@ -95,13 +94,6 @@ def test_no_writer_commits_a_root_that_no_reader_takes(folder: LocalStore, monke
         assert str(context) == "text\n"
 
 
-def test_a_manifest_of_lines(folder: LocalStore) -> None:
-    huge(folder, ROOT_KEY)
-    for ask in (lambda: open_deeprecurse_lines(folder), lambda: Monocontext.open(folder, unit="lines")):
-        with pytest.raises(DamagedData, match=f"{ROOT_KEY} is too large"):
-            ask()
-
-
 def test_an_entry_of_a_memory(folder: LocalStore) -> None:
     memory = Memory(folder)
     memory.put("k", "v")
@@ -114,15 +106,6 @@ def test_an_entry_of_a_memory(folder: LocalStore) -> None:
     with pytest.warns(UserWarning, match="90,000,000 bytes, at most 1,081,344 in an object of 1,073,741,824"):
         assert Memory(counted).list() == []
     assert counted.bytes_read == 2048
-
-
-def test_long_values_and_keys_have_room_for_their_heads(folder: LocalStore) -> None:
-    memory = Memory(folder)
-    key, value = "\U0001f600" * 80, "é" * (8 << 20)
-    memory.put(key, value, metadata={"é" * 300: "x"})
-    memory.put("k", "", metadata={"é" * 300: "x"})
-    assert Memory(folder).get(key) == value
-    assert [entry.value_bytes for entry in Memory(folder).entries()] == [0, len(value.encode())]
 
 
 def test_what_is_kept_of_sessions(folder: LocalStore, tmp_path: Path) -> None:

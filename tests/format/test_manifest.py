@@ -65,15 +65,6 @@ def test_round_trip(root: Manifest) -> None:
     assert data.isascii()
 
 
-def test_lines() -> None:
-    def lines(characters: int, newlines: int, final_newline: bool) -> int:
-        page = PageRef(HEX, 1, 0, 1, characters, characters, newlines)
-        return root_of(page, final_newline=final_newline).lines
-
-    assert root_of().lines == 0
-    assert [lines(3, 0, False), lines(3, 1, False), lines(3, 1, True), lines(1, 1, True)] == [1, 2, 1, 1]
-
-
 GOOD = root_of(PageRef(HEX, 100, 1, 2, 30, 20, 3), PageRef(HEX, 100, 1, 4, 60, 40, 3), stored_bytes=60)
 
 

@@ -30,13 +30,6 @@ def test_literal_zooms_never_wait(mode: str) -> None:
     assert stats.gets == 1 + stats.prefetch.gets  # the root
 
 
-def test_literal_zooms_wait_a_round_trip_each_without() -> None:
-    model = Model("off")
-    waits = [model.writes(f"piece = context[{start}:{stop}]") for start, stop in zooms(1)]
-    assert sum(waits) >= 24 * LATENCY_SECONDS
-    assert model.context.stats.prefetch.gets == 0
-
-
 def test_eight_scans_that_take_turns_in_a_small_cache() -> None:
     """Each reads 20 pieces of two frames and a half; eight windows of a few pieces are more than the cache holds."""
 
@@ -115,22 +108,6 @@ def test_thinking_between_the_pieces_of_a_walk_hides_them_all() -> None:
     assert model.moved_bytes <= 1.1 * model.context.stats.bytes_used + 3 * 50_000
 
 
-def test_random_reads_are_not_harmed() -> None:
-    random = Random(7)
-    places = [random.randrange(CHARACTERS - 4_000) for _ in range(300)]
-
-    def read(mode: str) -> Model:
-        model = Model(mode, cache_bytes=100 * FRAME)
-        for at in places:
-            model.ask("where next", 0.5)
-            assert model.context[at : at + 300] == text()[at : at + 300]
-        return model
-
-    without, ahead = read("off"), read("all")
-    assert ahead.waited <= 1.02 * without.waited
-    assert ahead.moved_bytes <= 1.02 * without.moved_bytes + 2 * FRAME  # and the head and the tail
-
-
 def test_chunks_with_sub_calls_wait_for_nothing() -> None:
     code = "for at in range(0, len(context), 500_000):\n    llm_query(context[at : at + 500_000])"
     waited = {mode: Model(mode).writes(code) for mode in MODES}
@@ -138,14 +115,6 @@ def test_chunks_with_sub_calls_wait_for_nothing() -> None:
     assert waited["code"] <= 0.01
     assert waited["off"] > 16 * LATENCY_SECONDS
     assert waited["history"] < 0.5 * waited["off"]
-
-
-def test_a_batch_of_chunks_costs_its_transfer_at_most() -> None:
-    code = "parts = [context[at : at + 100_000] for at in range(0, len(context), 100_000)]"
-    model = Model("all")
-    assert model.writes(code) <= 0.1
-    assert model.names["parts"] == [text()[at : at + 100_000] for at in range(0, CHARACTERS, 100_000)]
-    assert model.moved_bytes == CHARACTERS
 
 
 def test_a_search_is_asked_and_its_first_candidates_are_there() -> None:
@@ -172,14 +141,6 @@ def test_windows_around_hits_come_while_the_model_thinks() -> None:
     assert waits == {"history": 0.0, "off": pytest.approx(LATENCY_SECONDS, abs=0.01)}
 
 
-def test_head_and_tail_are_there_before_the_first_block() -> None:
-    for mode in ("all", "history"):
-        model = Model(mode)
-        model.ask("what is in it", 1.0)
-        assert model.runs("print(context[:3000], context[-500:])") == 0.0
-        assert model.gets == 3
-
-
 def test_a_wrong_hint_costs_bounded_bytes_and_no_result() -> None:
     model = Model("all", cache_bytes=100 * FRAME)
     worst = watch(model)
@@ -190,26 +151,3 @@ def test_a_wrong_hint_costs_bounded_bytes_and_no_result() -> None:
     assert model.moved_bytes <= spent + 2 * FRAME
     assert not worst
     assert model.reader.cache.expected_bytes == 0
-
-
-def test_a_loop_leaves_room_for_the_slice_after_it() -> None:
-    code = "for at in range(0, len(context), 50_000):\n    print(context[at : at + 50_000])"
-    model = Model("all", cache_bytes=100 * FRAME)
-    assert model.writes(f"{code}\nx = context[7_000_000:7_001_000]", runs=False) == 0.0
-    assert model.reader.holds(7_000_000 // FRAME)
-
-
-def test_demand_does_not_wait_behind_speculation_when_a_cell_starts() -> None:
-    """The model is done before what was guessed has come; a read elsewhere takes what it takes alone, but for its
-    share of the link."""
-    model = Model("all")
-    model.context.prefetch([(0, CHARACTERS // 2)])
-    model.workers.pass_time(0.01)
-    assert model.reader.under_way()[0] > 0
-    before = model.workers.now()
-    assert model.context[6_000_000:6_000_100] == text()[6_000_000:6_000_100]
-    alone = LATENCY_SECONDS + FRAME / 90e6
-    link = (CHARACTERS // 2) / 100e6
-    assert model.workers.now() - before <= alone + link
-    model.workers.pass_time(5)
-    assert model.reader.under_way() == (0, 0)

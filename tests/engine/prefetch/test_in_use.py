@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import threading
 import time
 from collections.abc import Callable
@@ -12,11 +11,10 @@ import pytest
 from begun_threads import begun_threads
 
 from engine.counted import stored, wait_until_idle
-from monocontext import Monocontext, append, publish
+from monocontext import Monocontext, append
 from monocontext.engine.fetch.workers import LOCK
 from monocontext.testing import CountingStore, SlowStore
 from rlm import RLM, ScriptedLM
-from tests.simulated import SimulatedWorkers
 
 TEXT = "".join(f"line {i:04d}\n" for i in range(100))  # 10 characters each
 FRAME = 100
@@ -67,36 +65,6 @@ def test_prefetch_of_what_is_no_range(ranges: list[tuple[int, int]]) -> None:
     assert len(store.log) == 1
 
 
-def test_prefetch_of_a_view_counts_from_its_start() -> None:
-    context, _ = opened(prefetch="code")
-    part = context.view(500, 800)
-    part.prefetch([(100, 200)])
-    assert within_seconds(lambda: context._reader.holds(6))  # type: ignore[union-attr]
-    assert part[100:200] == TEXT[600:700]
-    assert context.stats.prefetch.bytes_used == FRAME
-
-
-def test_hint_on_a_text_that_is_derived_or_closed() -> None:
-    context, store = opened()
-    low = context.view(10, 900).lower()
-    assert isinstance(low, str)
-    context.close()
-    before = len(store.log)
-    with context.thinking():
-        context.hint("```repl\nprint(context[300:400])\n```")
-    context.hint("```repl\nprint(context[:100])\n")
-    context.prefetch([(0, 10)])
-    wait_until_idle(context)
-    assert len(store.log) == before
-
-
-def test_what_was_prefetched_is_held_by_the_cache_alone() -> None:
-    context, _ = opened()
-    context.prefetch([(0, 1000)])
-    ahead = context._reader.ahead  # type: ignore[union-attr]
-    assert within_seconds(lambda: not ahead._requests)
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("what", ["the read-ahead", "the cache"])
@@ -135,33 +103,6 @@ def test_off_is_off() -> None:
         context.prefetch([(0, 1000)])
     time.sleep(0.02)
     assert len(store.log) == 1
-
-
-def test_one_connection_is_left_to_callers() -> None:
-    workers = SimulatedWorkers(lambda request: 1.0, max_running=1)
-    context, store = opened(workers=workers)
-    context.prefetch([(0, 1000)])
-    assert len(store.log) == 1
-    assert context[500:510] == TEXT[500:510]
-    assert workers.now() == 1.0
-
-
-def test_thinking_is_entered_again_and_by_many_threads() -> None:
-    context, _ = opened()
-    held = context.thinking()
-
-    def think() -> None:
-        for _ in range(50):
-            with held, context.thinking(), held:
-                context.hint("```repl\nx = context[200:300]\n```\n")
-
-    threads = [threading.Thread(target=think) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not context._reader.ahead.is_thinking  # type: ignore[union-attr]
-    assert context[200:300] == TEXT[200:300]
 
 
 @pytest.mark.slow
@@ -211,12 +152,6 @@ def test_a_failure_ahead_is_nobodys_until_somebody_asks() -> None:
         _ = context[0:10]
     store.broken = False
     assert context[0:1000] == TEXT
-
-
-def test_a_pickle_reads_ahead_as_the_original(tmp_path: os.PathLike[str]) -> None:
-    publish(TEXT, tmp_path, frame_bytes=FRAME)
-    again = pickle.loads(pickle.dumps(Monocontext.open(tmp_path, prefetch="history")))
-    assert again._opened.prefetch == "history"
 
 
 def test_after_refresh_hints_are_of_the_new_text() -> None:

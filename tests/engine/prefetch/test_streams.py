@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from random import Random
 
 import pytest
 
-from monocontext.engine.prefetch.streams import MOST_AHEAD, STREAMS, ExpectedRead, SeenRead, Streams
+from monocontext.engine.prefetch.streams import MOST_AHEAD, ExpectedRead, SeenRead, Streams
 
 FRAMES = 1000
 FRAME = 100
@@ -56,10 +55,6 @@ def test_a_read_that_begins_where_the_last_one_did_and_goes_further() -> None:
     assert all(stream.step for stream in known._streams)
 
 
-def test_backward() -> None:
-    assert places(fed(streams(), [(5000, 5250), (4750, 5000)])) == [(4500, 4750)]
-
-
 def test_short_reads_walk_by_frames() -> None:
     """What lies in a frame at hand is not seen: the second read that is seen reaches into the next frame."""
     found = fed(streams(), [(0, 30), (90, 120)])
@@ -101,18 +96,6 @@ def test_room_is_never_exceeded_and_a_part_is_nothing() -> None:
     assert places(fed(known, [(500, 750)], room=300)) == [(750, 1000)]
 
 
-def test_sixteen_streams_that_take_turns() -> None:
-    known = streams()
-    for k in range(6):
-        for one in range(STREAMS):
-            at = one * 6000 + one * one * 7 + k * 250
-            found = known.read(read(at, at + 250), True, ROOM)
-            if k:
-                assert (at + 250, at + 500) in places(found) or k > 1
-    assert len(known._streams) <= STREAMS
-    assert all(stream.is_walk for stream in list(known._streams)[-STREAMS:])
-
-
 def test_scans_at_equal_distances_are_scans() -> None:
     """Taken together they look like a stride."""
     known = streams()
@@ -136,14 +119,3 @@ def test_at_the_ends_of_the_text_it_ends(direction: int) -> None:
     known = streams()
     ends = [99_250, 99_500, 99_750] if direction > 0 else [500, 250, 0]
     assert fed(known, [(at, at + 250) for at in ends]) == []
-
-
-def test_random_reads_are_no_streams() -> None:
-    random = Random(5)
-    known = Streams(800 * 262_144, 800)
-    asked = 0
-    for _ in range(1000):
-        start = random.randrange(800 * 262_144 - 2000)
-        one = SeenRead(start, start + 2000, start // 262_144, (start + 1999) // 262_144)
-        asked += len(known.read(one, True, ROOM))
-    assert asked <= 10

@@ -16,9 +16,8 @@ from monocontext.engine.remote import ReaderServer, ServedReader, wire
 from monocontext.engine.remote.reader import FrameCache
 from monocontext.errors import ContextClosed
 from monocontext.format.filters.query import Any as AnyOf
-from monocontext.format.filters.query import FrequencyQuery, Literal
+from monocontext.format.filters.query import Literal
 from monocontext.text import served_text
-from monocontext.text.search.terms import parse
 
 TEXT = "".join(f"Line {i}: é needle{i % 997} 🎉 words\r\n" if i % 50 else f"line {i} \x85 ΑΣ\n" for i in range(9000))
 
@@ -81,13 +80,6 @@ def test_slices_anywhere(served: Monocontext) -> None:
         assert served[start:stop] == TEXT[start:stop]
 
 
-def test_a_slice_that_is_large_is_whole(stored: Monocontext) -> None:
-    context = Monocontext.open(stored.url)
-    text = served_text(ServedReader(Wire(context.serve())))
-    assert text[5 : len(TEXT) - 5] == TEXT[5:-5]
-    assert str(text) == TEXT
-
-
 def test_lines_grep_chunks_and_patterns(stored: Monocontext, served: Monocontext) -> None:
     assert [served.lines[i] for i in (0, 7, -1)] == [stored.lines[i] for i in (0, 7, -1)]
     assert served.lines[100:140] == stored.lines[100:140]
@@ -136,22 +128,6 @@ def test_what_is_at_hand_costs_no_request(served: Monocontext, stored: Monoconte
     assert not [request for request in asked.requests[passed:] if request["verb"] == "read"]
 
 
-def test_many_passes_at_once_all_go_to_their_end(stored: Monocontext) -> None:
-    wire_to = Wire(stored.serve())
-    readers = [ServedReader(wire_to, cache_bytes=0) for _ in range(70)]
-    passes = [reader.frames(0, len(TEXT)) for reader in readers]
-    pieces: list[list[bytes]] = [[] for _ in passes]
-    more = True
-    while more:
-        more = False
-        for one, into in zip(passes, pieces, strict=True):
-            text = next(one, None)
-            if text is not None:
-                into.append(text.data)
-                more = True
-    assert {b"".join(into) for into in pieces} == {TEXT.encode()}
-
-
 def test_statistics_are_the_hosts(stored: Monocontext, served: Monocontext) -> None:
     assert served.stats.gets == stored.stats.gets
     assert (served.url, served.generation, repr(served)) == (stored.url, stored.generation, repr(stored))
@@ -176,13 +152,6 @@ def test_sizes_that_are_none_are_refused(sizes: object, stored: Monocontext) -> 
         stored.serve().answer(wire.request("report", **NOTHING | {"real": sizes}))
 
 
-def test_what_filters_are_asked_for_very_many_words_fits_a_request() -> None:
-    rng = random.Random(5)
-    terms = parse(" ".join("".join(rng.choices("abcdfghjklm", k=9)) for _ in range(1400)))
-    often = AnyOf(tuple(FrequencyQuery(term.words, level) for term in terms.scoring for level in range(4)))
-    assert len(wire.request("candidates", what="frequency", query=wire.query_row(often))) < wire.MAX_REQUEST_BYTES // 2
-
-
 def test_what_is_too_large_to_ask_is_not_asked(served: Monocontext) -> None:
     query = AnyOf(tuple(Literal(f"{number:0800}") for number in range(1400)))
     assert served.span.frequency(query) is None
@@ -196,13 +165,6 @@ def test_errors_are_the_same_errors() -> None:
     context.close()
     with pytest.raises(ContextClosed, match="memory://served-closed is closed"):
         text[100_000:100_010]
-
-
-def test_closing_the_served_text_leaves_the_hosts_open(stored: Monocontext, served: Monocontext) -> None:
-    served.close()
-    with pytest.raises(ContextClosed):
-        served[50_000:50_010]
-    assert stored[0:4] == TEXT[:4]
 
 
 @pytest.mark.parametrize(
