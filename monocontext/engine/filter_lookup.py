@@ -21,8 +21,7 @@ from monocontext.records import dataclass, field
 
 if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
-    from monocontext.engine.frame_table import FrameTable, Have
-    from monocontext.engine.page_tree import Column
+    from monocontext.engine.frame_table import Column, FrameTable, Have
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.filters.planner import Planner, Records
 

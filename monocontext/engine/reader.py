@@ -24,7 +24,7 @@ from monocontext.engine.prefetch.read_ahead import ReadAhead, Routes
 from monocontext.engine.prefetch.streams import Prefetch, SeenRead
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.stats import SearchStats, Stats
-from monocontext.engine.text_in_root import Ends, TextInRoot
+from monocontext.engine.text_in_root import MOST_END_CHARACTERS, Ends, TextInRoot
 from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
@@ -65,9 +65,7 @@ class Reader:
         prefetch: Prefetch = "all",
         round_trip_seconds: float | None = None,
     ):
-        self.ends = Ends(manifest)
-        """The two ends of the text that came with the root."""
-        self.manifest = manifest = replace(manifest, head="", tail="")  # 14 KB that `ends` has decoded
+        self.manifest = manifest
         self._store = store
         self.characters, self._text_bytes = manifest.characters, manifest.text_bytes
         self.final_newline, self.generation = manifest.final_newline, manifest.generation
@@ -80,11 +78,12 @@ class Reader:
         self.table = table = FrameTable(manifest, fetcher)
         self.frame = table.frame
         self.frames_without, self.is_in_memory, self.locate = table.frames_without, table.is_in_memory, table.locate
-        self._filters = FilterLookup(table, fetcher)
+        self._middle = range(MOST_END_CHARACTERS, self.characters - MOST_END_CHARACTERS + 1)
+        """The characters that are in neither end."""
         self.ahead = ReadAhead(
             "off" if workers.max_running < 2 else prefetch,  # the only request at a time is for callers
-            Routes(table, self._filters, fetcher.cache), fetcher, frames=table.frames, text_bytes=self._text_bytes,
-            has_tail=self.ends.tail_start < self.characters,
+            Routes(table, lambda: self._filters, fetcher.cache), fetcher, frames=table.frames,
+            text_bytes=self._text_bytes, has_tail=bool(manifest.tail),
         )  # fmt: skip
         self.log: ReadLog | None = None
         """The log of reads; None until a caller starts it."""
@@ -99,6 +98,15 @@ class Reader:
     def ask_filters_elsewhere(self, ask: Callable[[Query, bool], tuple[tuple[int, int], ...] | None]) -> None:
         """Let searches use filters outside of this text; see `FilterLookup.elsewhere`."""
         self._filters.elsewhere = ask
+
+    @cached_property
+    def ends(self) -> Ends:
+        """The two ends of the text that came with the root."""
+        return Ends(self.manifest)
+
+    @cached_property
+    def _filters(self) -> FilterLookup:
+        return FilterLookup(self.table, self.fetcher)
 
     @cached_property
     def documents(self) -> DocumentTable:
@@ -154,6 +162,8 @@ class Reader:
 
         This is the path of a short read: 2 us if both are cached.
         """
+        if self._middle.start <= start and stop < self._middle.stop:
+            return self.frame_within(start, stop)
         ends = self.ends
         if ends.head_stop < stop and start < ends.tail_start:
             return self.frame_within(start, stop)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from monocontext.engine.frame import FrameText
 from monocontext.errors import DamagedData
 from monocontext.format.index import ASCII, Frame, Page
-from monocontext.format.inline import read_end, text_in
+from monocontext.format.inline import LARGEST_END_BYTES, read_end, text_in
 from monocontext.format.manifest import ROOT_KEY, Manifest
 from monocontext.format.refs import PageRef
 from monocontext.records import replace
 from monocontext.stores.protocol import Blob, RangeReader
+
+MOST_END_CHARACTERS = LARGEST_END_BYTES
+"""An end has no more characters."""
 
 
 class TextInRoot:

@@ -213,6 +213,10 @@ class ThreadWorkers:
         return request.wait(LOOK_SECONDS)
 
 
+THREADS = ThreadWorkers()
+"""The workers of all readers that are given no others."""
+
+
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
 
     def _after_fork() -> None:

@@ -10,7 +10,7 @@ request at most, since the cache and the requests alone say what is there.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -28,9 +28,8 @@ from monocontext.records import dataclass
 if TYPE_CHECKING:
     from monocontext.engine.fetch.cache import Cache
     from monocontext.engine.fetch.fetcher import Fetcher
-    from monocontext.engine.frame_table import FrameTable
+    from monocontext.engine.frame_table import Column, FrameTable
     from monocontext.engine.hints import Reach
-    from monocontext.engine.page_tree import Column
 
 GUESSED_SHARE = 0.25
 """The share of the cache for predictions from earlier reads. Without a limit, growing read-ahead is worse than none
@@ -71,7 +70,7 @@ class Routes:
     it continues. It ends if they have not arrived when it is continued.
     """
 
-    def __init__(self, table: FrameTable, filters: FilterLookup, cache: Cache):
+    def __init__(self, table: FrameTable, filters: Callable[[], FilterLookup], cache: Cache):
         self._table = table
         self._filters = filters
         self._cache = cache
@@ -123,11 +122,12 @@ class Routes:
     ) -> Route:
         """The first frames that a search reads, after rows of filters: candidates if filters name some, else all frames
         from its beginning, if that is known. `reach`: see `hints.Reach`."""
-        if stop <= start or self._filters.is_asked_elsewhere(query, within_line):
+        filters = self._filters()
+        if stop <= start or filters.is_asked_elsewhere(query, within_line):
             return
         asked: set[object] = set()
         while True:
-            narrowed = self._filters.narrow(
+            narrowed = filters.narrow(
                 query, start, stop, within_line, have=self._peek, records=RecordsInMemory(self._table), needs_text=False
             )
             if not isinstance(narrowed, Missing):

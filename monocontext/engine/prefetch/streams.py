@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Literal
 
-from monocontext.records import dataclass
+from monocontext.records import dataclass, field
 
 STREAMS = 16
 """The most streams: a loop that zips eight logs has eight, and other reads in between add some."""
@@ -98,16 +98,20 @@ class _Stream:
         return ExpectedRead(start, stop, False) if 0 <= start < stop else None
 
 
+@dataclass(slots=True, eq=False)
 class Streams:
     """The streams of one reader. Its owner holds the lock."""
 
-    def __init__(self, characters: int, frames: int):
-        self._characters, self._frames = characters, frames
-        self._frame_characters = max(1, characters // max(frames, 1))
-        self._streams: deque[_Stream] = deque(maxlen=STREAMS)
-        """The one that was read last is at the end."""
-        self._single: deque[SeenRead] = deque(maxlen=_MOST_SINGLE)
-        """The last reads outside of streams."""
+    characters: int
+    frames: int
+    _streams: deque[_Stream] = field(default_factory=lambda: deque(maxlen=STREAMS))
+    """The one that was read last is at the end."""
+    _single: deque[SeenRead] = field(default_factory=lambda: deque(maxlen=_MOST_SINGLE))
+    """The last reads outside of streams."""
+
+    @property
+    def _frame_characters(self) -> int:
+        return max(1, self.characters // max(self.frames, 1))
 
     def read(self, read: SeenRead, waited: bool, room: int) -> list[ExpectedRead]:
         """Record a read, and return the reads to fetch now, of at most `room` characters. `waited`: for storage."""
@@ -185,7 +189,7 @@ class Streams:
         """Predict reads until a stream is that many ahead, or has no room for one more; return the new ones."""
         results: list[ExpectedRead] = []
         while stream.ahead < min(reads, max(stream.reads // 4, 1)):
-            expected = stream.following(self._characters, self._frames)
+            expected = stream.following(self.characters, self.frames)
             if expected is None or (size := self._size(expected)) > room:
                 break
             room -= size
