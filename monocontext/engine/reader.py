@@ -78,12 +78,11 @@ class Reader:
         self.table = table = FrameTable(manifest, fetcher)
         self.frame = table.frame
         self.frames_without, self.is_in_memory, self.locate = table.frames_without, table.is_in_memory, table.locate
-        self._middle = range(MOST_END_CHARACTERS, self.characters - MOST_END_CHARACTERS + 1)
-        """The characters that are in neither end."""
+        self._ends_stop = self.characters - MOST_END_CHARACTERS
         self.ahead = ReadAhead(
             "off" if workers.max_running < 2 else prefetch,  # the only request at a time is for callers
             Routes(table, lambda: self._filters, fetcher.cache), fetcher, frames=table.frames,
-            text_bytes=self._text_bytes, has_tail=bool(manifest.tail),
+            text_bytes=self._text_bytes,
         )  # fmt: skip
         self.log: ReadLog | None = None
         """The log of reads; None until a caller starts it."""
@@ -162,7 +161,7 @@ class Reader:
 
         This is the path of a short read: 2 us if both are cached.
         """
-        if self._middle.start <= start and stop < self._middle.stop:
+        if start >= MOST_END_CHARACTERS and stop <= self._ends_stop:
             return self.frame_within(start, stop)
         ends = self.ends
         if ends.head_stop < stop and start < ends.tail_start:

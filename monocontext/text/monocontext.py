@@ -547,8 +547,8 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         """A context manager to enter while you wait for a model: time to read ahead (waits for no GET).
 
         It nests, and several threads may enter it. It fetches what earlier reads predict, at most a quarter of the
-        cache. Requests that have not started when the last thread leaves are dropped. The first time, it also fetches
-        the head and the tail of the text. A `hint` that follows begins a new reply of the model.
+        cache. Requests that have not started when the last thread leaves are dropped. A `hint` that follows begins a
+        new reply of the model.
         """
         reader = self._reader
         from monocontext.text.code_prefetch import Thinking

@@ -280,9 +280,8 @@ class StoredSource:
         is_search: bool = False,
     ) -> Iterator[Window]:
         frames = self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, is_search=is_search)
-        if only is not None:
-            frames = only.counted(frames)
-        return map(Window.of_frame, frames, repeat(start), repeat(stop))
+        counted = frames if only is None else only.counted(frames)
+        return map(Window.of_frame, counted, repeat(start), repeat(stop))
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         return self.reader.candidates(query, start, stop, within_line)

@@ -61,7 +61,6 @@ class Priority(IntEnum):
     LITERAL_HINT = 1
     COMPUTED_HINT = 2
     SEQUENTIAL = 3
-    WARM_UP = 4
 
 
 class Arrival:

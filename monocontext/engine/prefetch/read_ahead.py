@@ -188,10 +188,8 @@ class Plan:
 class ReadAhead:
     """The read-ahead of one reader. Its owner holds the lock during each call."""
 
-    def __init__(
-        self, prefetch: Prefetch, routes: Routes, fetcher: Fetcher, *, frames: int, text_bytes: int, has_tail: bool
-    ):
-        """`prefetch`: "off" if nothing can be read ahead. `has_tail`: the end of the text is in memory."""
+    def __init__(self, prefetch: Prefetch, routes: Routes, fetcher: Fetcher, *, frames: int, text_bytes: int):
+        """`prefetch`: "off" if nothing can be read ahead."""
         self.is_off = prefetch == "off"
         self.follows_code = prefetch in ("all", "code")
         self.follows_reads = prefetch in ("all", "history")
@@ -201,7 +199,6 @@ class ReadAhead:
         self._fetcher = fetcher
         self._cache = fetcher.cache
         self._frames = frames
-        self._has_tail = has_tail
         self._characters_per_byte = routes.characters / max(text_bytes, 1)
         capacity, memory_bytes = self._cache.capacity_bytes, text_bytes + FRAME_OVERHEAD_BYTES * frames
         self._guessed_bytes = int(capacity * GUESSED_SHARE)
@@ -213,8 +210,6 @@ class ReadAhead:
         self._requests: list[FetchRequest] = []
         """The requests of plans that are not done: one that is dropped here and not started is never sent."""
         self._reads_without_room = 0
-        self._is_warm = False
-        """Whether the first and the last frame were planned."""
         if not self.is_off:
             fetcher.refill = self.walk
 
@@ -230,7 +225,6 @@ class ReadAhead:
         self._calls += 1
         if self._calls > 1 or not self.follows_reads:
             return
-        self._warm_up()
         for start, stop in self._hits:
             self.plans.append(Plan(self.routes.between(start, stop), Priority.SEQUENTIAL, is_guess=True))
         self._hits.clear()
@@ -250,9 +244,6 @@ class ReadAhead:
         """Drop the reads that earlier code announced and did not do, since a new reply of the model begins."""
         self._drop(guesses=False)
         self._cache.expect_nothing()
-        if self.follows_reads:
-            self._warm_up()
-            self.walk()
 
     def expect(self, plans: Iterable[Plan]) -> None:
         """Prefetch the reads that code announces."""
@@ -307,7 +298,7 @@ class ReadAhead:
             under_way = self._under_way_bytes()
             # A loop under way does not hold up a single slice that comes after it.
             limit_bytes = 2 * most_bytes if plan.priority <= Priority.LITERAL_HINT else most_bytes
-            room_bytes = min(limit_bytes, self._room_bytes(plan)) - under_way
+            room_bytes = min(limit_bytes, self._share_bytes(plan) - self._cache.expected_bytes) - under_way
             # A long plan advances by batches, not by one frame whenever there is room for one.
             if under_way and room_bytes < min(BATCH_BYTES, limit_bytes // 4, self._share_bytes(plan) // 4):
                 continue
@@ -353,26 +344,10 @@ class ReadAhead:
     def _share_bytes(self, plan: Plan) -> int:
         return self._guessed_bytes if plan.is_guess else self._announced_bytes
 
-    def _room_bytes(self, plan: Plan) -> int:
-        """The bytes that may be expected for a plan, those under way included. In a text larger than the cache, loops
-        leave an eighth of their share to single slices after them."""
-        share_bytes = self._share_bytes(plan)
-        is_loop = not plan.is_guess and plan.priority > Priority.LITERAL_HINT
-        kept_bytes = share_bytes // 8 if is_loop and share_bytes < self._cache.capacity_bytes else 0
-        return share_bytes - kept_bytes - self._cache.expected_bytes
-
     def _room(self) -> int:
         """The number of characters that may be guessed."""
         room_bytes = self._guessed_bytes - self._cache.expected_bytes - self._under_way_bytes()
         return int(max(room_bytes, 0) * self._characters_per_byte)
-
-    def _warm_up(self) -> None:
-        """Plan the first and the last frame: 68 % of first blocks look at the head, many at the tail. If the root has
-        the tail, its frame may never be needed; after the head most go on."""
-        if not self._is_warm and self._frames:
-            self._is_warm = True
-            numbers = dict.fromkeys((0,) if self._has_tail else (0, self._frames - 1))
-            self.plans.append(Plan(self.routes.numbered(numbers), Priority.WARM_UP, is_guess=True))
 
     def _follow(self, expected: ExpectedRead) -> None:
         """Plan an expected read of a stream."""
