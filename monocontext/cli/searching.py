@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import signal
@@ -9,36 +10,34 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from itertools import groupby, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from monocontext.cli import grep_output as output
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.grep_output import Line, Place, Style
+from monocontext.cli.grep_json import print_json
 from monocontext.cli.options import S3, Allow, AsJson, globs_of, is_place, options_of, plain_folder
 from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option
-from monocontext.cli.printing import wants_colour, write_bytes
+from monocontext.cli.printing import escape_controls, wants_colour, write_bytes
 from monocontext.cli.reading import Generation
 from monocontext.errors import MonocontextError
+from monocontext.format.documents import Document
+from monocontext.shell.lines import NAME, Place, Style, count_lines, found_lines, place_of, print_lines, ranges_of
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.search.grep import compile_query
-from monocontext.text.search.hits import Hit
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from monocontext.engine.stats import Stats
-    from monocontext.format.documents import Document
     from monocontext.text.regex.linewise import Linewise
 
 PATTERN_SECONDS = 30
 """The most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C."""
 _GLOBAL_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
+_TOKENS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+"""The parts of a pattern in which `$` is no end of a line, and those that are one."""
 
 
 def grep(
@@ -81,7 +80,7 @@ def grep(
     began = time.monotonic()
     expressions, url = _split_places(places, patterns)
     pattern = _compile_patterns(expressions, ignore_case, fixed, words, whole_lines)
-    if silent:
+    if silent or files:
         most = 1 if most is None else min(most, 1)
     options = options_of(url, s3)
     is_terminal = sys.stdout.isatty()
@@ -92,28 +91,35 @@ def grep(
         Monocontext.open(url, allow=allow or (), generation=generation, **options) as context,
         _pattern_limit(max_seconds, context.stats),
     ):
-        documents = _Documents(context, url, globs or [])
-        limit = most if documents.are_one else None
-        hits = documents.lines_without_match(pattern) if invert else documents.hits(pattern, limit, executor)
-        result = documents.locate(hits, most)
-        has_names = not documents.are_one if names is None else names
-        has_numbers = is_terminal or columns if numbers is None else numbers
-        has_headings = is_terminal if heading is None else heading
+        searched = _Files(context, url, globs or [], str if as_json else escape_controls)
         style = Style(
-            has_names, has_headings, has_numbers, columns, wants_colour(), is_terminal, only_matching, pattern
+            pattern,
+            has_names=not searched.are_one if names is None else names,
+            has_numbers=is_terminal or columns if numbers is None else numbers,
+            only_matching=only_matching,
+            before=around if before is None else before,
+            after=around if after is None else after,
+            has_headings=is_terminal if heading is None else heading,
+            has_columns=columns,
+            has_colour=wants_colour(),
+            escape=escape_controls if is_terminal else str,
         )
-        near = around if before is None else before, around if after is None else after
+        found = found_lines(
+            context, pattern, searched.ranges(), searched.at, invert=invert, most=most, executor=executor
+        )
+        first = next(found, None)
+        lines = chain([first] if first else [], found)
         printed: Iterator[str] = iter(())
         if silent:
-            next(result, None)
+            pass
         elif files:
-            printed = output.print_names(result, as_json)
+            printed = (json.dumps({"path": name}) if as_json else name for name, _ in count_lines(lines, style))
         elif count:
-            printed = output.print_counts(result, style, as_json)
+            printed = _print_counts(count_lines(lines, style), style, as_json)
         elif as_json:
-            printed = output.print_json(result, context, pattern, *near, ascii_only=is_terminal)
+            printed = print_json(lines, context, style, ascii_only=is_terminal)
         else:
-            printed = output.print_lines(result, context, style, *near)
+            printed = print_lines(lines, style)
         for line in printed:
             write_bytes(line.encode() + b"\n")
             if is_terminal:
@@ -121,7 +127,7 @@ def grep(
         sys.stdout.flush()
         if stats:
             _print_stats(context.stats, time.monotonic() - began)
-    if not documents.any_located:
+    if first is None:
         raise click.exceptions.Exit(1)
 
 
@@ -180,9 +186,9 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
             warnings.simplefilter("ignore")  # warnings are for authors of Python code
             for pattern in patterns if not fixed else ():
                 re.compile(pattern)  # an error shows the pattern as the user typed it
-            value = [re.escape(pattern) if fixed else output.before_cr(_scope_flags(pattern)) for pattern in patterns]
+            value = [re.escape(pattern) if fixed else _before_cr(_scope_flags(pattern)) for pattern in patterns]
             if whole_lines:
-                value = [output.before_cr(rf"^(?:{item})$") for item in value]
+                value = [_before_cr(rf"^(?:{item})$") for item in value]
             elif words:
                 value = [rf"(?<!\w)(?:{item})(?!\w)" for item in value]
             return compile_query(value, ignore_case=ignore_case)
@@ -200,78 +206,46 @@ def _scope_flags(pattern: str) -> str:
     return f"(?{flags[1]}:{pattern[flags.end() :]})" if flags else pattern
 
 
-class _Documents:
-    """The documents of a text to search, and the places of hits in them."""
+def _before_cr(pattern: str) -> str:
+    r"""A pattern whose `$` also matches before the `\r` of a line end, as with `rg --crlf`."""
+    return _TOKENS.sub(lambda found: r"(?=\r?$)" if found[0] == "$" else found[0], pattern)
 
-    def __init__(self, context: Monocontext, url: str, globs: list[str]):
-        self._context = context
-        self._documents = context.documents
-        self._whole = Place(url, 0, len(context), 0, context.span.source.reader.manifest.text_bytes)  # type: ignore[attr-defined]
-        self._folder = plain_folder(url)
-        self._globs = globs_of(globs)
-        self._selects_all = not globs or not self._documents.count  # a text without documents is a file that is named
-        self.any_located = False
+
+class _Files:
+    """The documents of a text to search, or the whole text if it has none."""
+
+    def __init__(self, context: Monocontext, url: str, globs: list[str], escape: Callable[[str], str]):
+        self._context, self._documents, self._escape = context, context.documents, escape
+        self._folder, self._globs = plain_folder(url), globs_of(globs) if globs else None
+        size = context.span.source.reader.manifest.text_bytes  # type: ignore[attr-defined]
+        self._whole = place_of(context, Document(0, url, 0, len(context), 0, 0, size), escape(url))
 
     @property
     def are_one(self) -> bool:
         """Whether a line needs no name of a document: the text has one at most."""
         return self._documents.count < 2
 
-    def locate(self, hits: Iterable[Hit], most: int | None) -> Iterator[Line]:
-        """The first `most` hits of each document, with the document."""
-        for _, located in groupby(self._locate(hits), key=lambda item: item.place):
-            for item in islice(located, most):
-                self.any_located = True
-                yield item
+    def ranges(self) -> list[tuple[int, int]]:
+        if self._globs is None or not self._documents.count:  # a text without documents is a file that is named
+            return [(0, len(self._context))]
+        return ranges_of(record for record in self._documents.records() if self._globs.select(record.name))
 
-    def _locate(self, hits: Iterable[Hit]) -> Iterator[Line]:
-        """Add to each hit its document. Hits in lines between documents are left out."""
-        location: Place | None = None if self._documents.count else self._whole
-        for hit in hits:
-            if self._documents.count and (location is None or hit.offset >= location.stop):
-                start = self._context.span.line_start(hit.line_number - 1)
-                if location is None or start >= location.stop:
-                    found = self._documents.at(start)
-                    location = self._place(found) if found else None
-            if location is not None:
-                yield Line(location, hit.line_number - location.first_line, hit.line, hit)
+    def at(self, character: int) -> Place | None:
+        """The document to search that has a character; None if there is none."""
+        if not self._documents.count:
+            return self._whole
+        record = self._documents.at(character)
+        if record is None or (self._globs is not None and not self._globs.select(record.name)):
+            return None
+        return place_of(self._context, record, self._escape(self._folder + record.name))
 
-    def _place(self, document: Document) -> Place:
-        name = self._folder + document.name
-        return Place(name, document.start, document.stop, document.first_line, document.bytes)
 
-    def hits(self, pattern: Linewise, limit: int | None, executor: Executor | None) -> Iterator[Hit]:
-        """The hits in documents that `--glob` selects, at most `limit` in a stretch of them."""
-        grep = partial(self._context.grep, list(pattern.patterns), max_hits=limit, executor=executor)
-        return (hit for start, stop in self._stretches() for hit in grep(start=start, stop=stop))
-
-    def lines_without_match(self, pattern: Linewise) -> Iterator[Hit]:
-        """The lines that do not match, in documents that `--glob` selects. Reads all of these."""
-        for start, stop in self._stretches():
-            part = self._context.view(start, stop)
-            offset, number = start, self._context.span.source.line_of(start)
-            for line in part.lines:
-                number += 1
-                text = line.removesuffix("\n")
-                if not pattern.search(text):
-                    yield Hit(offset, number, text)
-                offset += len(line)
-
-    def _stretches(self) -> Iterator[tuple[int, int]]:
-        """Ranges of selected documents with nothing but a newline between them; without globs the whole text."""
-        if self._selects_all:
-            yield 0, len(self._context)
-            return
-        start = stop = -1
-        for record in self._documents.records():
-            if not len(record) or not self._globs.select(record.name):
-                continue
-            if start >= 0 and record.start > stop + 1:
-                yield start, stop
-                start = -1
-            start, stop = record.start if start < 0 else start, record.stop
-        if start >= 0:
-            yield start, stop
+def _print_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:
+    for name, count in counts:
+        if as_json:
+            yield json.dumps({"path": name, "count": count})
+        else:
+            yield f"{style.paint(NAME, name)}:{count}" if style.has_names else str(count)
 
 
 def _print_stats(stats: Stats, seconds: float) -> None:

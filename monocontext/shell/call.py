@@ -10,6 +10,8 @@ from typing import Any
 from monocontext.format.documents import Document
 from monocontext.shell.tree import TextFiles
 
+NOT_OURS = 125
+"""The exit code of a call that the command of the shell is to answer."""
 _WRITE_CHARACTERS = 64 << 10
 """Output is written in pieces of about this size."""
 
@@ -19,9 +21,8 @@ class ShellCall:
     folder before the one around it."""
 
     def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
-        self.name: str
-        self.arguments: list[str]
-        self.name, *self.arguments = [context.name, *context.argv] if context.name != "__document" else context.argv
+        self.name: str = context.name.removeprefix("__")
+        self.arguments: list[str] = context.argv
         self.files = context.fs
         self._texts = texts
         self._context = context
@@ -29,7 +30,6 @@ class ShellCall:
         self._written_size = 0
         self.written_bytes = 0
         """What was handed to bashkit."""
-        self.is_cut = False
 
     def path(self, operand: str) -> str:
         """The absolute path of an operand."""

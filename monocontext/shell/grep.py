@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import getopt
 import re
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import groupby, islice
-from operator import itemgetter
+from itertools import islice
 
 from monocontext.format.documents import Document
 from monocontext.globs import Globs
 from monocontext.shell.call import ShellCall
+from monocontext.shell.lines import Line, Place, Style, count_lines, found_lines, place_of, print_lines, ranges_of
 from monocontext.shell.patterns import from_posix, with_classes
 from monocontext.shell.tree import TextFiles
+from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.grep import compile_query
-
-GREP_SECONDS = 20.0
-"""A search stops after this time and says so."""
-_PART = 128 << 20
-"""The characters of one part of a search. The clock is read after each part."""
-_MOST_GAP = 1 << 20
-"""Documents are searched together if at most as many characters lie between them."""
+from monocontext.text.search.hits import Hit
 
 _COMMON = {
     "F": "fixed-strings", "P": "perl-regexp", "e:": "regexp=", "f:": "file=", "i": "ignore-case", "v": "invert-match",
@@ -48,52 +43,52 @@ _KINDS_BY_NAME = {"egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "p
 _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": "md,markdown", "rust": "rs",
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
 """The endings of names of a type of `rg -t`; another type has one ending, its name."""
-_ONE_IS_ENOUGH = ("quiet", "files-with-matches", "files-without-match")
+_ONE_IS_ENOUGH = {"quiet", "files-with-matches", "files-without-match"}
 """Options with which nothing of a file matters after its first selected line."""
 _LISTING = ("files", "files-without-match", "invert-match", "include", "exclude", "exclude-dir", "glob", "type",
             "type-not")  # fmt: skip
 """Options for which all files must be named, or many are left out."""
-_REFUSALS = (getopt.GetoptError, re.error, ValueError, OverflowError, RecursionError)
-LinesOf = Callable[[int, int], Sequence[str]]
-"""Returns lines [start, stop) of a file, from 0."""
-Found = Iterator[tuple[str, Iterator[tuple[int, str]], LinesOf]]
-"""For each file with selected lines: how it is shown, those lines with their numbers from 1, and any of its lines."""
 
 
 @dataclass(slots=True)
 class _Query:
     """What to search for, and how to print it."""
 
-    pattern: re.Pattern[str]
+    pattern: Linewise
     flags: frozenset[str]
     """The words of the options that are set."""
-    before: int
-    after: int
+    style: Style
     most: int | None
-    has_names: bool = False
-    has_printed: bool = False
-    """Whether lines were printed before: with context, what follows is separated by a line `--`."""
+    is_rg: bool
+    is_found: bool = False
+    """Whether a line was selected."""
 
     def has(self, *flags: str) -> bool:
         return not self.flags.isdisjoint(flags)
 
-    def selects(self, line: str) -> bool:
-        return (self.pattern.search(line) is None) == ("invert-match" in self.flags)
+    def watch(self, lines: Iterable[Line]) -> Iterator[Line]:
+        for line in lines:
+            self.is_found = True
+            yield line
 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
     """A file that is not of a text."""
 
-    shown: str
+    name: str
     lines: list[str]
 
     def names(self) -> list[str]:
-        return [self.shown]
+        return [self.name]
 
-    def found(self, query: _Query) -> Found:
-        selected = ((number, line) for number, line in enumerate(self.lines, 1) if query.selects(line))
-        yield self.shown, selected, lambda start, stop: self.lines[start:stop]
+    def found(self, query: _Query) -> Iterator[Line]:
+        whole = Document(0, self.name, 0, 0, 0, 0, 0)
+        place = Place(self.name, whole, lambda start, stop: self.lines[start:stop])
+        inverts = query.has("invert-match")
+        numbered = ((number, line) for number, line in enumerate(self.lines, 1))
+        selected = (item for item in numbered if (query.pattern.search(item[1]) is None) == inverts)
+        return (Line(place, number, line, Hit(0, number, line)) for number, line in islice(selected, query.most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,99 +103,66 @@ class _Stored:
     """Of the whole text: whether a file, given its path, is to be searched."""
 
     def names(self) -> list[str]:
-        return [shown for shown, _ in (self.shown or {}).values()]
+        return [name for name, _ in (self.shown or {}).values()]
 
-    def found(self, query: _Query) -> Found:
-        rows = self._inverted(query) if query.has("invert-match") else self._matches(query)
-        for (shown, record), group in groupby(rows, key=itemgetter(0)):
-            lines = self.files.view(record).lines
-            numbered = ((number, line) for _, number, line in group)
-            yield shown, numbered, lambda a, b, lines=lines: lines[a:b].removesuffix("\n").split("\n")  # type: ignore[misc]
+    def found(self, query: _Query) -> Iterator[Line]:
+        text = self.files.text
+        records = [record for _, record in (self.shown or {}).values()]
+        ranges = [(0, len(text))] if self.shown is None else ranges_of(records)
+        invert = query.has("invert-match")
+        return found_lines(text, query.pattern, ranges, self._place_at, invert=invert, most=query.most)
 
-    def _matches(self, query: _Query) -> Iterator[tuple[tuple[str, Document], int, str]]:
-        """The lines that match, with their documents."""
-        current: tuple[str, Document] | None = None
-        end, count = time.monotonic() + GREP_SECONDS, 0
-        most = 1 if query.has(*_ONE_IS_ENOUGH) else query.most
-        parts = self._parts()
-        while parts:
-            start, stop = parts.pop()
-            for hit in self.files.text.grep(query.pattern, start=start, stop=stop):
-                _check_time(end)
-                if current is None or hit.offset >= current[1].stop:
-                    current, count = self._file_at(hit.offset), 0
-                    if current is None:
-                        continue
-                yield current, hit.line_number - current[1].first_line, hit.line
-                count += 1
-                if count == most and current[1].stop - hit.offset > _MOST_GAP:
-                    parts.append((current[1].stop, stop))
-                    break
-            _check_time(end)
-
-    def _file_at(self, character: int) -> tuple[str, Document] | None:
-        """How the file that has a character is shown, and its document; None if it is not to be searched."""
-        location = self.files.path_at(character)
-        if location is None:
-            return None  # a line between documents
-        path, record = location
-        if self.shown is not None:
-            return self.shown.get(record.number)
-        return (self.root + path[1:], record) if self.select(path[1:]) else None
-
-    def _inverted(self, query: _Query) -> Iterator[tuple[tuple[str, Document], int, str]]:
-        """The lines that do not match, with their documents. Reads all of these."""
-        end = time.monotonic() + GREP_SECONDS
-        for item in (self.shown or {}).values():
-            _check_time(end)
-            for number, line in enumerate(self.files.view(item[1]).lines, 1):
-                if query.selects(line.removesuffix("\n")):
-                    yield item, number, line.removesuffix("\n")
-
-    def _parts(self) -> list[tuple[int, int]]:
-        """The ranges of the text that hold the documents, the last one first."""
-        ranges = [(0, len(self.files.text))] if self.shown is None else []
-        for _, record in (self.shown or {}).values():
-            start = ranges.pop()[0] if ranges and record.start - ranges[-1][1] <= _MOST_GAP else record.start
-            ranges.append((start, record.stop))
-        parts = [(first, min(first + _PART, stop)) for start, stop in ranges for first in range(start, stop, _PART)]
-        return parts[::-1]
-
-
-def _check_time(end: float) -> None:
-    if time.monotonic() > end:
-        raise ValueError(f"stopped after {GREP_SECONDS:g} s, before the end: search fewer files, or a rarer word")
+    def _place_at(self, character: int) -> Place | None:
+        """How the file that has a character is shown; None if it is not to be searched."""
+        path, record = self.files.path_at(character) or ("", None)
+        if record is None or (self.shown is None and not self.select(path[1:])):
+            return None
+        name, _ = (self.root + path[1:], record) if self.shown is None else self.shown.get(record.number, ("", None))
+        return place_of(self.files.text, record, name) if name else None
 
 
 async def grep(call: ShellCall) -> int:
     """Run a command; returns its exit code: 0 if a line was selected, 1 if none was, 2 after an error."""
-    status = 1
-    try:
-        options, operands = _parse(call)
-        query, operands = await _compile(call, options, operands)
-        is_recursive = call.name == "rg" or query.has("recursive")
-        targets = list[_Stored | _Lines]()
-        if not operands and (call.name == "rg" or not is_recursive):
-            lines = await call.lines("-")
-            targets += [_Lines("(standard input)", lines)] if lines or call.name != "rg" else []
-            query.has_names = query.has("with-filename")
-        is_failed = False
-        if not targets:
-            targets, is_failed = await _targets(call, query, operands, is_recursive, _selection(call, options))
+    options, operands = _parse(call)
+    query, operands = await _compile(call, options, operands)
+    is_recursive = query.is_rg or query.has("recursive")
+    is_failed, has_names = False, query.has("with-filename")
+    targets = list[_Stored | _Lines]()
+    if not operands and (query.is_rg or not is_recursive):
+        lines = await call.lines("-")
+        targets += [_Lines("(standard input)", lines)] if lines or not query.is_rg else []
+    if not targets:
+        targets, is_failed, are_several = await _targets(call, query, operands, is_recursive, _selection(call, options))
+        has_names = has_names or (are_several and not query.has("no-filename"))
+    query.style = replace(query.style, has_names=has_names)
+    for row in _rows(query, targets):
+        await call.write(f"{row}\n")
+    return 2 if is_failed and not (query.is_found and query.has("quiet")) else int(not query.is_found)
+
+
+def _rows(query: _Query, targets: list[_Stored | _Lines]) -> Iterator[str]:
+    """What is printed."""
+    found = query.watch(line for target in targets for line in target.found(query))
+    if query.has("files"):
         for target in targets:
-            if query.has("files"):
-                await call.write("".join(f"{shown}\n" for shown in target.names()))
-                status = 0
-            elif await _search(call, query, target):
-                status = 0
-                if query.has("quiet"):
-                    return 0
-        await call.flush()
-        return 2 if is_failed else status
-    except _REFUSALS as error:
-        await call.flush()
-        await call.complain(str(error))
-        return 2
+            query.is_found = True
+            yield from target.names()
+    elif query.has("quiet"):
+        next(found, None)
+    elif query.has("files-with-matches"):
+        yield from (name for name, _ in count_lines(found, query.style))
+    elif query.has("count", "files-without-match"):
+        for target in targets:
+            counted = count_lines(query.watch(target.found(query)), query.style)
+            for name, count in (dict.fromkeys(target.names(), 0) | dict(counted)).items():
+                if query.has("files-without-match"):
+                    yield from [] if count else [name]
+                elif count or not query.is_rg:
+                    yield f"{name}:{count}" if query.style.has_names else str(count)
+    elif query.has("only-matching") and query.has("invert-match") and not query.is_rg:
+        deque(found, 0)  # grep prints no line that it selects
+    else:
+        yield from print_lines(found, query.style)
 
 
 def _parse(call: ShellCall) -> tuple[list[tuple[str, str]], list[str]]:
@@ -237,12 +199,14 @@ async def _compile(call: ShellCall, options: list[tuple[str, str]], operands: li
         whole = rf"(?<!\w)(?:{whole})(?!\w)"
     ignores_case = "ignore-case" in flags or ("smart-case" in flags and not any(map(str.isupper, whole)))
     pattern = re.compile(whole if patterns else "(?!)", re.IGNORECASE if ignores_case else 0)
-    compile_query(pattern)  # refuses a pattern that needs a newline
+    linewise, is_rg = compile_query(pattern), call.name == "rg"
     numbers = {word: int(value) for word, value in options if word.endswith(("context", "max-count"))}
-    shows_lines = not flags & {"only-matching", "count", "files-with-matches", "files-without-match", "quiet"}
-    before, after = (numbers.get(word, numbers.get("context", 0)) for word in ("before-context", "after-context"))
-    before, after = before * shows_lines, after * shows_lines
-    return _Query(pattern, frozenset(flags), before, after, numbers.get("max-count")), operands
+    only = "only-matching" in flags and (is_rg or "count" not in flags)
+    near = [numbers.get(word, numbers.get("context", 0)) for word in ("before-context", "after-context")]
+    before, after = (0, 0) if only else near
+    style = Style(linewise, False, "line-number" in flags, only, before, after)
+    most = 1 if flags & _ONE_IS_ENOUGH and numbers.get("max-count") != 0 else numbers.get("max-count")
+    return _Query(linewise, frozenset(flags), style, most, is_rg), operands
 
 
 def _selection(call: ShellCall, options: list[tuple[str, str]]) -> Callable[[str], bool]:
@@ -271,8 +235,8 @@ def _selection(call: ShellCall, options: list[tuple[str, str]]) -> Callable[[str
 
 async def _targets(
     call: ShellCall, query: _Query, operands: list[str], is_recursive: bool, select: Callable[[str], bool]
-) -> tuple[list[_Stored | _Lines], bool]:
-    """The files to search, and whether an operand names none."""
+) -> tuple[list[_Stored | _Lines], bool, bool]:
+    """The files to search, whether an operand names none, and whether there may be several."""
     results: list[_Stored | _Lines] = []
     is_failed, folders, latest = False, 0, -1
     for operand in operands or [""]:
@@ -301,9 +265,7 @@ async def _targets(
         else:
             await call.complain(f"{operand}: Is a directory")
             is_failed = True
-    are_several = len(operands) > 1 or folders > 0
-    query.has_names = (are_several and not query.has("no-filename")) or query.has("with-filename")
-    return results, is_failed
+    return results, is_failed, len(operands) > 1 or folders > 0
 
 
 async def _below(
@@ -328,61 +290,3 @@ async def _below(
                     yield target
         elif select(entry["name"]):
             yield _Lines(shown, await call.lines(inner))
-
-
-async def _search(call: ShellCall, query: _Query, target: _Stored | _Lines) -> bool:
-    """Search files and print what is selected; returns whether anything is."""
-    counts = dict.fromkeys(target.names(), 0)
-    for shown, matches, lines in target.found(query):
-        counts[shown] = await _print_file(call, query, shown, islice(matches, query.most), lines)
-        if counts[shown] and query.has("quiet"):
-            return True
-    for shown, count in counts.items():
-        if query.has("files-without-match"):
-            await call.write("" if count else shown + "\n")
-        elif query.has("count") and not query.has(*_ONE_IS_ENOUGH) and (count or call.name != "rg"):
-            await call.write(f"{shown}:{count}\n" if query.has_names else f"{count}\n")
-    return any(counts.values())
-
-
-async def _print_file(
-    call: ShellCall, query: _Query, shown: str, matches: Iterator[tuple[int, str]], lines: LinesOf
-) -> int:
-    """Print the selected lines of one file; returns their number."""
-    name = shown if query.has_names else ""
-    if query.before or query.after:
-        return await _print_near(call, query, name, [number for number, _ in matches], lines)
-    count = 0
-    for number, line in matches:
-        count += 1
-        if query.has(*_ONE_IS_ENOUGH):
-            await call.write(shown + "\n" if query.has("files-with-matches") else "")
-            return count
-        if query.has("only-matching"):
-            for match in query.pattern.finditer(line):
-                await call.write(_row(query, name, number, ":", match[0]) if match[0] else "")
-        elif not query.has("count"):
-            await call.write(_row(query, name, number, ":", line))
-    return count
-
-
-async def _print_near(call: ShellCall, query: _Query, name: str, numbers: list[int], lines: LinesOf) -> int:
-    """Print the lines of these numbers and those near them; returns how many there are of the first."""
-    ranges: list[tuple[int, int]] = []
-    for number in numbers:
-        start, stop = max(0, number - 1 - query.before), number + query.after
-        if ranges and start <= ranges[-1][1]:
-            start = ranges.pop()[0]
-        ranges.append((start, stop))
-    selected = frozenset(numbers)
-    for start, stop in ranges:
-        await call.write("--\n" if query.has_printed else "")
-        query.has_printed = True
-        for number, line in enumerate(lines(start, stop), start + 1):
-            await call.write(_row(query, name, number, ":" if number in selected else "-", line))
-    return len(numbers)
-
-
-def _row(query: _Query, name: str, number: int, separator: str, line: str) -> str:
-    row = f"{number}{separator}{line}\n" if query.has("line-number") else f"{line}\n"
-    return f"{name}{separator}{row}" if name else row

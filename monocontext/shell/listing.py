@@ -12,20 +12,14 @@ from monocontext.shell.call import ShellCall
 _SHORT = "aAlh1RSrtdFpnogGCUk"
 _LONG = {"all": "a", "almost-all": "A", "human-readable": "h", "recursive": "R", "reverse": "r", "directory": "d",
          "classify": "F", "color=": "", "full-time": ""}  # fmt: skip
-_FOLDER_BYTES = 4096
 _BLOCK_BYTES = 4096
-_HALF_A_YEAR = 15_778_476
-"""Seconds. Older times are shown with their year."""
+"""The size of a folder, and what files take a multiple of."""
 
 
 async def ls(call: ShellCall) -> int:
     """List files and folders; returns 2 if an operand is missing."""
     arguments = [item for item in call.arguments if item not in ("--color", "--color=auto", "--color=never")]
-    try:
-        options, operands = getopt.gnu_getopt(arguments, _SHORT, list(_LONG))
-    except getopt.GetoptError as error:
-        await call.complain(str(error))
-        return 2
+    options, operands = getopt.gnu_getopt(arguments, _SHORT, list(_LONG))
     flags = {_LONG.get(option[2:], option[1:]) for option, _ in options}
     status, files, pending = 0, dict[str, Any](), list[str]()
     for operand in sorted(operands) or ["."]:
@@ -47,55 +41,52 @@ async def ls(call: ShellCall) -> int:
         if not flags & {"a", "A"}:
             entries = {name: info for name, info in entries.items() if not name.startswith(".")}
         if "R" in flags:
-            below = [name for name in _ordered(entries, flags) if _is_folder(entries[name])]
+            below = [name for name in _ordered(entries, flags) if is_folder(entries[name])]
             pending[:0] = [f"{folder.rstrip('/')}/{name}" for name in below]
         if "a" in flags:
             entries |= {name: call.files.stat(call.path(folder)) for name in (".", "..")}
         if flags & set("lnog"):
-            blocks = sum(_BLOCK_BYTES // 1024 * math.ceil(_size(info) / _BLOCK_BYTES) for info in entries.values())
+            blocks = sum(_BLOCK_BYTES // 1024 * math.ceil(bytes_of(info) / _BLOCK_BYTES) for info in entries.values())
             await call.write(f"total {_human(blocks * 1024) if 'h' in flags else blocks}\n")
         await _write_rows(call, flags, entries)
-    await call.flush()
     return status
 
 
-def _is_folder(info: Any) -> bool:
+def is_folder(info: Any) -> bool:
     return bool(info["file_type"] == "directory")
 
 
-def _size(info: Any) -> int:
-    return _FOLDER_BYTES if _is_folder(info) else int(info["size"])
+def bytes_of(info: Any) -> int:
+    return _BLOCK_BYTES if is_folder(info) else int(info["size"])
 
 
 def _ordered(entries: dict[str, Any], flags: set[str]) -> list[str]:
     names = sorted(entries)
-    if "t" in flags:
-        names.sort(key=lambda name: -float(entries[name]["modified"]))
     if "S" in flags:
-        names.sort(key=lambda name: -_size(entries[name]))
+        names.sort(key=lambda name: -bytes_of(entries[name]))
+    elif "t" in flags:
+        names.sort(key=lambda name: -float(entries[name]["modified"]))
     return names[::-1] if "r" in flags else names
 
 
 async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any]) -> None:
-    sizes = {name: _human(_size(info)) if "h" in flags else str(_size(info)) for name, info in entries.items()}
+    sizes = {name: _human(bytes_of(info)) if "h" in flags else str(bytes_of(info)) for name, info in entries.items()}
     width = max(map(len, sizes.values()), default=0)
     for name in _ordered(entries, flags):
         info = entries[name]
-        row = f"{name}{'/' if _is_folder(info) and flags & set('Fp') else ''}\n"
+        row = f"{name}{'/' if is_folder(info) and flags & set('Fp') else ''}\n"
         if flags & set("lnog"):
-            kind = "drwxr-xr-x 2" if _is_folder(info) else "-rw-r--r-- 1"
-            modified = float(info["modified"])
-            form = "%b %e %H:%M" if time.time() - modified < _HALF_A_YEAR else "%b %e  %Y"
-            row = f"{kind} user user {sizes[name]:>{width}} {time.strftime(form, time.gmtime(modified))} {row}"
+            kind = "drwxr-xr-x 2" if is_folder(info) else "-rw-r--r-- 1"
+            when = time.strftime("%b %e %H:%M", time.gmtime(info["modified"]))
+            row = f"{kind} user user {sizes[name]:>{width}} {when} {row}"
         await call.write(row)
 
 
 def _human(size: int) -> str:
     """A size as `ls -h` shows it: rounded up, with one digit after the point below 10."""
-    value, units = float(size), ["", "K", "M", "G", "T"]
+    value, units = float(size), "BKMGT"
     while value > 999 and len(units) > 1:
-        value /= 1024
-        units.pop(0)
-    if units[0] == "":
+        value, units = value / 1024, units[1:]
+    if units[0] == "B":
         return str(size)
     return f"{math.ceil(value * 10) / 10:.1f}{units[0]}" if value < 9.95 else f"{math.ceil(value)}{units[0]}"

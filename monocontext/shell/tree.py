@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from functools import cached_property
+from posixpath import basename, dirname
 from typing import NamedTuple
 
 from monocontext.format.documents import Document
@@ -80,8 +81,7 @@ class TextFiles:
             number = documents.number_of(path[1:]) if _path_of(path[1:]) == path else None
             if number is not None:
                 return documents.table.document(number)
-        folder, _, name = path.rpartition("/")
-        return self._folders.get(folder or "/", {}).get(name)
+        return self._folders.get(dirname(path), {}).get(basename(path))
 
     def below(self, path: str) -> list[tuple[str, Document]]:
         """The files of a folder and below it, in the order of the text, with their paths."""
@@ -127,9 +127,9 @@ class TextFiles:
             if numbers is not None and numbers[record.name] != record.number:
                 continue  # a later document has the name
             path = _path_of(record.name)
-            if path == "/" or not _make_folders(folders, _parent(path)) or _name(path) in folders[_parent(path)]:
+            if path == "/" or not _make_folders(folders, dirname(path)) or basename(path) in folders[dirname(path)]:
                 path = f"/{record.name.replace('/', '~')}~{record.number}".replace("\0", "~")
-            folders[_parent(path)][_name(path)] = record
+            folders[dirname(path)][basename(path)] = record
         return folders
 
 
@@ -138,20 +138,12 @@ def _path_of(name: str) -> str:
     return "/" + "/".join(part for part in name.replace("\0", "~").split("/") if part not in ("", ".", ".."))
 
 
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0] or "/"
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
 def _make_folders(folders: dict[str, dict[str, Document | None]], path: str) -> bool:
     """Make a folder and those above it; returns False if one of them is a file."""
     if path in folders:
         return True
-    if not _make_folders(folders, _parent(path)) or _name(path) in folders[_parent(path)]:
+    if not _make_folders(folders, dirname(path)) or basename(path) in folders[dirname(path)]:
         return False
-    folders[_parent(path)][_name(path)] = None
+    folders[dirname(path)][basename(path)] = None
     folders[path] = {}
     return True

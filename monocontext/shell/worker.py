@@ -7,25 +7,31 @@ import json
 import re
 import resource
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
+from getopt import GetoptError
 from typing import Any
 
 import bashkit
 
 from monocontext.engine.remote import ServedReader
 from monocontext.errors import MonocontextError
-from monocontext.shell.call import ShellCall
+from monocontext.shell.call import NOT_OURS, ShellCall
 from monocontext.shell.capsule import Capsule
+from monocontext.shell.find import find
 from monocontext.shell.grep import grep
 from monocontext.shell.listing import ls
-from monocontext.shell.parts import PRELUDE, document, failed
+from monocontext.shell.parts import document
 from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext, served_text
 
 _MOST_COMMANDS = 50_000
 _MOST_LOOPS = 200_000
+_READ_SHARE = 2 / 3
+"""Texts are read in this part of the time of a command line, so that it can say what it has not reached."""
 _MOST_MEMORY_BYTES = 2 << 30
 """Of the process: it runs out of memory before the machine does."""
 _CACHE_BYTES = 16 << 20
@@ -34,11 +40,19 @@ _OUTPUT = "output"
 """The file in `/tmp` that has the whole output of a command line, if it did not fit into the reply."""
 _KEPT_BYTES = 10 << 20
 """What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
-_KEEPS = re.compile(r"[(){}<>&;`\n]|\b(?:xargs|find|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
+_KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
 """What a command line without any has no place in which output would be kept, other than that of its last command."""
-_COMMANDS = {
-    "grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "__document": document, "__failed": failed,
-}  # fmt: skip
+_REFUSALS = (MonocontextError, OSError, GetoptError, re.error, ValueError, OverflowError, RecursionError)
+"""What a command tells in a line."""
+_PARTLY = {"head": document, "tail": document, "sed": document, "wc": document, "find": find}
+"""Commands of which we answer some calls, and the shell the rest."""
+_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls} | {
+    f"__{n}": f for n, f in _PARTLY.items()
+}
+_ASK_FIRST = '{0}() {{ __{0} "$@"; local c=$?; [ $c = {1} ] || return $c; command {0} "$@"{2}; }}\n'
+_TELL = " 2>/.find; c=$?; cat /.find >&2; rm /.find; return $c"
+"""In a pipe, bashkit's `find` tells nobody but a file that it stops at 1 MiB of names."""
+_PRELUDE = "".join(_ASK_FIRST.format(name, NOT_OURS, _TELL if name == "find" else "") for name in _PARTLY)
 
 
 class _Worker:
@@ -46,7 +60,7 @@ class _Worker:
 
     def __init__(self, host: Host, folders: list[str]) -> None:
         self._host, self._folders = host, folders
-        self._versions = [0] * len(folders)
+        self._versions, self._end = [0] * len(folders), 0.0
         self._capsules = [Capsule(self._files(i)) for i in range(len(folders))]
         self._systems = [bashkit.FileSystem.from_capsule(capsule.value) for capsule in self._capsules]
         self._scratch = bashkit.FileSystem()
@@ -54,13 +68,19 @@ class _Worker:
             self._scratch.remove(f"/{entry['name']}", recursive=True)
 
     def _files(self, index: int) -> TextFiles:
+        def ask(request: bytes) -> bytes:
+            if time.monotonic() > self._end:
+                raise MonocontextError("stopped for lack of time, before the end: search fewer files, or a rarer word")
+            return self._host.ask(index, request)
+
         def open_text() -> Monocontext:
-            return served_text(ServedReader(partial(self._host.ask, index), cache_bytes=_CACHE_BYTES))
+            return served_text(ServedReader(ask, cache_bytes=_CACHE_BYTES))
 
         return TextFiles(open_text, _size_of)
 
     async def run(self, command: str, versions: list[int], seconds: float, most_bytes: int) -> dict[str, Any]:
         """Run a command line. `versions`: a number for each text, which is opened again if its number is another."""
+        self._end = time.monotonic() + _READ_SHARE * seconds
         for i, version in enumerate(versions):
             if self._versions[i] != version:
                 self._capsules[i].files, self._versions[i] = self._files(i), version
@@ -80,26 +100,21 @@ class _Worker:
         calls: list[ShellCall] = []
         for name, work in _COMMANDS.items():
             bash.add_command(name, partial(_run_command, work, texts, calls))
-        await bash.execute(PRELUDE)
+        await bash.execute(_PRELUDE)
         written, complaints = bytearray(), bytearray()
         result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
         errors = complaints.decode(errors="replace")
         if result.error and result.error not in errors:
             errors += f"{result.error}\n"
-        failures = [capsule.failure for capsule in self._capsules if capsule.failure]
-        errors = "".join(f"not all could be read: {failure}\n" for failure in failures) + errors
+        failed = [f"not all could be read: {capsule.failure}\n" for capsule in self._capsules if capsule.failure]
         for capsule in self._capsules:
             capsule.failure = ""
         total = sum(call.written_bytes for call in calls)
         if total > _KEPT_BYTES and _KEEPS.search(command.replace("2>/dev/null", "")):
-            failures.append("too much output")
-            errors += (
+            failed.append(
                 f"more than {_KEPT_BYTES:,} bytes of output, of which the shell may have lost some: write less, or use "
                 "nothing but a pipe, as in `grep WORD FILE | sort`\n"
             )
-        if any(call.is_cut for call in calls):
-            failures.append("too many names")
-            errors += "find: more than 1 MiB of names, and the rest is missing: find fewer\n"
         shown = _cut(written, most_bytes)
         note = "the shell keeps no more output than this; " if result.stdout_truncated else ""
         if len(shown) < len(written):
@@ -112,8 +127,8 @@ class _Worker:
             note += f"cut: {len(shown):,} of {len(written):,} bytes; {goes_on}"
         return {
             "stdout": shown.decode(errors="replace"),
-            "stderr": _cut(errors.encode(), most_bytes // 4).decode(errors="ignore"),
-            "exit_code": result.exit_code or int(bool(failures)),
+            "stderr": _cut("".join([*failed, errors]).encode(), most_bytes // 4).decode(errors="ignore"),
+            "exit_code": result.exit_code or int(bool(failed)),
             "note": note,
         }
 
@@ -142,10 +157,14 @@ async def _run_command(
     call = ShellCall(context, texts)
     calls.append(call)
     try:
-        return await work(call)
+        status = await work(call)
+        await call.flush()
+        return status
     except BrokenPipeError:
         return 141  # as of a program that SIGPIPE ends: the next command reads no further
-    except (MonocontextError, OSError) as error:
+    except _REFUSALS as error:
+        with suppress(BrokenPipeError):
+            await call.flush()
         await call.complain(str(error))
         return 2
 

@@ -1,0 +1,72 @@
+"""Format the lines that a search found in the schema of `rg --json`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from monocontext.shell.lines import Line, Style, with_context
+
+if TYPE_CHECKING:
+    from monocontext.text.monocontext import Monocontext
+    from monocontext.text.regex.linewise import Linewise
+
+
+def print_json(found: Iterable[Line], context: Monocontext, style: Style, ascii_only: bool) -> Iterator[str]:
+    """Format hits in the schema of `rg --json`: begin, match, context and end of each place, and a summary.
+
+    As in ripgrep, `absolute_offset` counts bytes of the place, and `start` and `end` bytes of the line. The field
+    `offset`, which ripgrep does not have, counts characters of the whole text up to the first match.
+    """
+    began, totals = time.monotonic(), Counter[str]()
+    for place, lines in groupby(found, key=lambda line: line.place):
+        document = place.document
+        here = Counter(searches=1, searches_with_match=1, bytes_searched=document.bytes)
+        path = {"path": {"text": place.name}}
+        yield _message("begin", path, ascii_only)
+        first_byte = _byte_at(context, document.start)
+        for line in filter(None, with_context(place, lines, style)):
+            start = context.span.line_start(document.first_line + line.number - 1)
+            matches = list(_submatches(style.pattern, line.text)) if line.hit else []
+            newline = "\n" if start + len(line.text) < document.stop else ""
+            data = path | {
+                "lines": {"text": line.text + newline}, "line_number": line.number,
+                "absolute_offset": _byte_at(context, start) - first_byte, "submatches": matches,
+            }  # fmt: skip
+            if line.hit:
+                here += Counter(matched_lines=1, matches=len(matches))
+                data["offset"] = line.hit.offset
+            yield _message("match" if line.hit else "context", data, ascii_only)
+        yield _message("end", {**path, "binary_offset": None, "stats": _stats(began, here)}, ascii_only)
+        totals += here
+    yield _message("summary", {"elapsed_total": _elapsed(began), "stats": _stats(began, totals)}, ascii_only)
+
+
+def _message(kind: str, data: dict[str, Any], ascii_only: bool) -> str:
+    return json.dumps({"type": kind, "data": data}, ensure_ascii=ascii_only)
+
+
+def _submatches(pattern: Linewise, text: str) -> Iterator[dict[str, Any]]:
+    for match in pattern.finditer(text):
+        start = len(text[: match.start()].encode())
+        yield {"match": {"text": match[0]}, "start": start, "end": start + len(match[0].encode())}
+
+
+def _byte_at(context: Monocontext, character: int) -> int:
+    """The byte of the text at which a character begins (no GET if the search has read its frame)."""
+    frame = context.span.source.reader.locate(character)  # type: ignore[attr-defined]  # an opened text has a reader
+    return int(frame.start_byte) + len(str(context[frame.start : character]).encode())
+
+
+def _elapsed(began: float) -> dict[str, Any]:
+    seconds = time.monotonic() - began
+    return {"secs": int(seconds), "nanos": int(seconds % 1 * 1e9), "human": f"{seconds:.6f}s"}
+
+
+def _stats(began: float, counts: Counter[str]) -> dict[str, Any]:
+    names = ("searches", "searches_with_match", "bytes_searched", "bytes_printed", "matched_lines", "matches")
+    return {"elapsed": _elapsed(began), **{name: counts[name] for name in names}}

@@ -1,0 +1,197 @@
+"""Find the lines of files in a text and format them as grep does: for the command `grep`, and for that of a shell.
+
+Line numbers count from 1 in the file. A header line between documents belongs to no file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import NamedTuple
+
+from monocontext.format.documents import Document
+from monocontext.text.monocontext import Monocontext
+from monocontext.text.regex.linewise import Linewise
+from monocontext.text.search.hits import Hit
+
+_MOST_GAP = 1 << 20
+"""Documents are searched together if at most as many characters lie between them."""
+NAME, NUMBER, MATCH, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[1;31m", "\x1b[0m"
+"""The colours of terminals."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A file, and the name by which it is shown."""
+
+    name: str
+    document: Document
+    """Of a text without documents, one that is all of it."""
+    lines: Callable[[int, int], list[str]]
+    """Returns lines [start, stop) of the file, from 0, those that there are."""
+
+
+def place_of(text: Monocontext, document: Document, name: str) -> Place:
+    """A document that is shown by a name."""
+
+    def lines(start: int, stop: int) -> list[str]:
+        first, last = (text.span.line_start(document.first_line + line) for line in (start, stop))
+        found = text.substring(min(first, document.stop), min(last, document.stop))
+        return found.removesuffix("\n").split("\n") if found else []
+
+    return Place(name, document, lines)
+
+
+class Line(NamedTuple):
+    """A line of a file."""
+
+    place: Place
+    number: int
+    """The line of the file, from 1."""
+    text: str
+    hit: Hit | None
+    """None for a line of context."""
+
+
+def ranges_of(documents: Iterable[Document]) -> list[tuple[int, int]]:
+    """The ranges of a text to search for documents, which are in its order; others may lie in the ranges."""
+    ranges: list[tuple[int, int]] = []
+    for document in filter(len, documents):
+        is_near = bool(ranges) and document.start - ranges[-1][1] <= _MOST_GAP
+        ranges.append((ranges.pop()[0] if is_near else document.start, document.stop))
+    return ranges
+
+
+def found_lines(
+    text: Monocontext,
+    pattern: Linewise,
+    ranges: list[tuple[int, int]],
+    place_at: Callable[[int], Place | None],
+    *,
+    invert: bool = False,
+    most: int | None = None,
+    executor: Executor | None = None,
+) -> Iterator[Line]:
+    """The lines of ranges that match, or with `invert` do not, the first `most` of each file.
+
+    `place_at` returns the file in which a line begins, given its first character; None if it is not to be searched.
+    """
+    find = partial(text.grep, list(pattern.patterns), executor=executor)
+    pending = ranges[::-1] if most != 0 else []
+    place, count = None, 0
+    while pending:
+        start, stop = pending.pop()
+        for hit in _without_match(text, pattern, start, stop) if invert else find(start=start, stop=stop):
+            if place is None or hit.offset >= place.document.stop:
+                first = text.span.line_start(hit.line_number - 1)
+                if place is None or first >= place.document.stop:
+                    place, count = place_at(first), 0
+            if place is None or count == most:
+                continue
+            count += 1
+            yield Line(place, hit.line_number - place.document.first_line, hit.line, hit)
+            if count == most and place.document.stop - hit.offset > _MOST_GAP:
+                pending.append((place.document.stop, stop))
+                break
+
+
+def _without_match(text: Monocontext, pattern: Linewise, start: int, stop: int) -> Iterator[Hit]:
+    offset, number = start, text.span.source.line_of(start)
+    for line in text.view(start, stop).lines:
+        number += 1
+        shown = line.removesuffix("\n")
+        if not pattern.search(shown):
+            yield Hit(offset, number, shown)
+        offset += len(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The format of printed lines."""
+
+    pattern: Linewise
+    has_names: bool
+    has_numbers: bool
+    only_matching: bool
+    before: int
+    """The lines of context before a line, and after it."""
+    after: int
+    has_headings: bool = False
+    """Whether the name of a file is printed once above its lines instead of in each line."""
+    has_columns: bool = False
+    """Whether the line number is followed by the byte at which the first match begins, from 1."""
+    has_colour: bool = False
+    escape: Callable[[str], str] = str
+    """Makes a text that steers no terminal."""
+
+    def paint(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{PLAIN}" if self.has_colour else text
+
+    def rows(self, line: Line) -> Iterator[str]:
+        """A line as it is printed: one row, or with `only_matching` one for each match in it."""
+        mark = ":" if line.hit else "-"
+        before = f"{self.paint(NAME, line.place.name)}{mark}" if self.has_names and not self.has_headings else ""
+        before += f"{self.paint(NUMBER, str(line.number))}{mark}" if self.has_numbers else ""
+        needs_match = line.hit and (self.only_matching or self.has_columns)
+        first = self.pattern.search(line.text) if needs_match else None  # None for the lines of `-v` too
+        if not self.only_matching or first is None:
+            text = self._with_colour(line.text) if line.hit and self.has_colour else self.escape(line.text)
+            yield before + self._column(first) + text
+            return
+        for match in self.pattern.finditer(line.text):
+            yield before + self._column(match) + self.paint(MATCH, self.escape(match[0]))
+
+    def _column(self, match: re.Match[str] | None) -> str:
+        return f"{len(match.string[: match.start()].encode()) + 1}:" if self.has_columns and match else ""
+
+    def _with_colour(self, text: str) -> str:
+        parts, offset = [], 0
+        for match in self.pattern.finditer(text):
+            parts.append(self.escape(text[offset : match.start()]) + self.paint(MATCH, self.escape(match[0])))
+            offset = match.end()
+        return "".join(parts) + self.escape(text[offset:])
+
+
+def print_lines(found: Iterable[Line], style: Style) -> Iterator[str]:
+    """Format lines, with those of context."""
+    seen = False
+    for place, lines in groupby(found, key=lambda line: line.place):
+        if seen and (style.has_headings or style.before or style.after):
+            yield "" if style.has_headings else "--"
+        if style.has_headings and style.has_names:
+            yield style.paint(NAME, place.name)
+        seen = True
+        for line in with_context(place, lines, style):
+            yield from style.rows(line) if line else ["--"]
+
+
+def count_lines(found: Iterable[Line], style: Style) -> Iterator[tuple[str, int]]:
+    """The name of each file with lines, and their number, or with `only_matching` that of matches."""
+    for place, lines in groupby(found, key=lambda line: line.place):
+        matches = (len([*style.pattern.finditer(line.text)]) if style.only_matching else 1 for line in lines)
+        yield place.name, sum(max(1, count) for count in matches)
+
+
+def with_context(place: Place, found: Iterable[Line], style: Style) -> Iterator[Line | None]:
+    """The lines that were found in a file and those around them, each once; None where lines are skipped."""
+    last = due = 0  # numbers of the last line yielded, and of the last line to yield after a hit
+    for line in found:
+        yield from _lines(place, last + 1, min(due, line.number - 1))
+        last = max(last, min(due, line.number - 1))
+        first = max(line.number - style.before, last + 1, 1)
+        if last and first > last + 1 and (style.before or style.after):
+            yield None
+        yield from _lines(place, first, line.number - 1)
+        yield line
+        last, due = line.number, line.number + style.after
+    yield from _lines(place, last + 1, due)
+
+
+def _lines(place: Place, first: int, last: int) -> Iterator[Line]:
+    """The lines `first` to `last` of a file, both included."""
+    for number, text in enumerate(place.lines(first - 1, last) if first <= last else (), first):
+        yield Line(place, number, text, None)
