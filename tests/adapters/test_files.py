@@ -59,13 +59,6 @@ def test_any_range_is_that_of_the_bytes(place: Path, cache_type: str) -> None:
     assert fs.read_block("text", 1_000, 1_000, delimiter=b"\n") in DATA
 
 
-def test_a_range_reads_its_frames_alone(place: Path) -> None:
-    fs = open_filesystem(place, target_options={"prefetch": "off"})
-    before = fs._text.stats.bytes_fetched
-    fs.cat_file("text", 500_000, 500_100)
-    assert 0 < fs._text.stats.bytes_fetched - before < len(DATA) / 10
-
-
 def test_names(place: Path) -> None:
     fs = open_filesystem(place)
     assert fs.ls("", detail=False) == ["text"]
@@ -129,12 +122,6 @@ def test_a_copy_stays_on_its_generation(place: Path) -> None:
     assert fs.cat_file("text", -5) == b"more\n"
     assert (len(file.read()), file.size) == (len(DATA), len(DATA))
     assert fs.info("text")["generation"] == 2
-
-
-def test_an_empty_text(tmp_path: Path) -> None:
-    publish("", tmp_path / "none")
-    fs = open_filesystem(tmp_path / "none")
-    assert (fs.size("text"), fs.cat_file("text"), fs.open("text").read()) == (0, b"", b"")
 
 
 def test_dask_divides_it(place: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 import time
 from collections.abc import Iterator, Sequence
@@ -68,11 +67,6 @@ def test_the_whole_as_one_str_is_refused(context: Monocontext, store: CountingSt
     assert store.requests == 0
 
 
-def test_it_is_no_json(context: Monocontext) -> None:
-    with pytest.raises(TypeError, match="Monocontext"):
-        json.dumps({"context": context})
-
-
 def test_it_is_what_it_says(context: Monocontext) -> None:
     """Hosts sort by type: callables go elsewhere, and attributes that anything answers to are asked for."""
     assert type(context) is context.__class__ is Monocontext
@@ -81,9 +75,3 @@ def test_it_is_what_it_says(context: Monocontext) -> None:
     assert not callable(context)
     for probed in ("model_dump", "dict", "__fields__", "to_repl_variable", "__array__interface__"):
         assert not hasattr(context, probed)
-
-
-def test_length_and_truth_are_free(context: Monocontext, store: CountingStore) -> None:
-    assert len(context) == LENGTH
-    assert (context or "") is context
-    assert store.requests == 0

@@ -13,8 +13,6 @@ from ran import Cli
 from monocontext import Monocontext, append
 from monocontext.cli.cluster import workers
 from monocontext.errors import MonocontextError
-from monocontext.format.generations import find_root
-from monocontext.stores.local import LocalStore
 from monocontext.writing.upkeep.verify import verify
 
 dask = pytest.importorskip("dask")
@@ -57,19 +55,6 @@ def test_the_commands_do_the_same_by_a_cluster(cli: Cli, address: str, tmp_path:
         assert verify(context).ok
     with Monocontext.open(context) as text:
         assert text == 4 * source.read_text()
-
-
-@pytest.mark.slow
-def test_an_index_in_place_by_a_cluster(cli: Cli, address: str, tmp_path: Path) -> None:
-    (tmp_path / "texts").mkdir()
-    for number in range(3):
-        (tmp_path / "texts" / f"{number}.log").write_text(f"line of log {number}, straße\n" * 1_000_000)
-    roots = []
-    for name, options in (("alone", []), ("spread", ["--dask", address])):
-        cli("index", tmp_path / "texts", tmp_path / name, *options).fine()
-        roots.append(find_root(LocalStore(tmp_path / name)).manifest)
-    assert (roots[0].pages[0].crc32c, roots[0].last_page) == (roots[1].pages[0].crc32c, roots[1].last_page)
-    assert [sum(ref.frames for ref in root.filters) for root in roots] == 2 * [roots[0].frames]
 
 
 @pytest.mark.slow

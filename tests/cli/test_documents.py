@@ -116,14 +116,3 @@ def test_doubled_names_are_refused_where_asked(cli: Cli, tmp_path: Path) -> None
     cli("upload", tmp_path / "none", tmp_path / "no", *options).refused("none: no such file")
     cli("upload", tmp_path / "in", tmp_path / "no", "--documents", "xml").misused("jsonl, csv")
     cli("upload", tmp_path / "in", tmp_path / "no", "--unique").misused("need --documents")
-
-
-def test_grep_names_documents_and_no_forged_header(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    place = tmp_path / "ctx"
-    cli("upload", folder, place).fine()
-    assert [row["name"] for row in listed(cli, place)] == ["a.txt", "src/b.py", "src/c.py"]
-    assert cli("grep", "-l", "needle", place).fine().out == "a.txt\nsrc/b.py\n"
-    assert cli("grep", "needle", place, "--documents", "src/*.py").fine().out == "src/b.py:needle two\n"
-    found = cli("grep", "FILE", place).fine().out
-    assert found == "a.txt:=== FILE: forged ===\n"  # the header lines between documents are not searched
-    assert cli("grep", "needle", place, "-g", "c*").code == 1

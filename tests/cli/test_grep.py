@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -47,32 +45,6 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
 
 
 # -- as grep does ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("grep"), reason="no grep here")
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *("ERROR", "-n ERROR", "-i error", "-c ERROR", "-v the", "-vn e", "-m 3 quick", "-m 0 quick"),
-        *("-o fo[xX]", "-on o", "-F a.b", "-nF a.b", "-e ERROR -e axb", "-e a.b -e A -i -c", "-n ^$", "-c ^"),
-        *("-w fo[xX]", "-nwi err", "-w -F a.b"),
-        *("-x a.b", "-x -F a.b", "-xn .*7|ok", "-xw no.*", "-q ERROR", "-qc nothing"),
-        *("-e -dash", "-n -C 2 timeout.*7$", "-A 3 1000", "-B 2 -n 17$", "-C 1 -n 0$", "-A 1 -B 3 99", "-C 9 -n brown"),
-        *("-m 2 -C 1 a", "漢", "-n line$", "-io ERROR.*[0-9]", "-c .", "-v .", "-n nothing", "-vc ok", "(", "-c \\Bt"),
-    ],
-)  # fmt: skip
-def test_it_prints_what_grep_prints(cli: Cli, context: Path, file: Path, arguments: str) -> None:
-    given = arguments.split()
-    dialect = [] if "-F" in given or "-nF" in given else ["-P"]
-    if dialect and given.count("-e") > 1:
-        dialect = ["-E"]
-    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-    theirs = subprocess.run(["grep", *dialect, *given, file], capture_output=True, env=environment, check=False)
-    ours = cli("grep", *given, context)
-    assert ours.code == theirs.returncode
-    if ours.code < 2:
-        assert (ours.out, ours.err) == (theirs.stdout.decode(), "")
 
 
 def test_exit_codes(cli: Cli, context: Path) -> None:
@@ -175,17 +147,6 @@ def test_lines_are_those_of_the_file(cli: Cli, folder: Path, tmp_path: Path) -> 
         data = path.read_bytes()
         assert data.splitlines(keepends=True)[found["line_number"] - 1].decode() == found["lines"]["text"]
         assert data[found["absolute_offset"] :].startswith(found["lines"]["text"].encode())
-
-
-def test_names_choose_files(cli: Cli, folder: Path) -> None:
-    def files(*globs: str) -> list[str]:
-        given = [word for glob in globs for word in ("-g", glob)]
-        return cli("grep", "-l", RARE, folder, *given).out.split()
-
-    assert files("11.txt") == files("sub/*") == files("**/11.txt") == files("!40.txt") == ["sub/11.txt"]
-    assert files("*.txt", "!sub/*") == ["40.txt"]
-    assert files("*.py") == []
-    assert cli("grep", "-c", "-v", "line", folder, "-g", "40.txt").fine().out == "40.txt:2\n"
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])

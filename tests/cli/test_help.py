@@ -27,14 +27,6 @@ def test_help_of_a_group_is_not_cut(of: object, words: list[str], flag: str) -> 
     assert "-h, --help" in told.stdout
 
 
-@pytest.mark.parametrize(("of", "words"), [(app, ["grep"]), (app, ["memory", "put"]), (rlm.cli.commands.app, ["run"])])
-def test_h_of_a_command(of: object, words: list[str]) -> None:
-    runner = CliRunner(env={"COLUMNS": "80"})
-    told = runner.invoke(of, [*words, "-h"])  # type: ignore[arg-type]
-    assert told.exit_code == 0, told.output
-    assert told.stdout == runner.invoke(of, [*words, "--help"]).stdout  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("said", "told"),
     [

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from click.testing import CliRunner
 from ran import TEXT, Cli, on_a_terminal, process
 
 import rlm.cli.commands
-from monocontext import Monocontext, publish
+from monocontext import publish
 from monocontext.cli.commands import app
 
 PROGRAMS = {"monocontext": app, "rlm": rlm.cli.commands.app}
@@ -162,42 +161,15 @@ def test_head_has_seen_enough(
         assert running.stderr.read() == b""
 
 
-def test_the_whole_of_a_pipe_without_an_end(uploaded: Path, tmp_path: Path) -> None:
-    """stdin that comes slowly, in pieces that end inside characters."""
-    with subprocess.Popen(
-        process("upload", "-", tmp_path / "slow"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as running:
-        assert running.stdin is not None
-        assert running.stderr is not None
-        for byte in "καλημέρα \U0001f600".encode():
-            running.stdin.write(bytes([byte]))
-            running.stdin.flush()
-            time.sleep(0.001)
-        running.stdin.close()
-        assert running.wait(60) == 0
-        assert running.stderr.read() == b""
-    with Monocontext.open(tmp_path / "slow") as ctx:
-        assert str(ctx) == "καλημέρα \U0001f600"
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "label"), [("upload", "upload"), ("append", "append"), ("verify", "verify")])
-def test_a_bar_on_a_terminal(uploaded: Path, file: Path, tmp_path: Path, command: str, label: str) -> None:
-    arguments: dict[str, list[str | Path]] = {
-        "upload": [file, tmp_path / "new"],
-        "append": [file, uploaded],
-        "verify": [uploaded],
-    }
-    code, seen = on_a_terminal("stderr", command, *arguments[command])
-    assert code == 0
-    assert label in seen
-    assert "━" in seen
+def test_a_bar_on_a_terminal(uploaded: Path, file: Path, tmp_path: Path) -> None:
+    for command in (["upload", file, tmp_path / "new"], ["append", file, uploaded], ["verify", uploaded]):
+        code, seen = on_a_terminal("stderr", *command)
+        assert code == 0
+        assert str(command[0]) in seen
+        assert "━" in seen
     done = subprocess.run(process("verify", uploaded), capture_output=True)
     assert (done.returncode, done.stderr) == (0, b""), "silence where there is no terminal"
-
-
-def test_an_error_on_a_terminal_is_one_line_too(uploaded: Path, file: Path) -> None:
     code, seen = on_a_terminal("stderr", "upload", file, uploaded)
-    assert code == 2
-    assert seen.count("monocontext: ") == 1
+    assert (code, seen.count("monocontext: ")) == (2, 1)
     assert "Traceback" not in seen

@@ -68,14 +68,6 @@ def test_dry_run_and_report(cli: Cli, machine: Path) -> None:
     assert KEY.encode() not in b"".join(path.read_bytes() for path in machine.rglob("*") if path.is_file())
 
 
-def test_a_ranked_search_says_what_it_left(cli: Cli, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli("sessions", "upload", "--all", machine)
-    monkeypatch.setattr("monocontext.text.search.ranked.MOST_BYTES", 0)
-    result = cli("sessions", "search", "--ranked", "hello", machine)
-    assert (result.code, result.out) == (1, "")
-    assert "the budget ended" in result.err
-
-
 def test_show_and_search(cli: Cli, machine: Path) -> None:
     cli("sessions", "upload", "--all", machine)
     assert cli("sessions", "show", "aaaa", machine).fine().out == (
@@ -144,18 +136,6 @@ def test_pull(cli: Cli, machine: Path, tmp_path: Path) -> None:
     cli("sessions", "pull", "--to", machine).refused("name one session by its id, or take the last one")
 
 
-def test_status_says_when_the_local_copy_dies(cli: Cli, machine: Path, tmp_path: Path) -> None:
-    cli("sessions", "upload", "--all", machine)
-    said = cli("sessions", "status", machine).fine().out
-    assert "no hooks for this directory" in said
-    assert "Claude Code deletes its own copy of a session after 30 days (cleanupPeriodDays, its default)" in said
-    assert "proj: 2 sessions" in said
-    (tmp_path / "home" / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 7}')
-    installed = cli("hooks", "install", machine).fine().out
-    assert "after 7 days (cleanupPeriodDays, " in installed
-    assert "hooks of claude-code in " in cli("sessions", "status", machine).fine().out
-
-
 HOSTILE = "\x1b]52;c;aGk=\x07\x9b2J\u202eeman\x00 \ud800 needle"
 
 
@@ -182,18 +162,21 @@ def test_a_line_end_in_a_name_makes_no_second_row(cli: Cli, machine: Path, tmp_p
     assert out.endswith("  a\\nforged\\x1b[2J\n")
 
 
-def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path) -> None:
+def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path, tmp_path: Path) -> None:
+    cli("sessions", "upload", "--all", machine).fine()
+    said = cli("sessions", "status", machine).fine().out
+    assert "no hooks for this directory: monocontext hooks install" in said
+    assert "Claude Code deletes its own copy of a session after 30 days (cleanupPeriodDays, its default)" in said
+    assert "proj: 2 sessions" in said
+    (tmp_path / "home" / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 7}')
     said = cli("hooks", "install", machine).fine().out
-    assert "from now on: a session in this directory begins with the team's brief" in said
-    assert "is uploaded when it ends, before it is compacted and after its answers, at most once a minute, " in said
+    assert "after 7 days (cleanupPeriodDays, " in said
     assert f"without its secrets, to {machine}; so are others of this project that the archive lacks" in said
     assert f'to try it: claude -p "Say hello", and look with: monocontext sessions list {machine}' in said
     assert said.rstrip().endswith("to undo it: monocontext hooks uninstall")
     said = cli("hooks", "install", "--user", "--agent", "codex", machine).fine().out
     assert "so are all others of yours" in said
-    assert "Codex runs only hooks that you trust" in said
     assert said.rstrip().endswith("to undo it: monocontext hooks uninstall --agent codex --user")
-    cli("sessions", "upload", machine).fine()
     told = cli("sessions", "status", machine).fine().out
     assert "hooks of claude-code in " in told
     assert "Codex runs only hooks that you trust" in told
@@ -203,45 +186,16 @@ def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path) -> 
 
 
 def test_status_asks_the_archive_of_the_hooks(cli: Cli, machine: Path) -> None:
+    """Only our hook says where it is."""
+    path = Path.cwd() / ".claude" / "settings.local.json"
+    path.parent.mkdir(exist_ok=True)
+    theirs = {"type": "command", "command": f"notify --url {machine.parent / 'elsewhere'}"}
+    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [theirs]}]}}))
     alone = cli("sessions", "status").fine().out
     assert "no hooks for this directory" in alone
     assert "no archive is named" in alone
-    cli("sessions", "upload", machine).fine()
-    cli("hooks", "install", machine).fine()
-    assert cli("sessions", "status").fine().out.endswith("proj: 1 sessions\n")
-
-
-def test_status_as_json_is_json_without_an_archive_too(cli: Cli, machine: Path, tmp_path: Path) -> None:
     told = cli("sessions", "status", "--json").fine().json
     assert (told["project"], told["sessions"], told["hooks"]) == (None, 0, [])
-    cli("hooks", "install", machine).fine()
-    told = cli("sessions", "status", tmp_path / "empty", "--json").fine().json
-    assert (told["project"], len(told["hooks"])) == (None, 1)
-
-
-def test_status_asks_no_archive_of_others(cli: Cli, machine: Path, tmp_path: Path) -> None:
-    """Only our hook says where the archive is, and how to reach it."""
-    path = Path.cwd() / ".claude" / "settings.local.json"
-    path.parent.mkdir(exist_ok=True)
-    theirs = {"type": "command", "command": f"notify --url {tmp_path / 'elsewhere'}"}
-    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [theirs]}]}}))
-    assert "no archive is named" in cli("sessions", "status").fine().out
     cli("sessions", "upload", machine).fine()
     cli("hooks", "install", machine).fine()
     assert cli("sessions", "status").fine().out.endswith("proj: 1 sessions\n")
-
-
-@pytest.mark.parametrize(
-    ("words", "near"),
-    [
-        (("sessions", "lst"), "did you mean list?"),
-        (("sessions", "ls"), "did you mean list?"),
-        (("sessions", "xyzzy"), "commands are upload, pull, status, list, show"),
-        (("grpe", "x"), "did you mean grep?"),
-    ],
-)
-def test_another_word_for_a_command_names_it(cli: Cli, words: tuple[str, ...], near: str) -> None:
-    done = cli(*words)
-    assert done.code == 2
-    assert "no command" in done.err
-    assert near in done.err

@@ -8,7 +8,6 @@ import pytest
 from ran import Cli
 
 from monocontext.cli.upkeep import parse_seconds
-from monocontext.testing import SeaweedServer
 
 TEXT = "".join(f"line {i}: καλημέρα\n" if i % 7 == 3 else f"line {i}: plain {i * i}\n" for i in range(4000))
 
@@ -82,18 +81,6 @@ def test_index_filters(cli: Cli, tmp_path: Path) -> None:
     assert cli("cat", place).fine().out == TEXT
 
 
-def test_index_filters_of_objects_elsewhere(cli: Cli, seaweed: SeaweedServer, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_text(TEXT)
-    endpoint = ("--endpoint", seaweed.endpoint)
-    source, place = seaweed.url(f"{tmp_path.name}-objects"), seaweed.url(f"{tmp_path.name}-ctx")
-    cli("put", tmp_path / "in.txt", f"{source}/", *endpoint).fine()
-    cli("index", f"{source}/", place, "--frame-bytes", "4K", *endpoint).fine()
-    assert cli("index", "--filters", place, "--json", *endpoint).fine().json["generation"] == 1
-    cli("compact", place, *endpoint).fine()
-    cli("gc", place, "--older-than", "2d", *endpoint).fine()
-    assert cli("cat", place, *endpoint).fine().out == TEXT
-
-
 def test_bad_input(cli: Cli, tmp_path: Path, context: Path) -> None:
     for command in (["compact"], ["gc"], ["index", "--filters"]):
         cli(*command, tmp_path / "nothing").refused("no context")
@@ -119,26 +106,3 @@ def test_damage_stops_gc(cli: Cli, context: Path) -> None:
 )
 def test_durations(text: str, seconds: float) -> None:
     assert parse_seconds(text) == seconds
-
-
-def test_filters_or_not(cli: Cli, tmp_path: Path) -> None:
-    source = tmp_path / "source.txt"
-    source.write_text("a line of plain text\n" * 30_000)
-    small = ("--frame-bytes", "16K")
-
-    def groups(context: Path) -> object:
-        found = cli("info", context, "--json").fine().json["filters"]
-        assert isinstance(found, dict)
-        return found["groups"]
-
-    cli("upload", source, tmp_path / "none", "--no-filters", *small).fine()
-    cli("append", source, tmp_path / "none", "--no-filters").fine()
-    assert groups(tmp_path / "none") == 0
-    cli("append", source, tmp_path / "none").fine()
-    assert groups(tmp_path / "none") == 1
-    cli("index", source, tmp_path / "virtual", "--no-filters", *small).fine()
-    assert groups(tmp_path / "virtual") == 0
-    cli("index", "--filters", tmp_path / "virtual", "--allow", tmp_path).fine()
-    assert groups(tmp_path / "virtual") == 1
-    cli("index", "--filters", source, tmp_path / "both", *small).fine()
-    assert groups(tmp_path / "both") == 1

@@ -15,7 +15,7 @@ from ran import Cli
 
 import rlm.cli.commands
 from monocontext.cli.commands import app
-from monocontext.cli.printing import hush, is_quiet, is_verbose, shows_progress, wants_colour
+from monocontext.cli.printing import hush, shows_progress, wants_colour
 from monocontext.stores import log
 from tests.stores.http.object_server import ObjectServer, error
 
@@ -73,14 +73,6 @@ def test_verbose_prints_the_logs(
     assert loud.count("HTTP 503 SlowDown; sent again") == 1
     assert " monocontext INFO " in loud
     assert "503" not in get()  # nothing is left of it
-
-
-def test_groups_take_both(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    assert cli("memory", "--quiet", "list", tmp_path / "a").fine().err == ""
-    assert is_quiet()
-    cli("memory", "--verbose", "list", tmp_path / "a").fine()
-    assert is_verbose()
 
 
 def test_quiet_leaves_out_remarks_and_keeps_errors(cli: Cli, tmp_path: Path) -> None:

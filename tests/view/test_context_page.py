@@ -41,20 +41,23 @@ def shown(page: Any, text: str) -> None:
     page.locator("#detail .l.hit .code", has_text=text).first.wait_for()
 
 
+def press(page: Any, *keys: str) -> None:
+    """Keys by their names; any longer word is typed."""
+    for key in keys:
+        (page.keyboard.press if len(key) == 1 or key in ("Enter", "Escape", "Tab") else page.keyboard.type)(key)
+
+
 def forget_refusals(window: Any) -> None:
     """A console names each answer that refuses, also where the page shows why."""
     window.complaints[:] = [item for item in window.complaints if "400 (Bad Request)" not in item]
 
 
 def test_find_a_word_and_read_it_in_place(page: Any) -> None:
-    page.keyboard.press("/")
-    page.keyboard.type("needle")
-    page.keyboard.press("Enter")
+    press(page, "/", "needle", "Enter")
     ready(page, "4 lines")
     assert selected(page) == "alpha.txt:150"
     shown(page, "alpha.txt line 150 with a needle")
-    page.keyboard.press("j")
-    page.keyboard.press("j")
+    press(page, "j", "j")
     assert selected(page) == "src/gamma.py:450"
     page.keyboard.press("o")
     shown(page, "src/gamma.py line 450 with a needle")
@@ -66,22 +69,15 @@ def test_find_a_word_and_read_it_in_place(page: Any) -> None:
     assert page.locator("#detail .l.hit").bounding_box()["y"] < page.viewport_size["height"]
     page.keyboard.press("n")
     page.locator("#detail .l .code", has_text="src/gamma.py line 800").wait_for()
-    page.keyboard.press("Escape")
-    page.keyboard.press("k")
+    press(page, "Escape", "k")
     assert selected(page) == "beta.txt:300"
 
 
 def test_open_the_third_document(page: Any) -> None:
-    page.keyboard.press("d")
-    page.keyboard.press("j")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
+    press(page, "d", "j", "j", "Enter")
     shown(page, "src/gamma.py line 1")
     page.locator("#detail .title .note", has_text="author: Ada").wait_for()
-    page.keyboard.press("f")
-    page.keyboard.press("Escape")
-    page.keyboard.press("f")
-    page.keyboard.type("*.md")
+    press(page, "f", "Escape", "f", "*.md")
     page.locator("#count", has_text="1").wait_for()
     page.keyboard.press("Enter")
     page.locator(".row[aria-selected=true]", has_text="new.md").wait_for()
@@ -91,14 +87,10 @@ def test_open_the_third_document(page: Any) -> None:
 
 def test_go_to_a_line(page: Any, window: Any) -> None:
     for given, text in (("beta.txt:333", "beta.txt line 333"), ("12", "beta.txt line 12"), ("@0", "alpha.txt line 1")):
-        page.keyboard.press("g")
-        page.keyboard.type(given)
-        page.keyboard.press("Enter")
+        press(page, "g", given, "Enter")
         shown(page, text)
         page.locator("#go").wait_for(state="hidden")
-    page.keyboard.press("g")
-    page.keyboard.type("gamma.py")
-    page.keyboard.press("Enter")
+    press(page, "g", "gamma.py", "Enter")
     page.locator("#go-error", has_text="did you mean src/gamma.py").wait_for()
     page.keyboard.press("Escape")
     page.locator("#go").wait_for(state="hidden")
@@ -111,18 +103,14 @@ def test_see_what_the_last_change_did(page: Any) -> None:
     page.locator("#detail h3", has_text="1 document replaced").wait_for()
     assert selected(page) == "Version 2, open here"
     assert page.locator("#detail .links button").all_inner_texts() == ["new.md", "beta.txt"]
-    page.keyboard.press("o")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
+    press(page, "o", "Tab", "Tab", "Enter")
     shown(page, "beta.txt line 1")
 
 
 def test_escape_goes_back_and_help_names_every_key(page: Any) -> None:
     page.keyboard.press("h")
     page.locator("#detail h3", has_text="1 document added").wait_for()
-    page.keyboard.press("o")
-    page.keyboard.press("Escape")
+    press(page, "o", "Escape")
     assert page.evaluate("document.activeElement.id") == "list"
     page.keyboard.press("Escape")
     assert page.locator("#tab-documents").get_attribute("aria-pressed") == "true"
@@ -135,18 +123,8 @@ def test_escape_goes_back_and_help_names_every_key(page: Any) -> None:
     assert page.evaluate("document.documentElement.className") != before
 
 
-def test_it_asks_its_own_server_for_small_pieces(window: Any, page: Any, place: str) -> None:
-    shown(page, "alpha.txt line 1")
-    home = page.url
-    paths = {request.removeprefix(home).split("?")[0] for request in window.requests}
-    assert all(request.startswith(home) for request in window.requests)
-    assert paths == {"", "state", "documents", "text"}
-
-
 def test_a_long_text_scrolls_both_ways_in_bounded_memory(page: Any) -> None:
-    page.keyboard.press("g")
-    page.keyboard.type("src/gamma.py:1")
-    page.keyboard.press("Enter")
+    press(page, "g", "src/gamma.py:1", "Enter")
     shown(page, "src/gamma.py line 1")
     for key, text in (("n", "# New"), ("p", "alpha.txt line 1")):
         for _ in range(100):
@@ -167,7 +145,7 @@ def test_what_is_hostile_is_shown_and_never_run(window: Any, serving: Serve, tmp
         shown(page, HOSTILE)
         for keys in (["/", HOSTILE, "Enter"], ["h"], ["g", HOSTILE, "Enter"]):
             for key in keys:
-                page.keyboard.type(key) if key == HOSTILE else page.keyboard.press(key)
+                press(page, key)
             page.wait_for_timeout(300)
         assert page.evaluate("window.hacked") is None
         assert page.locator("img, iframe, object").count() == 0

@@ -1,8 +1,9 @@
-"""A program that uses the public names as they are meant: mypy and pyright find no error in it. Never run."""
+"""Public names as they are meant, and as they are not: a line marked `error` is one for mypy and pyright. Never run."""
 
 from __future__ import annotations
 
 import csv
+import re as plain_re
 from pathlib import Path
 from typing import assert_type
 
@@ -18,6 +19,7 @@ from monocontext.text.context_file import ContextFile
 from monocontext.text.lines import LineView
 from monocontext.writing.index_in_place import index
 from rlm import RLM, RLM_REPL, AnthropicLM, Budget, Completion, OpenAILM, ScriptedLM, Session
+from rlm.compile import compile_sessions
 
 
 def storing(url: str, store: Store) -> None:
@@ -93,3 +95,37 @@ def failing(url: str) -> None:
         assert_type(error, ContextTooLarge)
     except MonocontextError as error:
         print(error)
+
+
+def wrong_options(url: str) -> None:
+    Monocontext.open(url, cache_byts=3)  # error
+    Monocontext.open(url, cache_bytes="3")  # error
+    Monocontext.open(url, prefetch="never")  # error
+    Monocontext.open(url, unit="lines", end_point="http://127.0.0.1")  # error
+    Monocontext.open(5)  # error
+    Monocontext("bucket", "prefix/", cache_byts=3)  # error
+    AsyncMonocontext.open(url, cache_byts=3)  # error
+    publish("text", url, filter=True)  # error
+    publish("text", url, store_options={"end_point": "http://127.0.0.1"})  # error
+    append("text", url, header=5)  # error
+    index("text", url, replaces=True)  # error
+    open_store(url, end_point="http://127.0.0.1")  # error
+    Memory.open(url).context(cache_byts=3)  # error
+    Sessions.open(url).project("p").context(cache_byts=3)  # error
+    open_project(url, "p", cache_byts=3)  # error
+
+
+def wrong_models() -> None:
+    RLM("gpt-5", max_iteration=3)  # error
+    RLM("gpt-5").resume("run.jsonl", runnner="local")  # error
+    compile_sessions("archive", "project", settle=3)  # error
+    OpenAILM("gpt-5", base_ur="http://127.0.0.1")  # error
+    AnthropicLM("claude", api_ky="x")  # error
+
+
+def wrong_text(context: Monocontext) -> str:
+    plain_re.search("x", context.lower())  # error
+    plain_re.search("x", context[10:20])  # error
+    context.split().append("x")  # error
+    context.file().missing()  # error
+    return context.partition(":")[0]  # error
