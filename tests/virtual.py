@@ -27,8 +27,7 @@ from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, DocumentsRef, Filte
 from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreBase
-from monocontext.writing.document_table import join_documents
-from monocontext.writing.documents import DocumentRows
+from monocontext.writing.documents import DocumentRows, join_documents
 from monocontext.writing.pages import moved_page
 from monocontext.writing.segments import segment_key
 

@@ -22,8 +22,7 @@ from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import RangeReader
 from monocontext.text.monocontext import CACHE_BYTES, MATERIALIZE_LIMIT, Monocontext
 from monocontext.text.source import Span, StoredSource
-from monocontext.writing.document_table import join_documents
-from monocontext.writing.documents import DocumentRows
+from monocontext.writing.documents import DocumentRows, join_documents
 from monocontext.writing.pages import IndexWriter, rows_of
 
 MayHold = Callable[[Query, bool], Iterable[bool] | None]

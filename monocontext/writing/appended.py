@@ -68,7 +68,7 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
     is_full = sum(sizes) + len(new) >= short_bytes(layout)
     taken = len(pieces) if is_full else merged(sizes, len(new), max(layout.frame_bytes // LEAST_SHARE, 1))
     first = pieces[-taken][0].number if taken else base.frames
-    old = b"".join(text.texts(first, base.frames))
+    old = b"".join(text.texts(text.frames(first, base.frames)))
     segments, stored = Segments(text.store.put, layout), b""
     for frame in cut_frames([old + new], layout.frame_bytes):
         data, record = encode(frame, layout.codec)

@@ -1,4 +1,4 @@
-"""Commit a change of a context as its next generation: the one function by which all writers change a context.
+"""Open the place of a context, and commit a change of it as its next generation: all writers change a context so.
 
 `generations/<N>.json` is written once, create-only: the writer that creates it has committed generation N.
 `manifest.json` is a copy of the newest root. It may lag after a crash; the next writer repairs it.
@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Hashable
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
@@ -20,26 +22,71 @@ from monocontext.errors import (
     ContextChanged,
     ContextTooLarge,
     DamagedData,
+    InvalidUrl,
     MonocontextError,
     NotFound,
     StoreFailure,
     UnsupportedFormat,
 )
-from monocontext.format.directories import MOST_NAMED_BYTES, use_directories
+from monocontext.format import directories
 from monocontext.format.generations import read_generation, read_newest, read_newest_after
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import FilterRef
+from monocontext.options import StoreOptions
 from monocontext.records import replace
-from monocontext.stores import log
+from monocontext.stores import log, open_store, options_for
 from monocontext.stores.protocol import Store, StoreWrapper, get_bounded, innermost, put_own
-from monocontext.writing.named_objects import id_in, named_objects
+from monocontext.writing.pages import id_in, named_objects
 
+Place = str | os.PathLike[str] | Store
+
+_ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
 _T = TypeVar("_T")
 
 ATTEMPTS = 100
 """The most roots on which a change is made again because another writer was faster."""
 _COPY_ATTEMPTS = 20  # the most times that `manifest.json` is read and written again
 _LONGEST_PAUSE_SECONDS = 0.2  # writers that lost pause for a random time, up to this one
+
+
+def check_order(sources: object, url: Place) -> None:
+    """Raises `InvalidUrl` where the arguments (text, place) come in the other order: the place is text of several
+    lines, or the text is only an address."""
+    if isinstance(url, str) and "\n" in url:
+        raise InvalidUrl(
+            f"the second argument must be a URL, but it is a text of several lines ({url[:40]!r}): the order is "
+            f"(text, url)"
+        )
+    if isinstance(sources, str) and _ADDRESS.fullmatch(sources):
+        raise InvalidUrl(
+            f"the first argument must be the text, but it is only a URL ({sources!r}): the order is (text, url)"
+        )
+
+
+def portable_place(url: Place) -> str | Store:
+    """The place as a worker can open it that has another working directory: a relative path becomes absolute."""
+    if not isinstance(url, str | os.PathLike):
+        return url
+    location = os.fspath(url)
+    return location if "://" in location else os.path.abspath(os.path.expanduser(location))
+
+
+def own_options(url: Place, options: StoreOptions | None) -> StoreOptions:
+    """Of the options of a place and of sources elsewhere, those of the place."""
+    return options_for(url, options or {}) if isinstance(url, str | os.PathLike) else {}
+
+
+@contextmanager
+def open_store_at(url: Place, options: StoreOptions | None = None) -> Iterator[Store]:
+    """Open the store at a URL or path for a `with` block. A store that is open already is yielded, and stays open."""
+    if not isinstance(url, str | os.PathLike):
+        yield url
+        return
+    store = open_store(url, **(options or {}))
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 class Staged(StoreWrapper):
@@ -55,7 +102,7 @@ class Staged(StoreWrapper):
         self.fenced: set[str] = set()  # those of the keys that `gc` may have removed
         self.has_steps = False
         """Whether the change was made in steps: then the root does not name all objects of the last attempt."""
-        self._fence: int | None = None
+        self.fence = 0  # the generation of the newest fence
         self._made: dict[Hashable, tuple[Any, set[str]]] = {}
 
     def once(self, name: Hashable, make: Callable[[], _T], *, again: bool) -> _T:
@@ -73,22 +120,15 @@ class Staged(StoreWrapper):
         self._made[name] = created, self.keys - before
         return created
 
-    def pass_fence(self, base: Manifest | None) -> None:
-        """Note the newest root: objects that were put before a new fence in it may be gone."""
-        fence = base.history.fence if base else 0
-        if self._fence is not None and fence > self._fence:
-            self.fenced |= self.keys
-        self._fence = fence
-
     def check(self, root: Manifest) -> None:
-        """Raise `AlreadyExists` if a root names an object that may be gone (after a fence, 1 GET an index page)."""
-        if self.fenced and {id_in(key) for key in self.fenced} & named_objects(self, root):
+        """Raise `AlreadyExists` if a root names an object that may be gone (1 GET an index page)."""
+        if {id_in(key) for key in self.fenced} & named_objects(self, root):
             raise self._removed()
 
     def _removed(self) -> AlreadyExists:
         return AlreadyExists(
             f"{self.url}: nothing was changed, start again: `gc` removed young objects meanwhile, perhaps of this "
-            f"write (generation {self._fence})"
+            f"write (generation {self.fence})"
         )
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
@@ -97,12 +137,6 @@ class Staged(StoreWrapper):
 
     def close(self) -> None:
         """Does nothing: whoever opened the store below closes it."""
-
-    def discard_unnamed(self, root: Manifest) -> None:
-        """Remove what a committed root does not name, after a change in steps or one whose filters were joined."""
-        filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
-        if self.has_steps or any(key.startswith("filters/") and key not in filters for key in self.keys):
-            self.discard(root)
 
     def discard(self, root: Manifest | None) -> None:
         """Remove what was put, except what a root names (1 DELETE each, and 1 GET for each index page of the root). An
@@ -139,10 +173,13 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         if attempt:
             staged.has_steps = True
             time.sleep(random.uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
-        staged.pass_fence(base)
+        fence = base.history.fence if base else 0
+        if attempt and fence > staged.fence:
+            staged.fenced |= staged.keys
+        staged.fence = fence
         try:
             root = change(base, staged)
-            if root is not None:
+            if staged.fenced and root is not None:
                 staged.check(root)
         except NotFound:
             newest = None if base is None else read_newest(store)
@@ -157,10 +194,12 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         if root is None:
             staged.discard(None)
             return base
-        root, data = _encode_root(staged, _as_next(root, base))
+        root, data = _next_root(staged, root, base)
         lost = _put_root(store, root, data)
         if lost is None:
-            staged.discard_unnamed(root)
+            filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
+            if staged.has_steps or any(key.startswith("filters/") and key not in filters for key in staged.keys):
+                staged.discard(root)  # there are objects of the steps, or filters that were joined
             return root
         event = "%s: someone else wrote generation %d; starting again from %d"
         log.note(log.INFO, event, store.url, root.generation, lost.generation)
@@ -173,31 +212,19 @@ def commit(store: Store, change: _Change) -> Manifest | None:
     )
 
 
-def commit_on(store: Store, purpose: str, change: Callable[[Manifest, Staged], Manifest | None]) -> Manifest:
+def commit_at(
+    url: Place, options: StoreOptions | None, purpose: str, change: Callable[[Manifest, Staged], Manifest | None]
+) -> Manifest:
     """`commit` for a change of a context that must be there. Raises `NotFound`, which names the purpose."""
 
     def checked(base: Manifest | None, staged: Staged) -> Manifest | None:
         if base is None:
-            raise NotFound(f"{store.url}: no context there {purpose}")
+            raise NotFound(f"{staged.url}: no context there {purpose}")
         return change(base, staged)
 
-    root = commit(store, checked)
+    with open_store_at(url, options) as store:
+        root = commit(store, checked)
     assert root is not None  # the newest one at least
-    return root
-
-
-def _as_next(root: Manifest, base: Manifest | None) -> Manifest:
-    """The root as the generation after `base`."""
-    history = root.history.after(base.write_id, base.history) if base else root.history
-    root = replace(
-        root,
-        generation=base.generation + 1 if base else 1,
-        write_id=uuid.uuid4().hex,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        history=history,
-        extra={},
-    )
-    root.check()
     return root
 
 
@@ -211,7 +238,9 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
         if newest is None:
             raise error from None
         return newest
-    _refuse_without_conditions(store, key, data)
+    server = innermost(store).unproven_server
+    if server and server not in _proven:
+        _refuse_without_conditions(store, server, key, data)
     try:
         newer = _update_copy(store, data, root.generation)
     except MonocontextError as error:
@@ -239,11 +268,21 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
     return read_newest_after(store, newer)
 
 
-def _encode_root(store: Store, root: Manifest) -> tuple[Manifest, bytes]:
-    """A root, with directories if it is large, and its JSON. Raises `ContextTooLarge`."""
+def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Manifest, bytes]:
+    """The root as the generation after `base`, with directories if it is large, and its JSON. Raises
+    `ContextTooLarge`."""
+    root = replace(
+        root,
+        generation=base.generation + 1 if base else 1,
+        write_id=uuid.uuid4().hex,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        history=root.history.after(base.write_id, base.history) if base else root.history,
+        extra={},
+    )
+    root.check()
     data = root.to_bytes()
-    if len(data) > MOST_NAMED_BYTES:
-        small = use_directories(root, store.put, lambda ref: store.get(ref.key).data)
+    if len(data) > directories.MOST_NAMED_BYTES:
+        small = directories.use_directories(root, store.put, lambda ref: store.get(ref.key).data)
         if small != root:
             root, data = small, small.to_bytes()
     if len(data) > MOST_ROOT_BYTES:
@@ -265,11 +304,8 @@ def _read_newest_since(store: Store, generation: int) -> Manifest | None:
 _proven: set[str] = set()  # servers that have refused a conditional write over an object
 
 
-def _refuse_without_conditions(store: Store, key: str, data: bytes) -> None:
+def _refuse_without_conditions(store: Store, server: str, key: str, data: bytes) -> None:
     """Refuse an unknown server, at the first commit, that does not refuse to write the root a second time."""
-    server = innermost(store).unproven_server
-    if not server or server in _proven:
-        return
     try:
         store.put(key, data, if_absent=True)
     except AlreadyExists:

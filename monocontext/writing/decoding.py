@@ -1,4 +1,4 @@
-"""Decode streams of bytes into UTF-8, unpack compressed ones, and tell text from what is none."""
+"""Options for reading input: decode bytes into UTF-8, unpack compressed ones, and tell text from what is none."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import codecs
 import gzip
 import lzma
 import re
+import warnings
 import zlib
 from collections.abc import Callable
-from typing import IO, Any
+from functools import lru_cache
+from typing import IO, Any, Literal, TypedDict
 
 from zstandard import ZstdDecompressor, ZstdError
 
 from monocontext.errors import InvalidText
-from monocontext.writing.input_options import InputOptions
+from monocontext.globs import Globs
+from monocontext.records import dataclass, field
 
 PIECE_BYTES = 1 << 20
 """The number of bytes that one read of a file or stream returns."""
@@ -44,8 +47,71 @@ _KINDS = {
 }
 """What a file is that is no text, by its first bytes. A remedy such as another encoding would store noise."""
 
+HEADER = "=== FILE: {path} ===\n"
+"""The line before each file of a directory, by default."""
+
 Utf8 = tuple[bytes, int]
 """Text in UTF-8, and its number of characters."""
+
+
+class ReadingOptions(TypedDict, total=False):
+    """The fields of `InputOptions` as keywords."""
+
+    encoding: str
+    errors: Literal["strict", "replace"]
+    header: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    ignored: bool
+    follow_links: bool
+    note: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class InputOptions:
+    """Options for reading input."""
+
+    encoding: str = "utf-8"
+    errors: str = "strict"
+    """What to do with bytes that are not text: `replace` puts U+FFFD in their place. `strict` refuses a file that is
+    named by itself; one that is found in a folder is left out and named."""
+    header: str = HEADER
+    """Line before each file of a directory; `{path}` is relative to that directory. Empty: no line."""
+    include: tuple[str, ...] = ()
+    """Globs of a directory's files to take, as in `.gitignore` (`globs`): `*.{py,md}`, `src/**`. Empty: all."""
+    exclude: tuple[str, ...] = ()
+    """Globs of files and folders to leave out; they come after those of `include`."""
+    ignored: bool = False
+    """Also take files that git ignores, in a folder with a git repository."""
+    follow_links: bool = False
+    """Take files and folders that links in a directory lead to, also outside it. Else links are left out and named."""
+    note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
+    """Called with a line for each thing that was changed or left out: a byte order mark, links, binary files. By
+    default it warns."""
+
+    def __post_init__(self) -> None:
+        if self.errors not in ("strict", "replace"):
+            raise ValueError(f"errors must be 'strict' or 'replace', not {self.errors!r}")
+        try:
+            "".encode(self.encoding)  # a look-up would find rot13, base64 and their like too, which give no text
+        except (LookupError, UnicodeError):
+            raise ValueError(f"unknown encoding {self.encoding!r}") from None
+        for name in ("include", "exclude"):
+            if isinstance(value := getattr(self, name), str):  # each character would be a glob, `*` among them
+                raise TypeError(f"{name} must be a list of globs, not a str: write {name}=[{value!r}]")
+        self.selects("")  # so that a wrong glob is an error here
+
+    def selects(self, relative: str) -> bool:
+        """Whether a file of a directory is taken, by its path below that directory."""
+
+        if not self.include and not self.exclude:
+            return True
+        return _globs(tuple(self.include), tuple(self.exclude)).select(relative)
+
+
+@lru_cache(8)
+def _globs(include: tuple[str, ...], exclude: tuple[str, ...]) -> Globs:
+    return Globs(include, exclude)
 
 
 class NotText(InvalidText):
@@ -73,7 +139,8 @@ class Decoder:
         self._begun = start > 0
 
     def feed(self, data: bytes, final: bool = False) -> Utf8:
-        """Decode the next piece, up to its last whole character. Raises `InvalidText`, with the offset in bytes."""
+        """Decode the next piece, up to its last whole character, or the `final` one, which must end in one. Raises
+        `InvalidText`, with the offset in bytes."""
         pending = self._decoder.getstate()[0]  # the beginning of a character
         encoding = self._reading.encoding
         if self._begun and self._is_utf8 and not pending and data.isascii():  # a tenth of the time of an upload
@@ -108,10 +175,6 @@ class Decoder:
             raise InvalidText(
                 f"text: the encoding gave a lone surrogate U+{code:04X}, which UTF-8 cannot represent"
             ) from None
-
-    def finish(self) -> Utf8:
-        """The text after the last piece. Raises `InvalidText` if that ended inside a character."""
-        return self.feed(b"", final=True)
 
 
 def is_binary(head: bytes, encoding: str) -> bool:

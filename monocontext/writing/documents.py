@@ -1,4 +1,4 @@
-"""Documents of a text: those that a caller gives, and the rows that describe them, collected while the text is read.
+"""Documents of a text: those that a caller gives, the rows that describe them, and their pages and tables of names.
 
 publish({"name": text, ...}, url)
 publish(documents([(name, text, metadata), ...]), url)
@@ -6,10 +6,13 @@ publish(documents([(name, text, metadata), ...]), url)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import add, sub
 from typing import Any
 
+from monocontext.format.directories import expand_documents
 from monocontext.format.document_names import HASH_BYTES, name_hash
 from monocontext.format.documents import (
     DOCUMENTS_PER_PAGE,
@@ -22,11 +25,21 @@ from monocontext.format.documents import (
     encode_page,
     page_ref,
 )
-from monocontext.format.refs import DocumentPageRef, DocumentsRef, documents_key, fresh_id
+from monocontext.format.manifest import Manifest
+from monocontext.format.refs import (
+    DocumentDirectory,
+    DocumentPageRef,
+    DocumentsRef,
+    NameTableRef,
+    documents_key,
+    fresh_id,
+)
 from monocontext.records import NamedTuple, replace
+from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 
 _NO_PAGE = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
+_REQUESTS = 8  # the most requests at once
 
 
 class DocumentInputs(NamedTuple):
@@ -188,3 +201,162 @@ def load_document_page(ref: DocumentsRef, number: int, get: Callable[[str], byte
     copy = ref.last_page if number == len(ref.pages) - 1 else None
     page = ref.pages[number]
     return DocumentPage(copy or get(documents_key(page.id)), page, ref.pages[number - 1] if number else None)
+
+
+def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]:
+    """Load all pages of documents (1 GET each, some at once)."""
+    if ref is None:
+        return []
+
+    numbers = range(len(ref.pages))
+    return at_once(lambda n: load_document_page(ref, n, lambda key: store.get(key).data), numbers, _REQUESTS)
+
+
+def names_in(pages: Iterable[DocumentPage]) -> list[bytes]:
+    """The names of all documents of some pages, in UTF-8."""
+    return [page.raw_name(i) for page in pages for i in range(len(page))]
+
+
+def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
+    """All documents: those of `base`, and the new ones after them, whose pages and names are stored (1 PUT each)."""
+    before = base.documents if base else None
+    if new is None or not new.count:
+        return before
+    pages = before.pages if before else ()
+    writer = DocumentWriter(store, pages)
+    if before and before.last_page is not None:  # it takes new documents, too
+        last, ref = load_document_page(before, len(pages) - 1, lambda key: b""), pages[-1]
+        writer = DocumentWriter(store, pages[:-1])
+        writer.add_rows(last.rows(), (ref.start, ref.start_newline))
+    shift = (base.characters, base.newlines) if base else (0, 0)
+    ends: DocumentPageRef | None = None
+    for page in new.pages:
+        writer.keep(page, ends, shift)
+        ends = page
+    start = (ends.characters + shift[0], ends.newlines + shift[1]) if ends else shift
+    writer.add_rows(new.rows, start)
+    writer.finish()
+    doubled = before.doubled if before else None
+    if doubled is None and new.doubled:
+        doubled = (before.documents if before else 0) + new.doubled[1]
+    return DocumentsRef(tuple(writer.pages), writer.last_page, _join_names(store, before, new), doubled)
+
+
+def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) -> tuple[NameTableRef, ...]:
+    """The tables of names. Documents that fill a page get one, joined with tables before it of no more documents."""
+    tables = list(before.names) if before else []
+    first = before.named if before else 0
+    total = (before.documents if before else 0) + new.count
+    if total - first <= DOCUMENTS_PER_PAGE:
+        return tuple(tables)
+    from monocontext.format import name_tables
+
+    hashes = b""
+    if before and any(isinstance(ref, DocumentDirectory) and ref.documents > first for ref in before.pages):
+        before = expand_documents(before, lambda ref: store.get(ref.key).data)
+    for number, ref in enumerate(before.pages if before else ()):
+        if ref.documents > first and not isinstance(ref, DocumentDirectory):
+            page = load_document_page(before, number, lambda key: store.get(key).data)  # type: ignore[arg-type]
+            hashes += b"".join(map(name_hash, names_in([page])[max(first - page.first, 0) :]))
+    entries = name_tables.entries_of(hashes + bytes(new.hashes), first)
+    while tables:
+        began = tables[-2].documents if len(tables) > 1 else 0
+        if tables[-1].documents - began > total - first:
+            break
+        table, first = tables.pop(), began
+        entries = name_tables.join(store.get(documents_key(table.id)).data, table, entries)
+    return (*tables, _put_names(store, *name_tables.table_of(entries, total)))
+
+
+def _put_names(store: Store, ref: NameTableRef, data: bytes) -> NameTableRef:
+    store.put(documents_key(ref.id), data)
+    return ref
+
+
+class Change(NamedTuple):
+    """The change of one document."""
+
+    text: str | None = None
+    """The new text; None to keep the old one."""
+    metadata: bytes | None = None
+    """The new metadata; None to keep the old ones."""
+    deletes: bool = False
+
+
+class Patch(NamedTuple):
+    """Characters [start, stop) of the old text, and those that replace them."""
+
+    start: int
+    """That of the document, or of its header line, which is deleted with it."""
+    stop: int
+    """That of the document, or of a newline after it that belongs to no document."""
+    text: str
+    """The new text of the document, with a newline at its end."""
+
+
+def change_documents(
+    store: Store,
+    old: DocumentsRef,
+    pages: Sequence[DocumentPage],
+    wanted: Mapping[int, Change],
+    patches: Mapping[int, Patch],
+    *,
+    anew: bool = False,
+) -> DocumentsRef | None:
+    """Store the pages of documents with a change, and a table of names if some were deleted; with `anew`, all of them.
+
+    `patches`: the changes of the text. Returns the documents of the changed text, or None if it has none.
+    """
+    numbers = sorted(wanted)
+    writer, shift = DocumentWriter(store), (0, 0)
+    for page, ref, before in zip(pages, old.pages, (None, *old.pages), strict=False):
+        is_touched = anew or bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
+        writer.end_page()
+        start = ref.start + shift[0], ref.start_newline + shift[1]
+        if not is_touched and start[0] >= writer.end[0] and start[1] >= writer.end[1]:
+            writer.keep(ref, before, shift, old.last_page if ref is old.pages[-1] else None)
+            continue
+        characters, newlines = ref.start, ref.start_newline
+        for number, row in enumerate(page.rows(), page.first):
+            characters, newlines = characters + row.gap, newlines + row.gap_newlines
+            change, patch = wanted.get(number), patches.get(number)
+            if not (change and change.deletes):
+                writer.add(row.name, *_changed(row, change, (characters + shift[0], newlines + shift[1])))
+            if patch:
+                has_header, newline = characters > patch.start, patch.stop - characters - row.characters
+                shift = (
+                    shift[0] + len(patch.text) - (patch.stop - patch.start),
+                    shift[1] + patch.text.count("\n") - row.newlines - has_header - newline,
+                )
+            characters, newlines = characters + row.characters, newlines + row.newlines
+    writer.finish()
+    if not writer.pages:
+        return None
+    gone = {number for number, change in wanted.items() if change.deletes}
+    result = DocumentsRef(tuple(writer.pages), writer.last_page, old.names, old.doubled)
+    if not gone and not anew:
+        return result
+    count = result.documents
+    if count <= DOCUMENTS_PER_PAGE and old.doubled is None:
+        return replace(result, names=())
+    from monocontext.format import name_tables
+
+    kept = (name for number, name in enumerate(names_in(pages)) if number not in gone)
+    entries = name_tables.entries_of(b"".join(map(name_hash, kept)))
+    double = name_tables.first_doubled(entries) if old.doubled is not None else None
+    names = (_put_names(store, *name_tables.table_of(entries, count)),) if count > DOCUMENTS_PER_PAGE else ()
+    return replace(result, names=names, doubled=double[1] if double else None)
+
+
+def _changed(
+    row: DocumentRow, change: Change | None, start: tuple[int, int]
+) -> tuple[bytes, tuple[int, int], tuple[int, int, int]]:
+    """Metadata, start and size of a document after its change."""
+    size, metadata = (row.characters, row.text_bytes, row.newlines), row.metadata
+    if change and change.text is not None:
+        size = len(change.text), len(change.text.encode()), change.text.count("\n")
+        if change.metadata is None and b'"file"' in metadata:
+            # without the facts that `sync` recorded of a file: with another text, it has to compare again
+            facts = json.loads(metadata)
+            metadata = encode_metadata({k: v for k, v in facts.items() if k != "file" or type(v) is not dict}, 0)
+    return metadata if change is None or change.metadata is None else change.metadata, start, size

@@ -89,12 +89,9 @@ class Folder:
             if not self._follows:
                 return f"leads to the folder {real}"
             return f"leads back to {real}, which contains it" if real in above else None
-        if self._follows or self._contains(real):
+        if self._follows or os.path.commonpath([self.path, real]) == self.path:
             return None
         return f"leads out, to {real}"
-
-    def _contains(self, real: str) -> bool:
-        return os.path.commonpath([self.path, real]) == self.path
 
     def open(self, name: str) -> io.BufferedReader:
         """Open a file that `files` named. Raises `AccessDenied` where it now leads out of the directory."""
@@ -112,7 +109,7 @@ class Folder:
 
     def _open_inside(self, path: str) -> int:
         real = os.path.realpath(path)
-        if not self._contains(real):
+        if os.path.commonpath([self.path, real]) != self.path:
             raise AccessDenied(f"{path} leads out of its directory, to {real}")
         if os.open not in os.supports_dir_fd:
             return os.open(real, _FILE_FLAGS)

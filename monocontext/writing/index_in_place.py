@@ -28,11 +28,9 @@ from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.stores.parallel import in_order
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, get_bounded, list_usable
-from monocontext.writing.commit import Staged
-from monocontext.writing.decoding import HEAD_BYTES, Decoder, NotText, kind_of_file, packed_by
+from monocontext.writing.commit import Place, Staged, open_store_at, own_options, portable_place
+from monocontext.writing.decoding import HEAD_BYTES, Decoder, InputOptions, NotText, kind_of_file, packed_by
 from monocontext.writing.folder import Folder
-from monocontext.writing.input_options import InputOptions
-from monocontext.writing.place import Place, open_store_at, own_options, portable_place
 from monocontext.writing.publish import publish_written
 from monocontext.writing.segments import FRAME_BYTES, SegmentLayout, Written, cut_frames
 from monocontext.writing.shares import SHARE_BYTES, Target, cut_shares, join_shares, open_ended
@@ -276,7 +274,7 @@ def _index(
             yield decoder.feed(head)[0]
             for data in reads:
                 yield decoder.feed(data)[0]
-            yield decoder.finish()[0]
+            yield decoder.feed(b"", final=True)[0]
         except NotText as error:
             reason = error.reason.replace("utf-8", "UTF-8")
             raise NotText(source.url, f"{reason}: `monocontext sync --encoding ...` stores it") from None

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
-from monocontext.writing.decoding import PIECE_BYTES, Decoder, Utf8
+from monocontext.writing.decoding import PIECE_BYTES, Decoder, InputOptions, Utf8
 from monocontext.writing.documents import DocumentInputs, DocumentRows, documents
-from monocontext.writing.input_options import InputOptions
 from monocontext.writing.sources import find_files, named_file, note_left_out, prefixes_of, read_found, read_source
 
 Source = str | bytes | bytearray | memoryview | os.PathLike[str] | DocumentInputs
@@ -75,7 +74,7 @@ class _Stream:
                 yield stream.feed(bytes(source))
                 continue
             if stream:
-                yield stream.finish()
+                yield stream.feed(b"", final=True)
                 stream = None
             if isinstance(source, str):
                 yield from self._encode(source, "text", characters)
@@ -87,7 +86,7 @@ class _Stream:
             else:
                 raise TypeError(f"source {number} is {type(source).__name__}: expected str, bytes, a path or documents")
         if stream:
-            yield stream.finish()
+            yield stream.feed(b"", final=True)
 
     def _files(self, path: Path, prefixes: dict[Path, str]) -> Iterator[Utf8]:
         left_out: dict[str, list[str]] = {}

@@ -18,12 +18,10 @@ from monocontext.options import StoreOptions, validate_options
 from monocontext.records import replace as with_fields
 from monocontext.stores.protocol import Store
 from monocontext.writing.appended import appended, short_bytes
-from monocontext.writing.commit import Staged, commit, commit_on
-from monocontext.writing.document_table import join_documents
-from monocontext.writing.documents import DocumentRows
-from monocontext.writing.input_options import InputOptions, ReadingOptions
+from monocontext.writing.commit import Place, Staged, check_order, commit, commit_at, open_store_at, portable_place
+from monocontext.writing.decoding import InputOptions, ReadingOptions
+from monocontext.writing.documents import DocumentRows, join_documents
 from monocontext.writing.inputs import Source, read_pieces
-from monocontext.writing.place import Place, check_order, open_store_at, portable_place
 from monocontext.writing.segments import FRAME_BYTES, SEGMENT_BYTES, SegmentLayout, Written, write_segments
 from monocontext.writing.shares import Target, share_text
 from monocontext.writing.splice import EMPTY_ROOT
@@ -51,7 +49,7 @@ def publish(
     (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
     Each file is a document too. Sources are read once, in memory bounded by about 8 segments and 50 bytes a document.
     `progress` takes the bytes of text that are stored. `reading` takes `encoding`, `errors`, `header`, `include`,
-    `exclude` and `note` (see `input_options.InputOptions`).
+    `exclude` and `note` (see `decoding.InputOptions`).
     `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
     512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
     32 MiB of text, which this process reads and sends.
@@ -134,8 +132,7 @@ def append(
             progress(len(new.text))
         return root
 
-    with open_store_at(url, store_options) as store:
-        return commit_on(store, "to append to: `upload` makes one", change)
+    return commit_at(url, store_options, "to append to: `upload` makes one", change)
 
 
 def store_text(

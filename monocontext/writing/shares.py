@@ -22,7 +22,7 @@ from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple
 from monocontext.stores.parallel import AHEAD, in_order
 from monocontext.stores.protocol import Store
-from monocontext.writing.place import open_store_at, own_options
+from monocontext.writing.commit import open_store_at, own_options
 from monocontext.writing.segments import SegmentLayout, Written, cut_frames, write_segments
 
 SHARE_BYTES = 32 << 20

@@ -25,6 +25,7 @@ from monocontext.writing.decoding import (
     HEAD_BYTES,
     PIECE_BYTES,
     Decoder,
+    InputOptions,
     NotText,
     Unpacked,
     Utf8,
@@ -34,7 +35,6 @@ from monocontext.writing.decoding import (
     unexpected_utf_16,
 )
 from monocontext.writing.folder import Folder, describe_left_out
-from monocontext.writing.input_options import InputOptions
 
 _KEPT_PIECES = 8
 """The text of a file up to so many MiB is in memory before it counts as read; a longer one is read twice if it may be
@@ -195,7 +195,7 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
         notes: list[str] = []
         quiet = replace(reading, note=notes.append)
         with source.open() as file:
-            before = _state(file)
+            before = None if isinstance(file, BytesIO) else os.fstat(file.fileno())
             pieces = _decode(file, source, quiet)
             kept = list(islice(pieces, _KEPT_PIECES))
             is_long = len(kept) == _KEPT_PIECES
@@ -270,21 +270,13 @@ def _decode(file: IO[bytes], source: InputFile, reading: InputOptions) -> Iterat
     while data:
         yield decoder.feed(data)
         data = stream.read(PIECE_BYTES)
-    yield decoder.finish()
+    yield decoder.feed(b"", final=True)
 
 
-def _state(file: IO[bytes]) -> tuple[int, int] | None:
-    """The size and time of a file; None for an object, which cannot change while it is read."""
-    if isinstance(file, BytesIO):
-        return None
-    result = os.fstat(file.fileno())
-    return result.st_size, result.st_mtime_ns
-
-
-def _was_cut(file: IO[bytes], before: tuple[int, int] | None) -> bool:
-    """Whether a file that was read to its end has become shorter, or was written over. One that grew is fine."""
+def _was_cut(file: IO[bytes], before: os.stat_result | None) -> bool:
+    """Whether a file that was read to its end has become shorter, or was written over. One that grew is fine; an
+    object (None) cannot change."""
     if before is None:
         return False
-    now = _state(file)
-    assert now is not None
-    return now[0] < before[0] or file.tell() < before[0] or (now[0] == before[0] and now[1] != before[1])
+    now, size = os.fstat(file.fileno()), before.st_size
+    return min(now.st_size, file.tell()) < size or (now.st_size == size and now.st_mtime_ns != before.st_mtime_ns)

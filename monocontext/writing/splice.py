@@ -63,7 +63,7 @@ def splice(
     """
     base = text.root
     pages, last_page, dropped_bytes = _write_index(text, stretches, new, anew)
-    fields = {
+    fields: dict[str, Any] = {
         "pages": pages,
         "last_page": last_page,
         "text": "",
@@ -72,8 +72,10 @@ def splice(
         "final_newline": _ends_line(text, stretches, new.records),
         "stored_bytes": base.stored_bytes - dropped_bytes + sum(record.stored_bytes for record in new.records),
         "flags": flags_of_text(new.records, base.flags if base.pages else OF_TEXT),
-        "filters": moved(base.filters, [move for move, stretch in _moves(text, stretches) if not stretch.keeps_text]),
     }
+    if base.filters:
+        moves = [move for move, stretch in _moves(text, stretches) if not stretch.keeps_text]
+        fields["filters"] = moved(base.filters, moves)
     return replace(base, **(fields | changes))
 
 
@@ -217,7 +219,7 @@ def covered(text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool
     if root.sources and not strict:
         ranges = _readable(text, ranges, least_after)
     parts = [(first, stop, _end_after(text, stop, least_after)) for first, stop in ranges]
-    texts = text.reported(frame for first, _, end in parts for frame in text.frames(first, end))
+    texts = text.texts(frame for first, _, end in parts for frame in text.frames(first, end))
     for first, stop, end in parts:
         for frame in islice(texts, stop - first):
             columns.feed(frame)
@@ -242,7 +244,8 @@ def _readable(text: StoredText, ranges: Iterable[tuple[int, int]], reach: int) -
     def may_read(number: int) -> bool:
         with suppress(ForeignObject):
             for frame in text.frames(number, _end_after(text, number + 1, reach)):
-                text.place(frame)
+                if "://" in frame.object:
+                    text.place(frame)
             return True
         return False
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from copy import copy
+from functools import cache
 from itertools import chain, islice
 
 from monocontext.engine.open import ContextHandle
@@ -16,11 +17,10 @@ from monocontext.format.codec import decode
 from monocontext.format.directories import expand
 from monocontext.format.index import Frame, Page
 from monocontext.format.manifest import Manifest
-from monocontext.format.refs import PageDirectory
+from monocontext.format.refs import MOST_PAGE_BYTES, PageDirectory
 from monocontext.options import StoreOptions
 from monocontext.stores.parallel import in_order
-from monocontext.stores.protocol import RangeReader, Store
-from monocontext.writing.pages import load_page
+from monocontext.stores.protocol import RangeReader, Store, get_bounded
 
 _READ_BYTES = 8 << 20  # the most bytes of one read, unless a frame is longer
 _READS_AHEAD = 4
@@ -43,7 +43,9 @@ class StoredText:
         self.store = store
         self._progress = progress
         self._read_bytes = 0
-        self._places = ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
+        self._elsewhere = cache(  # few texts need it
+            lambda: ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
+        )
         self._set_root(root)
 
     def _set_root(self, root: Manifest) -> None:
@@ -56,7 +58,8 @@ class StoredText:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._places.close()
+        if self._elsewhere.cache_info().currsize:
+            self._elsewhere().close()
 
     def after(self, root: Manifest) -> StoredText:
         """The text of another root of this context, with the same options. It is open as long as this one."""
@@ -81,12 +84,12 @@ class StoredText:
         """Yield the records of frames [start, stop) (1 GET for each index page)."""
         return map(self.frame, range(start, stop))
 
-    def begin(self, number: int) -> tuple[int, int]:
-        """The first character of a frame, and its first byte in UTF-8; those after the text for the number after it."""
-        if number < self.root.frames:
-            frame = self.frame(number)
-            return frame.start, frame.start_byte
-        return self.root.characters, self.root.text_bytes
+    def extent(self, first: int, stop: int) -> tuple[int, int, int]:
+        """The first character of frames [first, stop), the one after them, and the bytes of their text."""
+        if first == stop:
+            return self.root.characters, self.root.characters, 0
+        begin, last = self.frame(first), self.frame(stop - 1)
+        return begin.start, last.start + last.characters, last.start_byte + last.bytes - begin.start_byte
 
     def _page_of(self, count: str, value: int) -> Page:
         """The index page of the frame or character with this number."""
@@ -97,18 +100,18 @@ class StoredText:
             return self._page_of(count, value)
         page = self._pages.get(number)
         if page is None:
-            page = load_page(self.store, self._entries, number, self.root.last_page)
+            copy = self.root.last_page if number == len(self._entries) - 1 else None
+            data = copy or get_bounded(self.store, self._entries[number].key, MOST_PAGE_BYTES).data
+            page = Page(data, self._entries[number], self._entries[number - 1] if number else None)
             if len(self._pages) >= _MOST_PAGES:
                 self._pages.clear()
             self._pages[number] = page
         return page
 
     def place(self, frame: Frame) -> tuple[RangeReader, str]:
-        """The store and key of the object of a frame. Raises `ForeignObject` if it is neither below the context's place
-        nor in an allowed one."""
-        if "://" in frame.object:
-            return self._places.place(frame.object, self.root.sources)
-        return self.store, frame.object
+        """The store and key of the object of a frame outside the context. Raises `ForeignObject` if that is not an
+        allowed place."""
+        return self._elsewhere().place(frame.object, self.root.sources)
 
     def stored(self, frames: Iterable[Frame]) -> Iterator[tuple[Frame, bytes]]:
         """Yield frames with their stored bytes: 1 GET for some 8 MiB of neighbours in an object, a few of them ahead;
@@ -116,34 +119,32 @@ class StoredText:
         groups = neighbours(frames)
         some = list(islice(groups, 2))
         if len(some) < 2:  # needs no threads
-            yield from split(map(self.read_range, some))
+            for group in some:
+                yield from self.read_range(group)
             return
         with (
             ThreadPoolExecutor(_READS_AHEAD, thread_name_prefix="monocontext-read") as threads,
             closing(in_order(threads, self.read_range, chain(some, groups), _READS_AHEAD)) as ranges,
         ):
-            yield from split(ranges)
+            yield from chain.from_iterable(ranges)
 
-    def read_range(self, group: list[Frame]) -> tuple[list[Frame], bytes]:
-        """Neighbouring frames, and their stored bytes (1 GET)."""
+    def read_range(self, group: list[Frame]) -> list[tuple[Frame, bytes]]:
+        """Neighbouring frames, each with its stored bytes (1 GET)."""
         first, size = group[0], sum(frame.stored_bytes for frame in group)
         if self._copy:
             start = self._page_of("frames", 0).stored_starts[first.number]
-            return group, self._copy[start : start + size]
-        store, key = self.place(first)
-        return group, store.get_range(key, first.offset, size, etag=first.etag).data
+            data = self._copy[start : start + size]
+        else:
+            store, key = self.place(first) if "://" in first.object else (self.store, first.object)
+            data = store.get_range(key, first.offset, size, etag=first.etag).data
+        starts = [frame.offset - first.offset for frame in group]
+        return [(frame, data[at : at + frame.stored_bytes]) for frame, at in zip(group, starts, strict=True)]
 
-    def decoded(self, frames: Iterable[Frame]) -> Iterator[bytes]:
-        """Yield the text of frames, read as by `stored`. Raises `DamagedData`."""
-        return (decode(stored, frame) for frame, stored in self.stored(frames))
-
-    def texts(self, start: int, stop: int) -> Iterator[bytes]:
-        """Yield the text of frames [start, stop) by frame."""
-        return self.decoded(self.frames(start, stop))
-
-    def reported(self, frames: Iterable[Frame]) -> Iterator[bytes]:
-        """Yield the text of frames, and pass the bytes that were read so far to `progress`."""
-        for data in self.decoded(frames):
+    def texts(self, frames: Iterable[Frame]) -> Iterator[bytes]:
+        """Yield the text of frames, read as by `stored`, and pass the bytes so far to `progress`. Raises
+        `DamagedData`."""
+        for frame, stored in self.stored(frames):
+            data = decode(stored, frame)
             self._read_bytes += len(data)
             self._progress(self._read_bytes)
             yield data
@@ -153,21 +154,14 @@ class StoredText:
         if stop <= start:
             return ""
         first = self.locate(start)
-        text = b"".join(self.texts(first.number, self.locate(stop - 1).number + 1)).decode()
+        frames = self.frames(first.number, self.locate(stop - 1).number + 1)
+        text = b"".join(decode(stored, frame) for frame, stored in self.stored(frames)).decode()
         return text[start - first.start : stop - first.start]
 
 
 def expanded(store: Store, root: Manifest) -> Manifest:
     """The root with all pages and filters instead of directories (1 GET each). It must not be committed as it is."""
     return expand(root, lambda directory: store.get(directory.key).data)
-
-
-def split(ranges: Iterable[tuple[list[Frame], bytes]]) -> Iterator[tuple[Frame, bytes]]:
-    """Yield each frame of ranges with its stored bytes."""
-    for group, data in ranges:
-        for frame in group:
-            start = frame.offset - group[0].offset
-            yield frame, data[start : start + frame.stored_bytes]
 
 
 def neighbours(frames: Iterable[Frame], most_bytes: int = _READ_BYTES) -> Iterator[list[Frame]]:

@@ -22,7 +22,7 @@ from monocontext.testing import CountingStore, HttpFault, S3StandIn, WrappedStor
 from monocontext.testing.http_faults import refuse
 from monocontext.writing import commit as module
 from monocontext.writing.commit import commit
-from monocontext.writing.named_objects import OBJECT, id_in, named_objects
+from monocontext.writing.pages import OBJECT, id_in, named_objects
 from monocontext.writing.upkeep.compact import add_filters, compact
 from monocontext.writing.upkeep.forget import find_leftovers
 from monocontext.writing.upkeep.gc import gc

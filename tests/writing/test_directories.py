@@ -35,10 +35,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("monocontext.writing.splice._SPLIT_FRAMES", 12)
     monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 40)
     monkeypatch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 40)
-    for name, value in {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2}.items():
+    sizes = {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2, "MOST_NAMED_BYTES": 2000}
+    for name, value in sizes.items():
         monkeypatch.setattr(directories, name, value)
-    for module in (directories, sys.modules["monocontext.writing.commit"]):
-        monkeypatch.setattr(module, "MOST_NAMED_BYTES", 2000)
 
 
 def lines(count: int, seed: int = 0) -> str:
@@ -167,7 +166,7 @@ def test_documents() -> None:
 def test_names_of_documents_in_directories_that_no_table_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each append stores a page of few documents, and a table of names begins in a directory."""
     monkeypatch.setattr("monocontext.writing.documents.INLINE_BYTES", 0)
-    monkeypatch.setattr("monocontext.writing.document_table.DOCUMENTS_PER_PAGE", 40)
+    monkeypatch.setattr("monocontext.writing.documents.DOCUMENTS_PER_PAGE", 40)
     store = memory()
     publish({"first": "text\n"}, store, **LAYOUT)  # type: ignore[arg-type]
     for upload in range(40):

@@ -18,8 +18,7 @@ from monocontext.format.index import Frame
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.records import replace
-from monocontext.writing.commit import Staged, commit_on
-from monocontext.writing.place import Place, open_store_at
+from monocontext.writing.commit import Place, Staged, commit_at
 from monocontext.writing.segments import SEGMENT_BYTES, SegmentLayout, Written, write_segments
 from monocontext.writing.splice import Stretch, covered, gaps, splice, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded, neighbours
@@ -57,7 +56,7 @@ def compact(
             stretches, new = [], Written()
             for first, stop in plan(text.frames(0, old.frames), layout, dead_bytes(text)):
                 key = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
-                write = partial(write_segments, store, text.reported(text.frames(first, stop)), layout)
+                write = partial(write_segments, store, text.texts(text.frames(first, stop)), layout)
                 written = store.once(key, write, again=True)
                 stretches.append(Stretch(first, stop, len(written.records)))
                 new.runs += written.runs
@@ -67,8 +66,7 @@ def compact(
                 root = _with_filters(text.after(root))
             return None if root is old else with_copies(text.after(root), old)
 
-    with open_store_at(url, store_options) as store:
-        return commit_on(store, "to compact", change)
+    return commit_at(url, store_options, "to compact", change)
 
 
 def add_filters(
@@ -99,8 +97,7 @@ def add_filters(
         with StoredText(store, root, allow=allow, store_options=store_options, progress=progress) as text:
             return covered(text, missing, strict=True)
 
-    with open_store_at(url, store_options) as store:
-        return commit_on(store, "to add filters to", change)
+    return commit_at(url, store_options, "to add filters to", change)
 
 
 def _with_filters(text: StoredText) -> Manifest:

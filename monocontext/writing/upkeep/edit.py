@@ -8,31 +8,37 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
+from monocontext.format.codec import encode, frame_end
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.generations import listed_generations, read_generation
+from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import Manifest
 from monocontext.globs import Globs
 from monocontext.options import StoreOptions
-from monocontext.records import NamedTuple
+from monocontext.records import NamedTuple, dataclass
 from monocontext.records import replace as with_fields
-from monocontext.writing.changes import Change, stored_again
-from monocontext.writing.commit import Staged, commit_on
-from monocontext.writing.document_table import change_documents, load_documents
-from monocontext.writing.documents import DocumentInputs
+from monocontext.stores.parallel import at_once
+from monocontext.writing.commit import Place, Staged, commit_at, open_store_at
+from monocontext.writing.decoding import HEADER, InputOptions
+from monocontext.writing.documents import Change, DocumentInputs, Patch, change_documents, load_documents, names_in
 from monocontext.writing.documents import documents as as_inputs
-from monocontext.writing.input_options import InputOptions
 from monocontext.writing.inputs import parts_of, read_pieces
-from monocontext.writing.place import Place, open_store_at
 from monocontext.writing.publish import store_text, with_new
-from monocontext.writing.segments import Written
-from monocontext.writing.splice import EMPTY_ROOT, covered, splice, uncovered, wants_filters, with_copies
+from monocontext.writing.segments import SegmentLayout, Segments, Written
+from monocontext.writing.splice import EMPTY_ROOT, Stretch, covered, splice, uncovered, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded
 from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
+
+_FULL_GROUP_BYTES = 4 << 20
+"""A group of at least this much old text is not joined with a change in the next frame, unless they overlap."""
+_GROUPS_AT_ONCE = 8  # groups that are stored again in parallel, which bounds the memory
+_PURPOSE = "to change: `upload` makes one"
 
 
 class Edit(NamedTuple):
@@ -91,7 +97,7 @@ def _put(
     wanted = {name.encode("utf-8", "surrogatepass"): name for name in given}
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        last = {wanted[name]: number for number, name in enumerate(_names_in(pages)) if name in wanted}
+        last = {wanted[name]: number for number, name in enumerate(names_in(pages)) if name in wanted}
         missing = [name for name in given if name not in last]
         if missing and not adds:
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
@@ -102,8 +108,7 @@ def _put(
             store_text(store, as_inputs(new), base) if new else None,
         )
 
-    with open_store_at(url, options) as store:
-        return commit_on(store, _PURPOSE, lambda base, store: edited(base, store, plan, options, allow))
+    return commit_at(url, options, _PURPOSE, lambda base, store: edited(base, store, plan, options, allow))
 
 
 def delete(
@@ -141,10 +146,11 @@ def delete(
 
     def numbers_of(there: list[bytes]) -> dict[str, list[int]]:
         """The documents that each of `wanted` means, of those with these names."""
-        by_name: dict[bytes, list[int]] = {}
+        results: dict[str, list[int]] = {name: [] for name in wanted}
+        raw_names = {name.encode("utf-8", "surrogatepass"): name for name in wanted}
         for number, raw in enumerate(there):
-            by_name.setdefault(raw, []).append(number)
-        results = {name: by_name.get(name.encode("utf-8", "surrogatepass"), []) for name in wanted}
+            if raw in raw_names:
+                results[raw_names[raw]].append(number)
         for name, numbers in results.items():
             is_glob = isinstance(names, str) or any(sign in name for sign in "*?[")
             if is_glob and not numbers and not name.startswith("!"):
@@ -153,8 +159,8 @@ def delete(
         return results
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        numbers = numbers_of(_names_in(pages))
-        changes = {number: Change(None) for some in numbers.values() for number in some}
+        numbers = numbers_of(names_in(pages))
+        changes = {number: Change(deletes=True) for some in numbers.values() for number in some}
         if forget and not changes and any(any(numbers_of(there).values()) for there in _earlier_names(store, base)):
             return Edit()
         if missing := [name for name, some in numbers.items() if not some]:
@@ -162,15 +168,12 @@ def delete(
         return Edit(changes)
 
     with open_store_at(url, store_options) as store:
-        root = commit_on(
-            store, _PURPOSE, lambda base, store: edited(base, store, plan, store_options, allow, forget=forget)
+        root = commit_at(
+            store, None, _PURPOSE, lambda base, store: edited(base, store, plan, store_options, allow, forget=forget)
         )
         if forget:
             forget_rest(store, root, cache_dir)
         return root
-
-
-_PURPOSE = "to change: `upload` makes one"
 
 
 def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]:
@@ -190,17 +193,13 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
     return results
 
 
-def _names_in(pages: Sequence[DocumentPage]) -> list[bytes]:
-    return [page.raw_name(i) for page in pages for i in range(len(page))]
-
-
 def _earlier_names(store: Staged, newest: Manifest | None) -> Iterator[list[bytes]]:
     """The names of documents in each earlier version whose pages are still there."""
     for number in listed_generations(store):
         if newest is not None and number < newest.generation:
             with suppress(NotFound):
                 root = expanded(store, read_generation(store, number))
-                yield _names_in(load_documents(store, root.documents))
+                yield names_in(load_documents(store, root.documents))
 
 
 def edited(
@@ -221,7 +220,7 @@ def edited(
         return None
     with StoredText(store, old, allow=allow, store_options=options) as text:
         if changes:
-            text = text.after(_changed(text, pages, changes))
+            text = text.after(_with_changes(text, pages, changes))
         if new is not None:
             text = text.after(with_new(text, new))
         if forget:
@@ -230,14 +229,137 @@ def edited(
         return with_copies(text) if changes or forget else text.root
 
 
-def _changed(text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]) -> Manifest:
+def _with_changes(text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]) -> Manifest:
     """The root of the text with changed documents, without copies of its text."""
     documents = text.root.documents
     assert documents is not None
-    stretches, new, patches = stored_again(text, pages, changes)
+    stretches, new, patches = _stored_again(text, pages, changes)
     root = splice(text, stretches, new, documents=change_documents(text.store, documents, pages, changes, patches))
     if not text.root.filters or not stretches:
         return root
     if not wants_filters(root):
         return with_fields(root, filters=())
     return covered(text.after(root), uncovered(text, stretches))
+
+
+class _Place(NamedTuple):
+    """The place of a changed document in the old text, in characters."""
+
+    number: int
+    text: str
+    """The new text; empty for a document that is deleted."""
+    header: str
+    """The header line that may precede a document that is deleted."""
+    first: int
+    """The first character that may change: that of the header line, if the gap is short enough to be one."""
+    start: int
+    stop: int
+    after: int
+    """The start of the document after it."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """Neighbouring frames [first, stop) of the old text with changes, which are stored again together."""
+
+    first: int
+    stop: int
+    places: list[_Place]
+
+
+def _stored_again(
+    text: StoredText, pages: Sequence[DocumentPage], wanted: Mapping[int, Change]
+) -> tuple[list[Stretch], Written, dict[int, Patch]]:
+    """Store the frames of changed documents (`wanted`, by number) with the new texts (1 PUT for 16 MiB), a few groups
+    at once. Returns also the changes of the text by number of the document."""
+    root = text.root
+    segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
+    stretches: list[Stretch] = []
+    patches: dict[int, Patch] = {}
+    groups = _grouped(text, _places(pages, wanted, root.characters))
+    for number in range(0, len(groups), _GROUPS_AT_ONCE):
+        some = groups[number : number + _GROUPS_AT_ONCE]
+        rewritten = at_once(lambda group: _rewritten(text, group), some, _GROUPS_AT_ONCE)
+        for group, (frames, changed) in zip(some, rewritten, strict=True):
+            for stored, record in frames:
+                segments.add(stored, record)
+            stretches.append(Stretch(group.first, group.stop, len(frames)))
+            patches |= changed
+    return stretches, segments.finish(), patches
+
+
+def _places(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], characters: int) -> Iterator[_Place]:
+    """Yield the places of documents whose text changes, in order, in a text of so many characters."""
+    firsts = [page.first for page in pages]
+    for number in sorted(wanted):
+        change = wanted[number]
+        if change.text is None and not change.deletes:
+            continue
+        n = bisect_right(firsts, number) - 1
+        page, i = pages[n], number - firsts[n]
+        is_last = i + 1 == len(page)
+        after = page.starts[i + 1] if not is_last else pages[n + 1].starts[0] if n + 1 < len(pages) else characters
+        first, header = page.starts[i], ""
+        if change.deletes:
+            header = HEADER.replace("{path}", page.name(i))
+            before = page.stops[i - 1] if i else pages[n - 1].stops[-1] if n else 0
+            first = before if first - before <= len(header) + 1 else first
+        yield _Place(number, change.text or "", header, first, page.starts[i], page.stops[i], after)
+
+
+def _grouped(text: StoredText, places: Iterable[_Place]) -> list[_Group]:
+    """Group changes; those in the same or neighbouring frames share a group."""
+    groups: list[_Group] = []
+    frames = text.root.frames
+    for place in places:
+        start, stop = place.first, place.stop + (place.after > place.stop)
+        first = text.locate(start).number if start < text.root.characters else max(frames - 1, 0)
+        last = first if stop == start else text.locate(stop - 1).number
+        end = min(last + 1, frames)  # a text of empty documents has no frames
+        if groups and first == groups[-1].stop:
+            is_near = text.extent(groups[-1].first, first)[2] < _FULL_GROUP_BYTES
+        else:
+            is_near = bool(groups) and first < groups[-1].stop
+        if is_near:
+            groups[-1].stop = max(groups[-1].stop, end)
+            groups[-1].places.append(place)
+        else:
+            groups.append(_Group(first, end, [place]))
+    return groups
+
+
+def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
+    """The new frames of a group, and its patches. Of a group above 8 MiB only the parts that stay are read."""
+    begin, end, size = text.extent(group.first, group.stop)
+    whole = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else None
+
+    def read(start: int, stop: int) -> str:
+        return text.read(start, stop) if whole is None else whole[start - begin : stop - begin]
+
+    patches: dict[int, Patch] = {}
+    done = begin
+    parts: list[str] = []
+    for place in group.places:
+        start, stop, new = place.start, place.stop, place.text
+        if place.after > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
+            stop += 1
+        if place.first < start and read(place.first, start).removeprefix("\n") == place.header:
+            start -= len(place.header)
+        patches[place.number] = Patch(start, stop, new if not new or new.endswith("\n") else new + "\n")
+        parts += [read(done, start), patches[place.number].text]
+        done = stop
+    parts.append(read(done, end))
+    frames = _cut("".join(parts).encode(), text.root.frame_bytes)
+    return [encode(frame, text.root.codec) for frame in frames], patches
+
+
+def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
+    """Yield frames of about the same length: a short last one could be missed by later changes around it, and would
+    keep its object in use."""
+    start = 0
+    while (count := round((len(data) - start) / frame_bytes)) > 1:
+        stop = frame_end(data, start, (len(data) - start) // count)
+        yield data[start:stop]
+        start = stop
+    if start < len(data):
+        yield data[start:]

@@ -28,15 +28,16 @@ from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.protocol import Store, seconds_now
-from monocontext.writing.named_objects import FOLDERS, OBJECT, id_in, named_objects
-from monocontext.writing.place import Place, open_store_at
+from monocontext.writing.commit import Place, open_store_at
+from monocontext.writing.pages import FOLDERS, OBJECT, id_in, named_objects
 from monocontext.writing.segments import SALT_BYTES
 from monocontext.writing.splice import moved_frames, splice
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.gc import gc
 
 _LOOK_SECONDS = 0.1  # the pause between two looks at the clock of the store, or for what other writers leave
-_LOOKS = 50  # the looks for what other writers leave: these remove it when they lose against the deletion
+_LOOKS = 20  # the looks for what other writers leave: these remove it when they lose against the deletion
+_ROUNDS = 3  # of `gc` and looks: a writer that was killed removes nothing
 _MAGIC = (0xFD2FB528).to_bytes(4, "little")  # the first bytes of a zstd frame
 _MOST_BYTES = 256 << 20  # the most bytes to which a zstd frame of a context decompresses
 
@@ -68,12 +69,17 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
     Raises `StoreFailure` if that could hold the text; it says that the deletion is committed and what is to be done.
     """
     try:
-        _wait_for_clock(store, root.generation)
-        gc(store, older_than_seconds=0)
-        for _ in range(_LOOKS):
-            if not (remaining := _leftovers(store, root)):
+        for _ in range(_ROUNDS):
+            _wait_for_clock(store, root.generation)
+            gc(store, older_than_seconds=0)
+            remaining = _leftovers(store, root)
+            for _ in range(_LOOKS):
+                if not remaining:
+                    break
+                time.sleep(_LOOK_SECONDS)
+                remaining &= _leftovers(store, root)  # later ones are those of other changes
+            if not remaining:
                 break
-            time.sleep(_LOOK_SECONDS)
     except NotFound as error:
         raise StoreFailure(
             f"{store.url}: the deletion is committed as generation {root.generation}, but earlier versions could not "
@@ -84,7 +90,7 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
     if remaining:
         raise StoreFailure(
             f"{store.url}: the deletion is committed as generation {root.generation}, but {len(remaining):,} objects "
-            f"that no version names may hold the text, such as {remaining[0]}: when no other writer runs, run "
+            f"that no version names may hold the text, such as {min(remaining)}: when no other writer runs, run "
             f"`monocontext gc --older-than 0s`"
         )
 
@@ -98,7 +104,7 @@ def _wait_for_clock(store: Store, generation: int) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def _leftovers(store: Store, root: Manifest) -> list[str]:
+def _leftovers(store: Store, root: Manifest) -> set[str]:
     """The keys of objects that are no part of the newest version: earlier roots, and objects that no root names (1 LIST
     for each thousand objects, 1 GET for each index page)."""
     earlier = [generation_key(number) for number in listed_generations(store) if number < root.generation]
@@ -109,7 +115,7 @@ def _leftovers(store: Store, root: Manifest) -> list[str]:
             assert newest is not None  # a context keeps its newest generation
             named = named_objects(store, newest)
             objects = [key for key in objects if id_in(key) not in named]
-    return [*earlier, *objects]
+    return {*earlier, *objects}
 
 
 def find_leftovers(url: Place, texts: Collection[str], *, store_options: StoreOptions | None = None) -> list[str]:

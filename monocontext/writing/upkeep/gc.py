@@ -26,9 +26,8 @@ from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Mani
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, StoreBase, get_bounded, innermost, seconds_now
-from monocontext.writing.commit import commit_on
-from monocontext.writing.named_objects import FOLDERS, OBJECT, NamedPage, id_in, ids_in_page, ids_in_root
-from monocontext.writing.place import Place, open_store_at
+from monocontext.writing.commit import Place, commit_at, open_store_at
+from monocontext.writing.pages import FOLDERS, OBJECT, NamedPage, id_in, ids_in_page, ids_in_root
 
 OLDER_THAN_SECONDS = 7 * 86400
 """The age of the objects that `gc` removes: a week."""
@@ -181,7 +180,7 @@ def _commit_fence(store: Store) -> None:
         number = base.generation + 1
         return replace(base, history=History(floor=number, fence=number))
 
-    root = commit_on(store, "to remove objects from", fence)
+    root = commit_at(store, None, "to remove objects from", fence)
     if find_root(store).manifest.generation < root.generation:
         raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
 

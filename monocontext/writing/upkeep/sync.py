@@ -21,12 +21,9 @@ from monocontext.records import dataclass, field
 from monocontext.stores import options_for, split_object
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
-from monocontext.writing.changes import Change
-from monocontext.writing.commit import Staged, commit
-from monocontext.writing.decoding import NotText
-from monocontext.writing.documents import documents
-from monocontext.writing.input_options import InputOptions, ReadingOptions
-from monocontext.writing.place import Place, open_store_at, own_options
+from monocontext.writing.commit import Place, Staged, commit, open_store_at, own_options
+from monocontext.writing.decoding import InputOptions, NotText, ReadingOptions
+from monocontext.writing.documents import Change, documents, names_in
 from monocontext.writing.publish import store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
@@ -146,8 +143,8 @@ def _compare(
     a source, the last one counts, and the others go."""
     stored: dict[str, list[tuple[DocumentPage, int]]] = {}
     for page in pages:
-        for i, name in enumerate(page.names()):
-            stored.setdefault(name, []).append((page, i))
+        for i, raw in enumerate(names_in([page])):
+            stored.setdefault(raw.decode(), []).append((page, i))
     if delete and stored and not there:
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
     result = _Differences()
@@ -156,7 +153,7 @@ def _compare(
         if is_gone:
             result.gone.append(name)
         gone = all_of_name if is_gone else all_of_name[:-1] if name in there else []
-        result.changes |= {page.first + i: Change(None) for page, i in gone}
+        result.changes |= {page.first + i: Change(deletes=True) for page, i in gone}
     unsure = []
     for file in (file for file in there.values() if file.is_selected):
         if file.name not in stored:
@@ -171,9 +168,14 @@ def _compare(
     def changed(item: tuple[InputFile, DocumentPage, int, bytes]) -> str | NotText | None:
         """The text of a source; None if its document has the same."""
         file, page, i, _ = item
-        new, start, stop = _text(file, options), page.starts[i], page.stops[i]
-        is_same = isinstance(new, str) and len(new) == stop - start and text.read(start, stop) == new
-        return None if is_same else new
+        start, stop = page.starts[i], page.stops[i]
+        try:
+            new = b"".join(data for data, _ in read_source(file, options)).decode()
+        except NotText as error:
+            if not file.where:
+                raise
+            return error  # one that was found in a folder or a place may be no text
+        return None if len(new) == stop - start and text.read(start, stop) == new else new
 
     for (file, page, i, metadata), new in zip(unsure, at_once(changed, unsure, _REQUESTS), strict=True):
         if isinstance(new, NotText):
@@ -181,7 +183,7 @@ def _compare(
             result.known -= 1
         elif new is None:
             result.touched += 1
-            result.changes[page.first + i] = Change(None, metadata, True)
+            result.changes[page.first + i] = Change(metadata=metadata)
         else:
             result.changed.append(file.name)
             result.changes[page.first + i] = Change(new, metadata)
@@ -204,16 +206,6 @@ def _find(
             yield named_object(opened(above), key, location)
         except (NotFound, InvalidUrl):  # no object: perhaps a place
             yield from find_objects(opened(location), options, own)
-
-
-def _text(file: InputFile, options: InputOptions) -> str | NotText:
-    """Read a source; one that was found in a folder or a place may be no text."""
-    try:
-        return b"".join(data for data, _ in read_source(file, options)).decode()
-    except NotText as error:
-        if not file.where:
-            raise
-        return error
 
 
 def _inputs(

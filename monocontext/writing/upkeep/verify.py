@@ -19,10 +19,10 @@ from monocontext.format.refs import DocumentsRef, documents_key
 from monocontext.options import StoreOptions
 from monocontext.records import dataclass, field, replace
 from monocontext.stores.protocol import Store
+from monocontext.writing.commit import Place, open_store_at
 from monocontext.writing.documents import load_document_page
-from monocontext.writing.pages import load_page, record_of
-from monocontext.writing.place import Place, open_store_at
-from monocontext.writing.stored_text import StoredText, expanded, neighbours, split
+from monocontext.writing.pages import record_of
+from monocontext.writing.stored_text import StoredText, expanded, neighbours
 
 
 @dataclass(slots=True)
@@ -115,23 +115,24 @@ def _check_text(
 
 def _frames(text: StoredText, report: Report) -> Iterator[Frame]:
     """Yield the frames whose index pages can be read (1 GET each), and report the others."""
-    for number in range(len(text.root.pages)):
+    first = 0
+    for page in text.root.pages:
+        frames = text.frames(first, page.frames)
+        first = page.frames
         try:
-            page = load_page(text.store, text.root.pages, number)
+            yield from list(frames)
         except MonocontextError as error:
             report.problems.append(str(error))
-            continue
-        yield from (page[i] for i in range(len(page)))
 
 
 def _read(text: StoredText, group: list[Frame], report: Report) -> Iterator[tuple[Frame, bytes]]:
     """Yield neighbouring frames with their text (1 GET), and report those that cannot be read."""
     try:
-        read = text.read_range(group)
+        frames = text.read_range(group)
     except MonocontextError as error:
         report.problems.append(str(error) if isinstance(error, ForeignObject) else f"{group[0].object}: {error}")
         return
-    for frame, data in split([read]):
+    for frame, data in frames:
         report.frames += 1
         report.stored_bytes += len(data)
         try:

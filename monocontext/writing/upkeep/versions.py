@@ -10,9 +10,8 @@ from monocontext.format.generations import listed_generations, read_generation, 
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.stores.parallel import at_once
-from monocontext.writing.commit import Staged, commit_on
-from monocontext.writing.document_table import change_documents, load_documents
-from monocontext.writing.place import Place, open_store_at
+from monocontext.writing.commit import Place, Staged, commit_at, open_store_at
+from monocontext.writing.documents import change_documents, load_documents
 from monocontext.writing.splice import covered, gaps, moved_frames, splice, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded
 
@@ -58,17 +57,16 @@ def restore(
     1 PUT for 16 MiB of these and for each page; some 6 requests for the commit. Raises `NotFound` if there is no such
     version, or no longer.
     """
-    with open_store_at(url, store_options) as store:
 
-        def change(base: Manifest, store: Staged) -> Manifest:
-            try:
-                wanted = read_generation(store, generation)
-            except NotFound:
-                raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
-            with StoredText(store, expanded(store, wanted), allow=allow, store_options=store_options) as text:
-                return _restored(text, expanded(store, base))
+    def change(base: Manifest, store: Staged) -> Manifest:
+        try:
+            wanted = read_generation(store, generation)
+        except NotFound:
+            raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
+        with StoredText(store, expanded(store, wanted), allow=allow, store_options=store_options) as text:
+            return _restored(text, expanded(store, base))
 
-        return commit_on(store, "to restore", change)
+    return commit_at(url, store_options, "to restore", change)
 
 
 def _restored(text: StoredText, base: Manifest) -> Manifest:

@@ -22,9 +22,10 @@ from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.testing import CountingStore
 from monocontext.writing.folder import Folder
-from monocontext.writing.pages import load_page, record_of
+from monocontext.writing.pages import record_of
 from monocontext.writing.publish import append, publish
 from monocontext.writing.segments import SALT_BYTES
+from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.verify import verify
 from tests.writing.upkeep.upkept import memory
 
@@ -351,17 +352,13 @@ def test_lone_surrogates_are_refused(before: str, surrogate: str) -> None:
 
 @pytest.mark.parametrize("codec", ["raw", "zstd"])
 def test_the_same_text_gives_the_same_frames(codec: str, tmp_path: Path) -> None:
-    def objects(sources: Any) -> list[tuple[bytes, list[FrameRecord]]]:
+    def objects(sources: Any) -> tuple[bytes, list[FrameRecord]]:
         store = memory()
         root = publish(sources, store, frame_bytes=50, segment_bytes=100, codec=codec)
-        pages = [load_page(store, root.pages, number) for number in range(len(root.pages))]
-        segments = [store.get(run.object).data for page in pages for run in page.runs]
-        return [
-            (
-                b"".join(segment[:-SALT_BYTES] for segment in segments),
-                [record_of(frame) for frame in map(pages[0].__getitem__, range(len(pages[0])))],
-            )
-        ]
+        with StoredText(store, root) as text:
+            frames = list(text.frames(0, root.frames))
+        segments = [store.get(name).data[:-SALT_BYTES] for name in dict.fromkeys(frame.object for frame in frames)]
+        return b"".join(segments), [record_of(frame) for frame in frames]
 
     (tmp_path / "file").write_bytes(TEXT.encode())
     first = objects(TEXT)

@@ -19,7 +19,7 @@ import zstandard
 
 from monocontext import Monocontext, append, publish
 from monocontext.errors import InvalidText
-from monocontext.writing.input_options import InputOptions
+from monocontext.writing.decoding import InputOptions
 from monocontext.writing.sources import InputFile, read_source
 from monocontext.writing.upkeep.sync import sync
 

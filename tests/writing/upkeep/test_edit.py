@@ -21,7 +21,7 @@ from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
-from monocontext.writing import changes
+from monocontext.writing.upkeep import edit
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.forget import find_leftovers
 from monocontext.writing.upkeep.gc import gc
@@ -42,7 +42,7 @@ def store() -> Iterator[MemoryStore]:
 @pytest.fixture
 def asks_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches ask filters in texts of any size, and edits of neighbouring frames are made apart."""
-    monkeypatch.setattr(changes, "_FULL_GROUP_BYTES", 5_000)
+    monkeypatch.setattr(edit, "_FULL_GROUP_BYTES", 5_000)
     monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
     monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 0)
     monkeypatch.setattr(inline, "MOST_GROWN_BYTES", 0)

@@ -13,7 +13,7 @@ import pytest
 
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import WrappedStore
-from monocontext.writing import document_table, documents
+from monocontext.writing import documents
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.compact import add_filters, compact
@@ -33,8 +33,7 @@ FOLDERS = ("segments/", "index/", "filters/", "documents/")
 def documents_lie_in_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also pages of few documents, and tables of few names."""
     monkeypatch.setattr(documents, "INLINE_BYTES", 100)
-    for module in (documents, document_table):
-        monkeypatch.setattr(module, "DOCUMENTS_PER_PAGE", 16)
+    monkeypatch.setattr(documents, "DOCUMENTS_PER_PAGE", 16)
 
 
 def is_text(store: Store, text: str) -> None:
