@@ -26,6 +26,7 @@ from rich.text import Text
 from monocontext import Monocontext, publish
 from monocontext.cli.parameters import NOT_NEGATIVE, Option
 from monocontext.cli.printing import is_quiet, remark
+from monocontext.format.index import Page
 from monocontext.format.manifest import ROOT_KEY, generation_key
 from monocontext.format.refs import FilterRef
 from monocontext.options import StoreOptions
@@ -33,7 +34,7 @@ from monocontext.records import replace
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import CountingStore, SeaweedServer, SlowStore, find_weed
-from monocontext.writing.pages import IndexWriter, load_page, row_of
+from monocontext.writing.pages import IndexWriter, row_of
 from rlm.cli.options import Runner, describe_rights, one_line_errors
 from rlm.context.excerpt import make_printable
 from rlm.errors import RunnerUnavailable
@@ -164,7 +165,8 @@ def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
     frames = ["".join(lines)] * _BLOCK_FRAMES
     frames += ["".join([*lines[:999], failed, *lines[1000:]]), "".join([*lines[:-1], fatal])]
     base = publish(iter(frames), store, codec="raw", frame_bytes=_FRAME_BYTES)
-    page, index, filters, first = load_page(store, base.pages, 0), IndexWriter(store.put), list[FilterRef](), 0
+    page = Page(store.get(base.pages[0].key).data, base.pages[0], None)
+    index, filters, first = IndexWriter(store.put), list[FilterRef](), 0
     blocks = size_bytes // _FRAME_BYTES // _BLOCK_FRAMES
     block, *single = range(_BLOCK_FRAMES), range(_BLOCK_FRAMES, _BLOCK_FRAMES + 1), range(_BLOCK_FRAMES + 1, len(page))
     for numbers in [*[block] * (blocks // 3), single[0], *[block] * (blocks - blocks // 3), single[1]]:
