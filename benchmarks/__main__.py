@@ -9,14 +9,12 @@ from benchmarks import agents_grep, file_changes, first_second, growth, latency,
 from benchmarks.virtual import suite
 from benchmarks.wall import peers
 
-COMMANDS = (latency, suite, peers, agents_grep, words, quality, transport, first_second, growth, file_changes)
-
 
 def main() -> int:
     """Run the named command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure monocontext.")
     commands = parser.add_subparsers(required=True)
-    for command in COMMANDS:
+    for command in (latency, suite, peers, agents_grep, words, quality, transport, first_second, growth, file_changes):
         command.add(commands)
     arguments = parser.parse_args()
     return int(arguments.run(arguments))

@@ -26,8 +26,7 @@ from zlib import crc32
 
 from benchmarks import agents_grep_client as client
 from benchmarks.corpora import code_files
-from benchmarks.machine import machine_line
-from benchmarks.options import Commands, head_line, parse_list, row_line
+from benchmarks.options import Commands, head_line, machine_line, parse_list, row_line
 from benchmarks.processes import peers_folder, run_client
 from benchmarks.quality.haystack import Sources
 from monocontext import documents, publish
@@ -83,12 +82,9 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> dict[str, Rows]:
-    """Print the tables of each latency; returns the rows of each way at the last one.
-
-    Raises `AssertionError` for a wrong output.
-    """
-    asked, results = greps(files), dict[str, Rows]()
+def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> None:
+    """Print the tables of each latency. Raises `AssertionError` for a wrong output."""
+    asked = greps(files)
     expected = [crc32("\n".join(_output(files, grep)).encode()) for grep in asked]
     store = open_store(f"memory://{_STORE}")
     try:
@@ -108,7 +104,6 @@ def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> dict[str, Rows]
             _print(asked, results)
     finally:
         forget(_STORE)
-    return results
 
 
 def greps(files: Mapping[str, bytes]) -> list[Grep]:

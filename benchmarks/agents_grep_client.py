@@ -7,7 +7,6 @@ does so once, and its seconds count for each grep of the tree.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -118,7 +117,6 @@ class Files(Way):
 
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
-        self._seconds = 0.0
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -205,19 +203,13 @@ class Ripgrep(Files):
         return bytes(self._store.get(key).bytes())
 
     def open(self) -> None:
-        asyncio.run(self._download(self.names()))
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            list(pool.map(self._download, self.names()))
 
-    async def _download(self, keys: list[str]) -> None:
-        slots = asyncio.Semaphore(CONNECTIONS)
-
-        async def download(key: str) -> None:
-            async with slots:
-                data = bytes(await (await self._store.get_async(key)).bytes_async())
-            path = Path(self._copy.name, key)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-
-        await asyncio.gather(*map(download, keys))
+    def _download(self, key: str) -> None:
+        path = Path(self._copy.name, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(self.get(key))
 
     def run_on_tree(self, grep: Grep) -> list[str]:
         command = [os.environ["RG"], "-uuun", "--no-heading", "-e", grep["pattern"], "."]

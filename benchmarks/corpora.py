@@ -18,17 +18,15 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from subprocess import PIPE
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from benchmarks.logs import make_logs
 
@@ -41,14 +39,11 @@ class CorpusMissing(Exception):
     """A text cannot be made here; the message says why in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
-    """A package of a registry."""
+class Package(NamedTuple):
+    """A package of a registry: the command that downloads it, and a pattern of the downloaded file's name."""
 
     command: str
-    """The command that downloads it."""
     file: str
-    """A pattern of the downloaded file's name: Debian keeps only the newest version."""
     sha256: str = ""
     """Empty if any version will do: apt checks it against Debian's signed list."""
 
@@ -169,18 +164,15 @@ def _text(data: bytes) -> bytes | None:
 def _fetch(package: Package) -> Path:
     """The file of a package, downloaded if it is missing; its sha256 is checked if one is known."""
     location = folder() / "packages"
-    result = sorted(location.glob(package.file))
-    if not result:
-        command = package.command.split()
-        if shutil.which(command[0]) is None:
-            raise CorpusMissing(f"{package.command} would download it, but {command[0]} is not on this machine")
-        done = subprocess.run(command, cwd=location, capture_output=True, text=True, check=False)
-        result = sorted(location.glob(package.file))
-        if done.returncode or not result:
-            said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-            raise CorpusMissing(f"{package.command} failed: {said}")
-    path = result[-1]
-    if package.sha256 and (actual := sha256(path)) != package.sha256:
+    if not list(location.glob(package.file)):
+        try:
+            subprocess.run(package.command.split(), cwd=location, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
+            raise CorpusMissing(f"{package.command} failed: {said}") from None
+    path = sorted(location.glob(package.file))[-1]
+    actual = hashlib.sha256(path.read_bytes()).hexdigest() if package.sha256 else ""
+    if package.sha256 != actual:
         raise CorpusMissing(f"{path}: sha256 differs: expected {package.sha256}, found {actual}; remove it, try again")
     return path
 
@@ -252,8 +244,3 @@ def _write(path: Path, pieces: Iterable[bytes]) -> Path:
     finally:
         part.unlink(missing_ok=True)
     return path
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

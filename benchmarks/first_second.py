@@ -13,8 +13,7 @@ from functools import partial
 
 from benchmarks import first_second_client as client
 from benchmarks.logs import NEEDLE, make_incident
-from benchmarks.machine import machine_line
-from benchmarks.options import Commands, amount, head_line, parse_list, row_line
+from benchmarks.options import Commands, amount, head_line, machine_line, parse_list, row_line
 from benchmarks.processes import in_turns, run_client
 from monocontext import publish
 from monocontext.stores import open_store
@@ -22,7 +21,6 @@ from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
 AT = 0.8
-SIZES = ("1MB", "5MB", "20MB", "100MB")
 
 
 def text(size_bytes: int) -> str:
@@ -33,7 +31,9 @@ def text(size_bytes: int) -> str:
 def add(commands: Commands) -> None:
     command = commands.add_parser("first_second", help="seconds from a cold process to the first answer")
     command.add_argument("--samples", type=int, default=5, help="processes of each way; the table shows the least")
-    command.add_argument("--sizes", type=parse_list, default=SIZES, help="sizes of text, such as 1MB,100MB")
+    command.add_argument(
+        "--sizes", type=parse_list, default=("1MB", "5MB", "20MB", "100MB"), help="sizes of text, such as 1MB,100MB"
+    )
     command.set_defaults(run=main)
 
 

@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable
 from unittest.mock import patch
 
-from benchmarks.machine import machine_line
-from benchmarks.options import Commands, head_line, row_line
+from benchmarks.options import Commands, head_line, machine_line, row_line
 from benchmarks.processes import KEYS
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store

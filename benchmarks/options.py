@@ -1,9 +1,15 @@
-"""Parse amounts and lists from the command line, and format tables in Markdown, for all commands."""
+"""Parse amounts and lists from the command line, format tables in Markdown, and name the machine, for all commands."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import platform
 import re
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
 from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -31,3 +37,28 @@ def head_line(*names: str) -> str:
 def row_line(*cells: object) -> str:
     """One row of a table."""
     return f"| {' | '.join(map(str, cells))} |"
+
+
+def machine_line() -> str:
+    """The facts that decide whether two results are comparable."""
+    facts = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count() or 0,
+        "load": round(os.getloadavg()[0], 2),
+        "monocontext": version("monocontext"),
+        "boto3": version("boto3"),
+    }
+    return ", ".join(f"{name} {value}" for name, value in facts.items())
+
+
+def _commit() -> str:
+    """The short commit of this checkout, with a + if it has changes; `unknown` outside a checkout."""
+    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()

@@ -20,8 +20,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from benchmarks.machine import machine_line
-from benchmarks.options import Commands, head_line, row_line
+from benchmarks.options import Commands, head_line, machine_line, row_line
 from benchmarks.processes import in_turns, run_client
 from benchmarks.wall import client
 

@@ -48,11 +48,6 @@ class Text:
     def characters(self) -> int:
         return self.frames * len(self.filler)
 
-    @property
-    def bytes(self) -> int:
-        plain = len(self.filler.encode())
-        return self.frames * plain + sum(len(text.encode()) - plain for text in self.planted.values())
-
     def plant(self, place: float, *lines: str) -> int:
         """Replace lines at `place`, a share of the whole; returns the offset of the first."""
         self._stores.clear()
@@ -116,18 +111,14 @@ _WORDS = tuple(
 LEVELS = ("INFO", "INFO", "INFO", "DEBUG", "WARN")
 
 
-def words(dice: Random, count: int) -> str:
-    return " ".join(dice.choices(_WORDS, k=count))
-
-
 def _log(dice: Random) -> str:
     clock = f"{dice.randrange(24):02}:{dice.randrange(60):02}:{dice.randrange(60):02}"
     head = f"2026-03-01T{clock} {dice.choice(LEVELS)} host-{dice.randrange(40)} req={dice.getrandbits(48):012x}"
-    return f"{head} {words(dice, 20)}"
+    return f"{head} {' '.join(dice.choices(_WORDS, k=20))}"
 
 
 def _prose(dice: Random) -> str:
-    return words(dice, 40).capitalize()
+    return " ".join(dice.choices(_WORDS, k=40)).capitalize()
 
 
 def _code(dice: Random) -> str:

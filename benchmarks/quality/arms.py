@@ -54,8 +54,8 @@ class Run:
 class Setting:
     """The input of all arms."""
 
-    make_rlm: Callable[..., RLM]
-    """Makes an `RLM`, given the most dollars for a question and other options by keyword."""
+    make_rlm: Callable[[float | None], RLM]
+    """Makes an `RLM`, given the most dollars for a question."""
     context: Monocontext
     text: str | None
     """The text in memory, if an arm needs it."""
@@ -89,8 +89,8 @@ def answer(arm: str, question: Question, setting: Setting, dollars: float | None
         return Run(None, f"failed: {type(exc).__name__}: {exc}"[:300], seconds=time.monotonic() - began)
 
 
-def _loop(question: Question, context: object, setting: Setting, dollars: float | None, **options: object) -> Run:
-    with setting.make_rlm(dollars, **options) as rlm:
+def _loop(question: Question, context: object, setting: Setting, dollars: float | None) -> Run:
+    with setting.make_rlm(dollars) as rlm:
         done = rlm.completion(question.query, context)
     lines = done.trajectory[1:]
     outputs = [

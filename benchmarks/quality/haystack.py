@@ -10,6 +10,7 @@ import hashlib
 import json
 import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -18,13 +19,13 @@ from benchmarks.quality.questions import Planted, Question
 from monocontext import publish
 
 _LOGS_SEED = 19
+_BLOCK_LINES = 50
 
 
 class Sources:
-    """The files of a source tree."""
+    """The files of a source tree, by default of the standard library."""
 
     def __init__(self, root: Path | None = None) -> None:
-        """`root` is by default the standard library."""
         self._root = root or Path(sysconfig.get_paths()["stdlib"])
         result = sorted(path for path in self._root.rglob("*.py") if "site-packages" not in path.parts)
         self.paths = [path.relative_to(self._root).as_posix() for path in result]
@@ -61,31 +62,16 @@ def _fill(room: int, sources: Sources, without: set[str]) -> Iterator[str]:
     """Blocks of whole lines: files in random order, then logs. Files that are evidence are left out."""
     order = list(sources.paths)
     Random(_LOGS_SEED).shuffle(order)
-    for path in order:
-        document = sources.document(path)
-        if document in without:
-            continue
-        for block in _blocks(document.splitlines(keepends=True)):
-            if room <= 0:
+    files = (text for text in map(sources.document, order) if text not in without)
+    for text in chain(files, (piece.decode() for piece in make_logs(room, _LOGS_SEED))):
+        lines = text.splitlines(keepends=True)
+        for start in range(0, len(lines), _BLOCK_LINES):
+            block = "".join(lines[start : start + _BLOCK_LINES]).encode()
+            if len(block) > room:
+                yield block[: block.rfind(b"\n", 0, room) + 1].decode()
                 return
-            kept = _cut(block, room)
-            room -= len(kept.encode())
-            yield kept
-            if kept != block:
-                return
-    for piece in make_logs(room, _LOGS_SEED) if room > 0 else ():
-        yield from _blocks(piece.decode().splitlines(keepends=True))
-
-
-def _blocks(lines: Sequence[str], each: int = 50) -> Iterator[str]:
-    for start in range(0, len(lines), each):
-        yield "".join(lines[start : start + each])
-
-
-def _cut(block: str, room: int) -> str:
-    """The whole lines of a block that fit into `room` bytes."""
-    data = block.encode()
-    return block if len(data) <= room else data[: data.rfind(b"\n", 0, room) + 1].decode()
+            room -= len(block)
+            yield block.decode()
 
 
 def prepare(folder: Path, size_bytes: int, questions: Sequence[Question], sources: Sources) -> Path:

@@ -13,8 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.machine import machine_line
-from benchmarks.options import head_line, row_line
+from benchmarks.options import head_line, machine_line, row_line
 from benchmarks.quality import arms, families
 from benchmarks.quality.haystack import Sources, prepare
 from benchmarks.quality.questions import Question, score
@@ -26,8 +25,6 @@ from rlm.models.lm import LM, Reply
 ORACLE = "oracle"
 FREE = ("max_dollars", "arms", "sizes_bytes", "runner")
 """What another plan in the same folder may change."""
-FEWEST = 10
-"""Questions below which no percentage is written."""
 Row = dict[str, Any]
 
 
@@ -128,8 +125,8 @@ def report(rows: Sequence[Row], unasked: int = 0) -> str:
 
 
 def share(right: int, of: int) -> str:
-    """`17 of 20 (85 %)`, without the percentage for few questions."""
-    return f"{right} of {of}" + (f" ({100 * right / of:.0f} %)" if of >= FEWEST else "")
+    """`17 of 20 (85 %)`, without the percentage for less than 10."""
+    return f"{right} of {of}" + (f" ({100 * right / of:.0f} %)" if of >= 10 else "")
 
 
 @contextmanager

@@ -47,7 +47,6 @@ class Setting:
     frames: int
     distance: Distance
     seed: int = 0
-    cache_bytes: int = CACHE_BYTES
 
 
 @dataclass(slots=True)
@@ -61,7 +60,6 @@ class Played:
     """The printed output of each turn."""
     stall_seconds: float
     """Without the GET of the root, which is over before the first call of the model."""
-    gets: int
     bytes: int
     used_bytes: int
     """Bytes that at least one operation used, those of the index and filters included."""
@@ -79,22 +77,17 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
 
     context = Monocontext.open(
         store,
-        cache_bytes=min(setting.cache_bytes, program.cache_bytes or setting.cache_bytes),
+        cache_bytes=program.cache_bytes or CACHE_BYTES,
         workers=workers,
         prefetch=cast(Prefetch, policy),
     )
-    stage = _Stage(program, context, workers, setting)
-    conversation = program.talk(text)
-    printed = ""
-    codes: list[str] = []
-    outputs: list[str] = []
+    stage, conversation = _Stage(program, context, workers, setting), program.talk(text)
+    codes, outputs = list[str](), list[str]()
     try:
         while True:
-            code = conversation.send(printed) if codes else next(conversation)
-            codes.append(code)
-            stage.think(code + AFTER)
-            printed = stage.run(code + AFTER)
-            outputs.append(printed)
+            codes.append(conversation.send(outputs[-1]) if outputs else next(conversation))
+            stage.think(codes[-1] + AFTER)
+            outputs.append(stage.run(codes[-1] + AFTER))
     except StopIteration as end:
         answer = end.value
     stats = context.stats
@@ -104,7 +97,6 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
         codes=codes,
         outputs=outputs,
         stall_seconds=workers.stalled_seconds,
-        gets=store.gets,
         bytes=store.bytes,
         used_bytes=context.stats.bytes_used + store.index_bytes,
         ahead_bytes=stats.prefetch.bytes_fetched,

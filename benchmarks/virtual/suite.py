@@ -1,18 +1,16 @@
-"""Run programs under policies of reading ahead. A seed gives the same result on any machine."""
+"""Run programs under policies of reading ahead, and judge the figures. A seed gives the same result on any machine."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.machine import machine_line
-from benchmarks.options import Commands, amount, head_line, parse_list, row_line
+from benchmarks.options import Commands, amount, head_line, machine_line, parse_list, row_line
 from benchmarks.patterns import PROGRAMS
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES
-from benchmarks.virtual.gates import judge
 from benchmarks.virtual.play import Played, Setting, play
 from benchmarks.virtual.workers import Distance
 from monocontext.testing import PROFILES
@@ -65,14 +63,7 @@ def add(commands: Commands) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run, print the table and the gates; returns 1 if a gate fails."""
-    plan = Plan(
-        size_bytes=arguments.size,
-        profile=arguments.profile,
-        nic_bytes_per_second=arguments.nic,
-        policies=arguments.policy,
-        programs=arguments.program,
-        seeds=arguments.seeds,
-    )
+    plan = Plan(arguments.size, arguments.profile, arguments.nic, arguments.policy, arguments.program, arguments.seeds)
     print(f"{plan}\n({machine_line()})\n")
     gates = judge(run(plan))
     print("", *gates, sep="\n")
@@ -99,17 +90,13 @@ def _measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
         settings = map(plan.setting, range(plan.seed, plan.seed + plan.seeds))
         runs = [check_truth(program, play(program, text, policy, setting)) for setting in settings]
         ahead, used = sum(run.ahead_bytes for run in runs), sum(run.used_bytes for run in runs)
-        rows.append(
-            {
-                "program": program.name,
-                "policy": policy,
-                "size_bytes": plan.size_bytes,
-                "stall_seconds": sum(run.stall_seconds for run in runs) / len(runs),
-                "amplification": sum(run.bytes for run in runs) / used if used else 1.0,
-                "precision": sum(run.ahead_used_bytes for run in runs) / ahead if ahead else None,
-                "skipped": runs[0].skipped_share,
-            }
-        )
+        row = {"program": program.name, "policy": policy, "size_bytes": plan.size_bytes}
+        rows.append(row | {
+            "stall_seconds": sum(run.stall_seconds for run in runs) / len(runs),
+            "amplification": sum(run.bytes for run in runs) / used if used else 1.0,
+            "precision": sum(run.ahead_used_bytes for run in runs) / ahead if ahead else None,
+            "skipped": runs[0].skipped_share,
+        })  # fmt: skip
     return rows
 
 
@@ -117,3 +104,49 @@ def check_truth(program: Program, played: Played) -> Played:
     if played.answer != played.truth:
         raise AssertionError(f"{program.name} found {played.answer!r}, expected {played.truth!r}")
     return played
+
+
+PREFETCH = "all"
+"""The policy that the gates judge."""
+TEN_GB = 10_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A figure and its limit."""
+
+    name: str
+    found: float
+    most: float
+
+    @property
+    def holds(self) -> bool:
+        return self.found <= self.most
+
+    def __str__(self) -> str:
+        return f"{'holds' if self.holds else 'FAILS'}  {self.name}: {self.found:.3f}, at most {self.most:g}"
+
+
+def judge(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
+    """The gates that apply to these rows, which are of one size: the policy PREFETCH, and reading on demand."""
+    by_name = {(row["program"], row["policy"]): row for row in rows}
+    gates: list[Gate] = []
+    for program in PROGRAMS:
+        row, off = by_name.get((program.name, PREFETCH)), by_name.get((program.name, "off"))
+        if row is None:
+            continue
+        if off is not None:
+            against = row["stall_seconds"] / max(off["stall_seconds"], 0.1)
+            gates.append(Gate(f"stall of {program.name} against no reading ahead", against, program.most_stall))
+        if row["size_bytes"] >= TEN_GB:
+            if program.prunable:
+                gates.append(Gate(f"stall of {program.name}, seconds", row["stall_seconds"], 1.5))
+                gates.append(Gate(f"share of frames that {program.name} did not skip", 1 - row["skipped"], 0.01))
+            continue
+        if program.full_pass or program.name in ("linear chunk scan", "batched map-reduce"):
+            gates.append(Gate(f"amplification of {program.name}", row["amplification"], 1.1))
+        if program.name == "literal zooms":
+            gates.append(Gate("stall of literal zooms, seconds", row["stall_seconds"], 0.0))
+            gates.append(Gate("bytes moved per byte used, literal zooms", row["amplification"], 1.3))
+            gates.append(Gate("hints that miss, literal zooms", 1 - (row["precision"] or 0.0), 0.15))
+    return gates

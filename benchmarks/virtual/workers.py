@@ -86,7 +86,7 @@ class LinkedWorkers(SimulatedWorkers):
 
 
 class MeteredStore(WrappedStore):
-    """Counts GETs, their bytes, and the bytes that are not text. Only whole objects take time on the clock.
+    """Counts the bytes of GETs, and those that are not text. Only whole objects take time on the clock.
 
     They are roots, which the caller reads; `LinkedWorkers` reads ranges, and spends their time itself.
     """
@@ -97,7 +97,6 @@ class MeteredStore(WrappedStore):
         self._profile = profile(distance.profile)
         self._random = Random(f"roots {seed}")
         self._clock = clock
-        self.gets = 0
         self.bytes = 0
         self.index_bytes = 0
         """The bytes of roots, index pages and filters among them."""
@@ -114,7 +113,6 @@ class MeteredStore(WrappedStore):
         return self._count(key, super().get_range(key, start, length, etag=etag))
 
     def _count(self, key: str, blob: Blob) -> Blob:
-        self.gets += 1
         self.bytes += len(blob.data)
         if not key.startswith("segments/"):
             self.index_bytes += len(blob.data)

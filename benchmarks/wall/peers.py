@@ -18,8 +18,7 @@ from typing import Any
 from zlib import crc32
 
 from benchmarks.logs import NEEDLE, make_incident
-from benchmarks.machine import machine_line
-from benchmarks.options import Commands, amount, head_line, parse_list, row_line
+from benchmarks.options import Commands, amount, head_line, machine_line, parse_list, row_line
 from benchmarks.processes import in_turns, run_client
 from benchmarks.virtual.play import AFTER
 from benchmarks.wall import client

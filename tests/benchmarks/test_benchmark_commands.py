@@ -10,7 +10,7 @@ import pytest
 from benchmarks import latency
 from benchmarks.__main__ import main
 from benchmarks.options import amount, head_line, row_line
-from benchmarks.virtual.gates import Gate, judge
+from benchmarks.virtual.suite import Gate, judge
 
 
 def row(program: str, policy: str = "all", **more: object) -> dict[str, object]:

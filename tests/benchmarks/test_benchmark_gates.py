@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.virtual import suite
-from benchmarks.virtual.gates import judge
-from benchmarks.virtual.suite import Plan
+from benchmarks.virtual.suite import Plan, judge
 from benchmarks.virtual.workers import Distance, LinkedWorkers
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
