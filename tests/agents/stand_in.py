@@ -1,8 +1,8 @@
 """A model on 127.0.0.1 that follows a script, in the protocols of Claude Code and Codex.
 
-It speaks the Messages API and the Responses API, streamed and not. A prompt
-of the script is answered by its replies, one for each step of the agent; what is no prompt of the script (an agent asks
-for titles and summaries) by `SUMMARY`. `heard` holds what was said and heard, to be compared with an archive.
+It speaks the Messages API and the Responses API, streamed. A prompt of the script is answered by its replies, one for
+each step of the agent; what is no prompt of the script (an agent asks for titles and summaries) by `SUMMARY`. `heard`
+holds what was said and heard, to be compared with an archive.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from typing import Any, Self
 
 SUMMARY = "A summary: the tests pass."
@@ -54,13 +56,10 @@ class StandIn:
     """Set while a reply hangs."""
 
     def __enter__(self) -> Self:
-        stand_in = self
-
-        class Handler(_Handler):
-            model = stand_in
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        handler = type("Handler", (_Handler,), {"model": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
@@ -70,10 +69,6 @@ class StandIn:
 
     def is_to_hang(self, prompt: str) -> bool:
         return any(isinstance(reply, Hang) for reply in self.script.get(prompt, ()))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def answer(self, steps: Sequence[Step], has_tools: bool) -> Reply:
         """The reply to a conversation: by its last prompt of the script, and the replies since."""
@@ -86,7 +81,7 @@ class StandIn:
                 after += 1
             prompt = text.strip().strip('"')
             if role == "user" and prompt in self.script:
-                if any(role == "user" and not _is_harness(text) for role, text in steps[at + 1 :][-1:]):
+                if any(role == "user" and not text.lstrip().startswith("<") for role, text in steps[at + 1 :][-1:]):
                     return SUMMARY  # an agent asks for a summary
                 replies = self.script[prompt]
                 reply = replies[min(after, len(replies) - 1)]
@@ -94,9 +89,9 @@ class StandIn:
                 return reply
         return SUMMARY
 
-
-def _is_harness(text: str) -> bool:
-    return text.lstrip().startswith("<")
+    def tokens_of(self, reply: Reply) -> int:
+        is_heavy = self.heavy and self.heard and reply == self.script[self.heavy][-1]
+        return 900_000 if is_heavy else 100
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -107,10 +102,10 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_HEAD(self) -> None:
-        self._send(200, b"")
+        self._send(200, {})
 
     def do_GET(self) -> None:
-        self._send_json({"object": "list", "data": [{"id": "stand-in", "object": "model"}], "models": []})
+        self._send(200, {"object": "list", "data": [{"id": "stand-in", "object": "model"}], "models": []})
 
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -120,47 +115,33 @@ class _Handler(BaseHTTPRequestHandler):
             asked = {}
         path = self.path.partition("?")[0]
         self.model.requests.append((path, asked))
-        if path.endswith(("count_tokens", ":countTokens")):
-            self._send_json({"input_tokens": 10, "totalTokens": 10})
+        if path.endswith("count_tokens"):
+            self._send(200, {"input_tokens": 10})
         elif path.endswith("/messages"):
-            self._reply(asked, _messages_steps(asked), _messages_events, _messages_whole)
+            self._reply(asked, _messages_steps(asked), _messages_events)
         elif path.endswith("/responses"):
-            self._reply({**asked, "stream": True}, _responses_steps(asked), _responses_events, _responses_whole)
+            self._reply(asked, _responses_steps(asked), _responses_events)
         else:
-            self._send(404, b"{}")
+            self._send(404, {})
 
-    def _reply(self, asked: dict[str, Any], steps: list[Step], events: Any, whole: Any) -> None:
+    def _reply(self, asked: dict[str, Any], steps: list[Step], events: _Events) -> None:
         reply = self.model.answer(steps, bool(asked.get("tools")))
-        is_heavy = (
-            self.model.heavy and self.model.heard and reply == self.model.script.get(self.model.heavy, [None])[-1]
-        )
-        tokens = 900_000 if is_heavy else 100
-        if not asked.get("stream"):
-            self._send_json(whole(reply, tokens, asked))
-            return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
         self.end_headers()
         self.close_connection = True
-        hangs = isinstance(reply, Hang)
-        try:
-            for name, data in events(reply, tokens):
-                head = f"event: {name}\n" if name else ""
-                text = data if isinstance(data, str) else json.dumps(data)
-                self.wfile.write(f"{head}data: {text}\n\n".encode())
+        with suppress(OSError):
+            for data in events(reply, self.model.tokens_of(reply)):
+                self.wfile.write(f"event: {data['type']}\ndata: {json.dumps(data)}\n\n".encode())
                 self.wfile.flush()
-            if hangs:
+            if isinstance(reply, Hang):
                 self.model.hanging.set()
                 while self.rfile.read(1):
                     pass
-        except OSError:
-            pass
 
-    def _send_json(self, found: Any) -> None:
-        self._send(200, json.dumps(found).encode())
-
-    def _send(self, status: int, body: bytes) -> None:
+    def _send(self, status: int, found: object) -> None:
+        body = json.dumps(found).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
@@ -169,11 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-_COUNT = iter(range(1, 1 << 30))
-
-
-def _number() -> str:
-    return f"{next(_COUNT):04d}"
+_Events = Callable[[Reply, int], Iterator[dict[str, Any]]]
+_NUMBERS = count(1)
 
 
 def _text_of(reply: Reply) -> str:
@@ -199,48 +177,30 @@ def _messages_steps(asked: dict[str, Any]) -> list[Step]:
             elif block["type"] == "tool_result":
                 steps.append(("result", " ".join(_texts(block.get("content")))))
             elif "text" in block:
-                steps.append(("user", _without_reminders(block["text"])))
+                text = re.sub(r"<system-reminder>.*?</system-reminder>", "", block["text"], flags=re.S)
+                steps.append(("user", text.strip()))
     return [step for step in steps if step[1]]
 
 
-def _without_reminders(text: str) -> str:
-    return re.sub(r"<system-reminder>.*?</system-reminder>", "", text, flags=re.S).strip()
-
-
-def _messages_block(reply: Reply) -> dict[str, Any]:
+def _messages_events(reply: Reply, tokens_in: int) -> Iterator[dict[str, Any]]:
+    number, usage = next(_NUMBERS), {"input_tokens": tokens_in, "output_tokens": 5}
+    yield {"type": "message_start", "message": {
+        "id": f"msg_{number}", "type": "message", "role": "assistant", "model": "stand-in", "content": [],
+        "stop_sequence": None, "stop_reason": None, "usage": usage,
+    }}  # fmt: skip
     if isinstance(reply, Call):
-        return {"type": "tool_use", "id": f"toolu_{_number()}", "name": reply.tool, "input": reply.arguments}
-    return {"type": "text", "text": _text_of(reply)}
-
-
-def _messages_whole(reply: Reply, tokens_in: int, asked: Any) -> dict[str, Any]:
-    return {
-        "id": f"msg_{_number()}", "type": "message", "role": "assistant", "model": "stand-in",
-        "content": [_messages_block(reply)], "stop_sequence": None,
-        "stop_reason": "tool_use" if isinstance(reply, Call) else "end_turn",
-        "usage": {"input_tokens": tokens_in, "output_tokens": 5},
-    }  # fmt: skip
-
-
-def _messages_events(reply: Reply, tokens_in: int) -> Iterator[tuple[str, Any]]:
-    whole = _messages_whole(reply, tokens_in, None)
-    block = whole["content"][0]
-    begun = {**block, "input": {}} if isinstance(reply, Call) else {**block, "text": ""}
-    message = {**whole, "content": [], "stop_reason": None}
-    yield "message_start", {"type": "message_start", "message": message}
-    yield "content_block_start", {"type": "content_block_start", "index": 0, "content_block": begun}
-    delta = (
-        {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        if isinstance(reply, Call)
-        else {"type": "text_delta", "text": block["text"]}
-    )
-    yield "content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta}
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": reply.tool, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(reply.arguments)}
+    else:
+        block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": _text_of(reply)}
+    yield {"type": "content_block_start", "index": 0, "content_block": block}
+    yield {"type": "content_block_delta", "index": 0, "delta": delta}
     if isinstance(reply, Hang):
         return
-    yield "content_block_stop", {"type": "content_block_stop", "index": 0}
-    ended = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    yield "message_delta", {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 5}}
-    yield "message_stop", {"type": "message_stop"}
+    yield {"type": "content_block_stop", "index": 0}
+    reason = "tool_use" if isinstance(reply, Call) else "end_turn"
+    yield {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": usage}
+    yield {"type": "message_stop"}
 
 
 # -- Responses API -----------------------------------------------------------------------------------------------------
@@ -263,35 +223,24 @@ def _responses_steps(asked: dict[str, Any]) -> list[Step]:
     return steps
 
 
-def _responses_item(reply: Reply) -> dict[str, Any]:
+def _responses_events(reply: Reply, tokens_in: int) -> Iterator[dict[str, Any]]:
+    number = next(_NUMBERS)
+    usage = {"input_tokens": tokens_in, "output_tokens": 5, "total_tokens": tokens_in + 5}
+    response = {"id": f"resp_{number}", "object": "response", "model": "stand-in", "usage": usage}
+    item: dict[str, Any] = {"type": "message", "id": f"item_{number}", "role": "assistant", "status": "completed"}
     if isinstance(reply, Call):
         namespace, _, name = reply.tool.rpartition(".")
-        return {
-            "type": "function_call", "id": f"fc_{_number()}", "call_id": f"call_{_number()}", "name": name,
-            "arguments": json.dumps(reply.arguments), "status": "completed",
-            **({"namespace": namespace} if namespace else {}),
-        }  # fmt: skip
-    content = [{"type": "output_text", "text": _text_of(reply), "annotations": []}]
-    return {"type": "message", "id": f"msg_{_number()}", "role": "assistant", "status": "completed", "content": content}
-
-
-def _responses_whole(reply: Reply, tokens_in: int, asked: Any) -> dict[str, Any]:
-    usage = {"input_tokens": tokens_in, "output_tokens": 5, "total_tokens": tokens_in + 5}
-    return {"id": f"resp_{_number()}", "object": "response", "status": "completed", "model": "stand-in",
-            "output": [_responses_item(reply)], "usage": usage}  # fmt: skip
-
-
-def _responses_events(reply: Reply, tokens_in: int) -> Iterator[tuple[str, Any]]:
-    whole = _responses_whole(reply, tokens_in, None)
-    item = whole["output"][0]
-    begun = {**whole, "status": "in_progress", "output": []}
-    yield "response.created", {"type": "response.created", "response": begun}
+        call = {"call_id": f"call_{number}", "name": name, "arguments": json.dumps(reply.arguments)}
+        item |= {"type": "function_call", **call, **({"namespace": namespace} if namespace else {})}
+    else:
+        item["content"] = [{"type": "output_text", "text": _text_of(reply), "annotations": []}]
+    yield {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
     started = {**item, "content": []} if "content" in item else item
-    yield "response.output_item.added", {"type": "response.output_item.added", "output_index": 0, "item": started}
+    yield {"type": "response.output_item.added", "output_index": 0, "item": started}
     if not isinstance(reply, Call):
-        delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": item["id"]}
-        yield "response.output_text.delta", {**delta, "delta": _text_of(reply)}
+        delta = {"output_index": 0, "content_index": 0, "item_id": item["id"], "delta": _text_of(reply)}
+        yield {"type": "response.output_text.delta", **delta}
     if isinstance(reply, Hang):
         return
-    yield "response.output_item.done", {"type": "response.output_item.done", "output_index": 0, "item": item}
-    yield "response.completed", {"type": "response.completed", "response": whole}
+    yield {"type": "response.output_item.done", "output_index": 0, "item": item}
+    yield {"type": "response.completed", "response": {**response, "status": "completed", "output": [item]}}

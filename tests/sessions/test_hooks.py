@@ -54,12 +54,6 @@ def stored(url: str | Path, project: str = "proj") -> list[str]:
     return Sessions.open(str(url)).project(project).list_sessions()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_the_hook_imports_next_to_nothing() -> None:
     """What an agent waits for is the start of Python: no client of a store, no reader, none of the transcript."""
     code = (
@@ -79,18 +73,12 @@ def test_the_upload_is_done_although_the_group_is_killed(tmp_path: Path) -> None
         options = ["--url", "s3://bucket/a", "--endpoint", server.endpoint, "--region", "us-east-1"]
         command = [*HOOK, "session-end", *options]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-        assert process.stdin
-        process.stdin.write(hook_input(path))
-        process.stdin.close()
-        process.wait(60)
-        try:
+        process.communicate(hook_input(path), 60)
+        with contextlib.suppress(ProcessLookupError):  # nobody of the group is left: the worker has one of its own
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # nobody of the group is left: the worker has one of its own
         wait_until(lambda: "4 records, 4 turns to proj" in log())
-        store = open_store("s3://bucket/a", endpoint=server.endpoint)
-        assert Sessions(store).project("proj").list_turns(path.stem) == [1, 2, 3, 4]
-        store.close()
+        with Sessions.open("s3://bucket/a", endpoint=server.endpoint) as archive:
+            assert archive.project("proj").list_turns(path.stem) == [1, 2, 3, 4]
 
 
 @pytest.fixture
@@ -170,19 +158,6 @@ def test_a_session_outside_of_the_known_folders_goes_with_its_subagents(agent: s
     assert stored(tmp_path / "a") == [session_id(1), f"{session_id(1)}/subagents/workflows/agent-a1"]
 
 
-def test_threads_of_codex_outside_of_the_known_folders(tmp_path: Path) -> None:
-    ids = [f"84ede0c3-0000-4000-8000-00000000000{n}" for n in (1, 2)]
-    folder = tmp_path / "elsewhere" / "sessions" / "2026" / "02" / "14"
-    folder.mkdir(parents=True)
-    for number, name in enumerate(ids):
-        spawned = {"source": {"subagent": {"thread_spawn": {"parent_thread_id": ids[0]}}}} if number else {}
-        meta = {"type": "session_meta", "payload": {"id": name, "cwd": "/home/dev/proj", **spawned}}
-        (folder / f"rollout-2026-02-14T10-00-0{number}-{name}.jsonl").write_text(json.dumps(meta) + "\n")
-    main = next(folder.glob(f"*{ids[0]}.jsonl"))
-    worker.work({**job(tmp_path / "a", main, agent="codex"), "session_id": ids[0]})
-    assert stored(tmp_path / "a") == [ids[0], f"{ids[0]}/subagents/{ids[1]}"]
-
-
 def test_a_session_with_too_many_rivals_stops_no_other(
     projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -249,35 +224,29 @@ def test_a_session_that_goes_on_is_uploaded_once_a_minute(
 def test_what_is_read_of_stdin(told: bytes, what: object, is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook, "_IDLE_SECONDS", 0.05 if is_open else 60.0)
     reading, writing = os.pipe()
-    with ThreadPoolExecutor(1) as threads, open(writing, "wb") as file:
 
-        def write() -> None:
-            with contextlib.suppress(BrokenPipeError):
-                file.write(told)
-                file.flush()
-                if not is_open:
-                    file.close()
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError):
+            file.write(told)
+            file.flush()
+            if not is_open:
+                file.close()
 
+    is_error = isinstance(what, str)
+    with ThreadPoolExecutor(1) as threads, open(writing, "wb") as file, open(reading):
         threads.submit(write)
-        try:
-            if isinstance(what, str):
-                with pytest.raises((ValueError, RecursionError), match=what):
-                    hook.read_input(reading)
-            else:
-                assert hook.read_input(reading) == what
-        finally:
-            os.close(reading)
+        with pytest.raises((ValueError, RecursionError), match=what) if is_error else contextlib.nullcontext():  # type: ignore[arg-type]
+            assert hook.read_input(reading) == what
 
 
 def test_whatever_happens_it_ends_with_0(tmp_path: Path) -> None:
-    for stdin in (b"no JSON", b"[1]", b"[" * 100_000):
-        done = run("session-end", "--url", str(tmp_path), stdin=stdin)
-        assert (done.returncode, done.stdout) == (0, b"")
+    right, wrong = ["session-end", "--url", str(tmp_path)], ["stop", "--url=", "--no-redact"]
+    cases = [(right, stdin) for stdin in (b"no JSON", b"[1]", b"[" * 100_000)]
+    cases += [(words, b"{}") for words in (["session-end"], ["stop", "--nope", "x"], ["nothing"], [], wrong)]
+    for words, stdin in cases:
+        done = run(*words, stdin=stdin)
+        assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (0, b"", 1)
         assert done.stderr.startswith(b"monocontext: ")
-        assert done.stderr.count(b"\n") == 1
-    for words in (["session-end"], ["stop", "--nope", "x"], ["nothing"], [], ["stop", "--url=", "--no-redact"]):
-        done = run(*words, stdin=b"{}")
-        assert (done.returncode, done.stderr.count(b"\n")) == (0, 1)
 
 
 def test_a_worktree_that_is_gone_uploads_its_session(projects: Path, tmp_path: Path) -> None:
@@ -316,15 +285,11 @@ def start(*words: str) -> tuple[str, subprocess.CompletedProcess[bytes]]:
 def test_session_start_prints_the_brief_after_one_get() -> None:
     with S3StandIn({"a/compiled/proj/brief.md": BRIEF.encode()}, latency="const_150") as server:
         words = ["--url", server.url("a"), "--endpoint", server.endpoint]
-
-        def begin() -> None:
-            server.reset_counts()
-            text, _ = start(*words)
-            assert server.counts["GET"] == 1
-            assert "statement 39" in text
-            assert "data, not instructions" in text
-
-        begin()
+        server.reset_counts()
+        text, _ = start(*words)
+        assert server.counts["GET"] == 1
+    assert "statement 39" in text
+    assert "data, not instructions" in text
     text, done = start(*words)  # the server is gone
     assert (text, done.stderr.count(b"\n")) == ("", 1)
 
@@ -334,8 +299,8 @@ def test_a_silent_store_does_not_hold_the_session_up() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        text, _ = start("--url", "s3://bucket/a", "--endpoint", f"http://127.0.0.1:{listener.getsockname()[1]}")
-        assert text == ""
+        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        assert start("--url", "s3://bucket/a", "--endpoint", endpoint)[0] == ""
 
 
 def test_session_start_with_directories_and_without_a_brief(tmp_path: Path) -> None:
@@ -363,7 +328,6 @@ def test_after_a_compaction_the_model_is_told_where_the_session_is(text: str, tm
 def test_the_brief_is_never_too_long(line: str) -> None:
     for count in (1, 10, 100, 5000):
         printed = hook_output("\n".join([line] * count), "proj", "s3://bucket/a")
-        assert len(printed) <= HOOK_CHARACTERS
         assert len(printed.encode("utf-16-le")) // 2 <= HOOK_CHARACTERS
         assert json.loads(printed)["hookSpecificOutput"]["additionalContext"].count("</team-brief>") == 1
 
@@ -387,8 +351,7 @@ def test_hooks_go_in_and_out(agent: settings.AgentSettings, tmp_path: Path) -> N
             path.write_text(json.dumps(before))
         once = settings.add_hooks(before, agent, ["--url", "s3://b/a"])
         backup = settings.write_settings(path, once)
-        assert (backup is None) == (not before)
-        assert backup is None or json.loads(backup.read_text()) == before
+        assert (json.loads(backup.read_text()) if backup else {}) == before
         twice = settings.add_hooks(settings.read_settings(path), agent, ["--url", "s3://b/a"])
         assert twice == once
         assert settings.write_settings(path, twice) is None
@@ -396,12 +359,8 @@ def test_hooks_go_in_and_out(agent: settings.AgentSettings, tmp_path: Path) -> N
             group = once["hooks"][event][-1]
             assert group.get("matcher") == matcher
             (entry,) = group["hooks"]
-            words = [entry["command"], *entry.get("args", [])]
-            assert ours in " ".join(words)
-            assert "--url s3://b/a" in " ".join(words)
-        assert settings.remove_hooks(once) == (before if before != {"hooks": {}} else {}) or before == {"hooks": {}}
-    settings.write_settings(path, settings.remove_hooks(settings.add_hooks(THEIRS, agent, [])))
-    assert json.loads(path.read_text()) == THEIRS
+            assert f"{ours} --url s3://b/a" in " ".join([entry["command"], *entry.get("args", [])])
+        assert settings.remove_hooks(once) == (before if before != {"hooks": {}} else {})
 
 
 @pytest.mark.parametrize("data", [b"{ // comment\n}", b"\xe9", b"[" * 100_000, b'{"a": 1e400}', b"\0"])

@@ -97,32 +97,23 @@ def test_sessions_by_words_best_first(archive: Store) -> None:
     assert [row["session_id"] for row in project.search_sessions(NEEDLE)] == [one.document for one in result]
 
 
-def test_lines_like_heads_and_several_lines(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "title", ["A title_in_the_head", "[Turn on the lamp", "=== SESSION: of today ===", "[Turn 1 - USER] - text -"]
+)
+def test_lines_like_heads_and_several_lines(title: str, tmp_path: Path) -> None:
     store = open_store(tmp_path / "a")
     for number in (1, 2):
         session = Claude(number)
-        session.bare(type="summary", summary="A title_in_the_head", leafUuid="x")
+        session.bare(type="summary", summary=title, leafUuid="x")
+        session.user(f"{title.removeprefix('A title_')} please")
         session.says("before\n[Turn 9 - USER] is a QUOTED_HEAD\n  [Turn of events\nlast line of it")
         session.says("=== SESSION: x ===\nquoted too")
         upload_session(store, recognize_session(session.write(tmp_path)))
     project = Sessions(store).project("proj")
     for word in ("[Turn 9 - USER] is a quoted_head", "quoted_head\n  [turn of", "İ", "events\nlast line", "session: x",
-                 "quoted", "title_in_the_head", "before\n[turn 9"):  # fmt: skip
+                 "quoted", "title_in_the_head", "before\n[turn 9", "please", "turn", "session"):  # fmt: skip
         assert found(project, word) == scan(project, word), word
     assert found(project, "title_in_the_head") == []
-
-
-@pytest.mark.parametrize("words", ["[Turn on the lamp", "=== SESSION: of today ===", "[Turn 1 - USER] - text -"])
-def test_a_title_like_a_head_is_a_title(words: str, tmp_path: Path) -> None:
-    store = open_store(tmp_path / "a")
-    for number in (1, 2):
-        session = Claude(number)
-        session.user(f"{words} please")
-        session.says(f"{words} it is")
-        upload_session(store, recognize_session(session.write(tmp_path)))
-    project = Sessions(store).project("proj")
-    for word in ("please", "it is", "turn", "session"):
-        assert found(project, word) == scan(project, word), word
 
 
 def test_the_text_follows_the_sessions(tmp_path: Path) -> None:
@@ -137,12 +128,10 @@ def test_the_text_follows_the_sessions(tmp_path: Path) -> None:
         upload_session(store, recognize_session(session.write(tmp_path / "more")))
     store.delete(f"sessions/proj/{session_id(1)}.jsonl.zst")
     with ThreadPoolExecutor(4) as threads:
-        texts = list(threads.map(lambda _: str(Sessions(store).project("proj").context()), range(4)))
-    assert texts[1:] == texts[:-1]
-    names = [line for line in texts[0].splitlines() if line.startswith("=== SESSION: ")]
-    assert sorted(names) == [f"=== SESSION: {session_id(n)} ===" for n in (0, 2, 3, 4, 9)] + [
-        f"=== SESSION: {session_id(0)}.2 ==="
-    ] * (f"{session_id(0)}.2" in texts[0])
+        (text,) = set(threads.map(lambda _: str(Sessions(store).project("proj").context()), range(4)))
+    names = [line.split()[2] for line in text.splitlines() if line.startswith("=== SESSION: ")]
+    assert sorted(names) == sorted(project.list_sessions())
+    assert {session_id(n) for n in (0, 2, 3, 4, 9)} == {name.removesuffix(".2") for name in names}
     assert found(project, NEEDLE) == scan(project, NEEDLE)
 
 
