@@ -62,9 +62,9 @@ class Claude:
         message = {"role": "assistant", "id": "msg_1", "type": "message", "model": "claude-sonnet-5", "content": blocks}
         return self.add("assistant", message=message, requestId="req_1", **fields)
 
-    def write(self, folder: Path, tail: str = "") -> Path:
+    def write(self, folder: Path, tail: str = "", name: str = "") -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.session_id}.jsonl"
+        path = folder / (name or f"{self.session_id}.jsonl")
         path.write_text(as_lines(self.records) + tail, "utf-8")
         return path
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from monocontext.sessions import Sessions, records, upload_session
-from monocontext.sessions.readers import AGENTS, recognize_session
+from monocontext.sessions import records
 from monocontext.sessions.records import read_lines
-from monocontext.stores import open_store
-from sessions.agents import Claude
 
 A = {"type": "user", "uuid": "a", "timestamp": "2026-02-14T10:00:00Z", "message": {"role": "user", "content": "é {}"}}
 B = {"type": "assistant", "uuid": "b", "timestamp": "2026-02-14T10:00:01Z", "message": {"content": [{"type": "text"}]}}
@@ -65,30 +61,3 @@ def test_records_in_a_huge_damaged_line_are_not_looked_for(tmp_path: Path, monke
     path = tmp_path / "x.jsonl"
     path.write_bytes(TORN + b"\n" + TORN + b"x" * 100 + b + b"\n")
     assert [bool(line.problem) for line in read_lines(path)] == [True, True]
-
-
-def test_many_results_in_one_record_cost_their_number(tmp_path: Path) -> None:
-    def seconds(count: int) -> float:
-        session = Claude()
-        session.user([{"type": "tool_result", "tool_use_id": str(n), "content": "x"} for n in range(count)])
-        maker = AGENTS["claude-code"].maker("x")
-        begin = time.process_time()
-        assert len(maker.feed(session.records[0])) == count
-        return time.process_time() - begin
-
-    assert min(seconds(8000) for _ in range(3)) < 20 * min(seconds(1000) for _ in range(3)) + 0.01
-
-
-def test_what_follows_a_cut_line_is_taken_once(tmp_path: Path) -> None:
-    """An agent that is killed in a record, and resumed: it goes on in the same line."""
-    session = Claude()
-    session.user("Hello")
-    path = session.write(tmp_path, tail='{"type":"assist')
-    store = open_store(tmp_path / "a")
-    assert upload_session(store, recognize_session(path)).records == 2
-    with path.open("ab") as file:
-        file.write(json.dumps(session.says("Hi")).encode() + b"\n")
-    assert upload_session(store, recognize_session(path)).records == 1
-    assert upload_session(store, recognize_session(path)).records == 0
-    turns = [turn.text for turn in Sessions(store).project("proj").turns(session.session_id)]
-    assert (turns[0], turns[-1], len(turns)) == ("Hello", "Hi", 3)

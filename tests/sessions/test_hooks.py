@@ -152,8 +152,7 @@ def test_a_store_that_is_down_leaves_it_to_the_next_hook(projects: Path, tmp_pat
 def test_a_session_outside_of_the_known_folders_goes_with_its_subagents(agent: str, tmp_path: Path) -> None:
     """Whatever agent the hook names: its own session is the one that it was told."""
     path = small(1).write(tmp_path / "elsewhere" / "-home-dev-proj")
-    side = small(2).write(path.with_suffix("") / "subagents" / "workflows")
-    side.rename(side.with_name("agent-a1.jsonl"))
+    small(2).write(path.with_suffix("") / "subagents" / "workflows", name="agent-a1.jsonl")
     worker.work(job(tmp_path / "a", path, agent=agent))
     assert stored(tmp_path / "a") == [session_id(1), f"{session_id(1)}/subagents/workflows/agent-a1"]
 

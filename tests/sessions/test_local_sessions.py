@@ -31,7 +31,7 @@ def projects(own_home: Path) -> Path:
     side = Claude(2)
     side.user("Count the files", isSidechain=True)
     below = folder / "-home-dev-proj" / side.session_id / "subagents"
-    side.write(below).rename(below / "agent-a1.jsonl")
+    side.write(below, name="agent-a1.jsonl")
     (below / "agent-a1.meta.json").write_text("{}")
     other = Claude(3, cwd="/home/dev/other")
     other.user(f"Use GITHUB_TOKEN={SECRET}, please")
@@ -83,13 +83,11 @@ def test_what_is_new_is_read_and_what_is_gone_goes(projects: Path, cache: Path) 
 
 def test_a_session_that_was_away_comes_back(projects: Path, tmp_path: Path) -> None:
     """On a disk that was not there, or in a folder that was renamed for a while: with its old size and time."""
-    folder = projects / "-home-dev-proj"
-    assert "method 1" in open_machine()
-    folder.rename(tmp_path / "away")
-    assert "method 1" not in open_machine()
-    (tmp_path / "away").rename(folder)
-    text = open_machine()
-    assert ("method 1" in text, "Count the files" in text) == (True, True)
+    folder, away = projects / "-home-dev-proj", tmp_path / "away"
+    for old, new, is_there in ((folder, folder, True), (folder, away, False), (away, folder, True)):
+        old.rename(new)
+        text = open_machine()
+        assert ("method 1" in text, "Count the files" in text) == (is_there, is_there)
 
 
 def test_only_the_user_may_read_the_copy_and_nothing_else_is_written(

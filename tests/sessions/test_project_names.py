@@ -82,10 +82,9 @@ def test_places_that_are_not_here(
     ],
 )  # fmt: skip
 def test_one_repository_has_one_name(remotes: list[str], name: str, tmp_path: Path) -> None:
-    assert [project_of("/gone", remote) for remote in remotes] == [name] * len(remotes)
-    assert [project_of(str(clone(tmp_path / str(n), remote))) for n, remote in enumerate(remotes)] == [name] * len(
-        remotes
-    )
+    names = [project_of("/gone", remote) for remote in remotes]
+    names += [project_of(str(clone(tmp_path / str(n), remote))) for n, remote in enumerate(remotes)]
+    assert set(names) == {name}
 
 
 def test_a_configuration_of_blank_lines_is_read_soon(tmp_path: Path) -> None:
@@ -102,22 +101,13 @@ def test_agents_agree(tmp_path: Path) -> None:
     (top / "src").mkdir()
     claude = Claude(cwd=str(top / "src"))
     claude.user("Hello")
-    paths = [
-        claude.write(tmp_path),
-        codex(tmp_path, str(top), None),
-    ]
-    assert [name_of(path) for path in paths] == ["github.com-acme-api"] * 2
-    assert name_of(codex(tmp_path, str(tmp_path / "worktrees" / "ab12"), REMOTE)) == "github.com-acme-api"
-    assert name_of(codex(tmp_path, r"C:\Users\ana\api", REMOTE)) == "github.com-acme-api"
+    claude.cwd = "/tmp"
+    claude.user("Now there")  # it keeps its project
+    assert name_of(claude.write(tmp_path)) == "github.com-acme-api"
+    gone = str(tmp_path / "worktrees" / "ab12")
+    for cwd, remote in ((str(top), None), (gone, REMOTE), (r"C:\Users\ana\api", REMOTE)):
+        assert name_of(codex(tmp_path, cwd, remote)) == "github.com-acme-api"
     assert name_of(codex(tmp_path, str(tmp_path / "gone" / "api"), None)) == "api"
-
-
-def test_a_session_that_moves_keeps_its_project(tmp_path: Path) -> None:
-    session = Claude(cwd=str(clone(tmp_path / "checkout")))
-    session.user("Hello")
-    session.cwd = "/tmp"
-    session.user("Now there")
-    assert name_of(session.write(tmp_path)) == "github.com-acme-api"
 
 
 def test_a_worktree_is_of_its_repository(tmp_path: Path) -> None:

@@ -57,8 +57,7 @@ class Team:
         session.write(folder)
         side = Claude(1, cwd=str(top))
         side.user("Count", isSidechain=True)
-        (folder / session.session_id / "subagents").mkdir()
-        (folder / session.session_id / "subagents" / "agent-a1.jsonl").write_text(as_lines(side.records))
+        side.write(folder / session.session_id / "subagents", name="agent-a1.jsonl")
         self.upload()
         return session
 

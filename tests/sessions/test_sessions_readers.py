@@ -11,16 +11,21 @@ import zstandard
 
 from monocontext.errors import InvalidText, NotFound
 from monocontext.sessions import Sessions, upload_session
+from monocontext.sessions.reader import TurnMaker
 from monocontext.sessions.readers import AGENTS, discover_sessions, find_sessions, recognize_session
 from monocontext.sessions.turn import Turn, parse, render
 from monocontext.stores import open_store
 from sessions.agents import Claude, as_lines, session_id
 
 
-def turns_in(path: Path) -> list[Turn]:
+def read(path: Path) -> tuple[list[Turn], TurnMaker]:
     file = recognize_session(path)
     maker = AGENTS[file.agent].maker(file.session_id)
-    return [turn for line in AGENTS[file.agent].lines(path) for turn in maker.feed(line.record)]
+    return [turn for line in AGENTS[file.agent].lines(path) for turn in maker.feed(line.record)], maker
+
+
+def turns_in(path: Path) -> list[Turn]:
+    return read(path)[0]
 
 
 def texts_in(path: Path) -> list[tuple[str, str, str]]:
@@ -44,10 +49,8 @@ def test_claude_code(tmp_path: Path) -> None:
     session.says("Side", isSidechain=True)
     for text, more in (("no", {}), ("also the docs", {"reason": "absorbed_mid_turn"}), ("taken back", {})):
         session.bare(type="queue-operation", operation="enqueue", content=text)
-        if text == "no":
-            session.bare(type="queue-operation", operation="popAll", content=text)
-        else:
-            session.bare(type="queue-operation", operation="remove", content=text, **more)
+        operation = "popAll" if text == "no" else "remove"
+        session.bare(type="queue-operation", operation=operation, content=text, **more)
     session.add("hologram", content="of a later version")
     path = session.write(tmp_path)
     assert texts_in(path) == [
@@ -57,33 +60,24 @@ def test_claude_code(tmp_path: Path) -> None:
         ("system", "summary", "[conversation compacted: auto, 155000 tokens before]"),
         ("user", "summary", "What was said before"), ("assistant", "text", "Side"), ("user", "text", "also the docs"),
     ]  # fmt: skip
-    turns = turns_in(path)
+    turns, maker = read(path)
     assert [turn.n for turn in turns] == list(range(1, 11))
-    assert turns[4].tool == "Bash"
-    assert turns[8].marks == ("sidechain=yes",)
-    file = recognize_session(path)
-    maker = AGENTS[file.agent].maker(file.session_id)
-    for line in AGENTS[file.agent].lines(path):
-        maker.feed(line.record)
+    assert (turns[4].tool, turns[8].marks) == ("Bash", ("sidechain=yes",))
     assert (maker.title, maker.first_prompt) == ("Fixing the bug", "Fix the bug")
     assert maker.unknown == {"hologram": 1}
 
 
 def test_what_the_user_wrote_while_the_agent_worked(tmp_path: Path) -> None:
     """As Claude Code 2.1.332 writes it: an attachment as it is delivered, and a record of the queue behind it."""
-    session = Claude()
+    session, said, queued = Claude(), "stop, use branch two", {"type": "queued_command"}
     session.user("Run it")
-    for text in ("stop, use branch two", "and the docs"):
+    for text in (said, "and the docs"):
         session.bare(type="queue-operation", operation="enqueue", content=text)
-    session.add(
-        "attachment", attachment={"type": "queued_command", "commandMode": "prompt", "prompt": "stop, use branch two"}
-    )
-    session.bare(type="queue-operation", operation="remove", content="stop, use branch two", reason="absorbed_mid_turn")
+    session.add("attachment", attachment={**queued, "commandMode": "prompt", "prompt": said})
+    session.bare(type="queue-operation", operation="remove", content=said, reason="absorbed_mid_turn")
     blocks = [{"type": "text", "text": "look"}, {"type": "image", "source": {}}]
-    session.add("attachment", attachment={"type": "queued_command", "prompt": blocks})
-    session.add(
-        "attachment", attachment={"type": "queued_command", "commandMode": "task-notification", "prompt": "<x>"}
-    )
+    session.add("attachment", attachment={**queued, "prompt": blocks})
+    session.add("attachment", attachment={**queued, "commandMode": "task-notification", "prompt": "<x>"})
     session.add("attachment", attachment={"type": "date", "date": "2026-11-29"})
     assert texts_in(session.write(tmp_path)) == [
         ("user", "text", "Run it"), ("user", "text", "stop, use branch two"), ("user", "text", "look\n[image]"),
@@ -213,15 +207,12 @@ def test_what_is_no_transcript_is_one_line(tmp_path: Path, name: str, text: str,
 
 def test_sessions_of_this_machine(own_home: Path) -> None:
     projects = own_home / ".claude" / "projects"
-    main = Claude(1)
+    main, side, folder = Claude(1), Claude(1), projects / "-home-dev-proj"
     main.user("Hello")
-    main.write(projects / "-home-dev-proj")
-    side = Claude(1)
+    main.write(folder)
     side.user("Do it", isSidechain=True, agentId="a1")
-    folder = projects / "-home-dev-proj" / main.session_id / "subagents"
-    side.write(folder).rename(folder / "agent-a1.jsonl")
-    older = projects / "-home-dev-proj" / "agent-b2.jsonl"
-    older.write_text(as_lines(side.records))
+    side.write(folder / main.session_id / "subagents", name="agent-a1.jsonl")
+    side.write(folder, name="agent-b2.jsonl")  # as older versions
     ids = {file.session_id for file in discover_sessions()}
     assert ids == {main.session_id, f"{main.session_id}/subagents/agent-a1", f"{main.session_id}/subagents/agent-b2"}
     assert {file.session_id for file in find_sessions(main.session_id[:12])} == ids
