@@ -107,11 +107,6 @@ class Session:
         """The file of the trajectory, if there is one."""
         return self._trajectory.path
 
-    def variables(self) -> str:
-        """The variables of the namespace, one a line, each with its value or type."""
-        display = self._runner.run("print('\\n'.join(f'{name}  {value}' for name, value in SHOW_VARS().items()))")
-        return display.stdout.strip()
-
     def ask(self, query: str) -> Completion:
         """Answer one question. Raises LLMError when the root model fails, InvalidArgument for a bad question."""
         check_query(query, self._setup.window_tokens)

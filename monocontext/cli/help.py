@@ -40,15 +40,6 @@ class CommandGroup(click.Group):
             command.params += [option for option in shared if not taken.intersection(option.opts)]
         return command
 
-    def rows(self) -> dict[str, list[tuple[str, str]]]:
-        """The rows of the list of commands, by section."""
-        return {"Commands": [(name, self.commands[name].get_short_help_str(1_000)) for name in self.commands]}
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, rows in self.rows().items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
-
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that the first word names. The error for an unknown word suggests the nearest command."""
         names = self.list_commands(ctx)
@@ -91,14 +82,14 @@ class Program(CommandGroup):
             self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
 
-    def rows(self) -> dict[str, list[tuple[str, str]]]:
-        result: dict[str, list[tuple[str, str]]] = {}
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, section in self._sections.items():
-            rows = result.setdefault(title, [])
+            rows: list[tuple[str, str]] = []
             for name, (_, about, _) in section.items():
                 above, about = ("", about) if about else rows.pop()
                 rows.append((f"{above}, {name}" if above else name, about))
-        return result
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 def _set(here: click.Context, wanted: bool, turn: Callable[[bool], None]) -> None:

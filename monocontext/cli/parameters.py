@@ -69,7 +69,9 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
         here = click.get_current_context()
         here.exit(call_command(function, given, here.find_root().info_name or ""))
 
-    settings |= {"callback": call, "params": parameters + shared, "help": getdoc(function)}
+    about = getdoc(function) or ""
+    first = " ".join(about.partition(".\n\n")[0].partition(". ")[0].split()).rstrip(".")
+    settings |= {"callback": call, "params": parameters + shared, "help": about, "short_help": f"{first}."}
     return click.Command(name or function.__name__.replace("_", "-"), **settings)
 
 

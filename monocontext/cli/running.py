@@ -63,11 +63,7 @@ _has_begun = False
 
 
 def _leave_on_interrupt(name: str) -> None:
-    """Let Ctrl-C end the process with one line wherever a KeyboardInterrupt would get lost.
-
-    That is before a command runs, since an interrupted import may raise another error, and in callbacks of the
-    interpreter, which swallow exceptions.
-    """
+    """Let Ctrl-C end the process with one line also while modules are imported and in callbacks of the interpreter."""
 
     def interrupt(*_: object) -> None:
         if _has_begun:

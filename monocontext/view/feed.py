@@ -166,10 +166,7 @@ class ContextFeed:
         return document, display, asked.number_or_none("line"), asked.number_or_none("at")
 
     def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:
-        """Whole lines from `start` on or, if `before` is not None, the last ones between `start` and `before`.
-
-        A line that does not fit is cut and continues in the next piece.
-        """
+        """Whole lines from `start` on, or the last ones between `start` and `before`; a long line is cut."""
         size = len(self._text)
         stop = min(size, start + PIECE_CHARACTERS) if before is None else min(before, size)
         lines = _LINE.findall(self._text.substring(start, stop))
@@ -186,8 +183,7 @@ class ContextFeed:
         return {"start": start, "stop": stop, "characters": size, "mark": mark, "rows": list(self._rows(start, kept))}
 
     def _rows(self, start: int, lines: list[str]) -> Iterator[dict[str, Any]]:
-        """A row for each line. The first row of a document also describes the document. A line outside all documents
-        has no number."""
+        """A row for each line; the first of a document describes it, and one outside all documents has no number."""
         if not lines:
             return
         table, described = self._text.documents.table, -1

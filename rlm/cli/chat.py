@@ -11,7 +11,6 @@ import click
 
 from monocontext.cli.options import S3
 from monocontext.cli.printing import remark
-from rlm.calls.usage import Usage
 from rlm.cli.context_argument import open_argument
 from rlm.cli.options import (
     Context,
@@ -36,8 +35,6 @@ _TWICE_SECONDS = 2.0
 HELP = """\
 Type a question. The model keeps its variables, and remembers earlier questions and answers.
 /help   show this help
-/vars   list the variables
-/cost   show calls, tokens and dollars so far
 /new    start again without variables and history
 /quit   leave, as at the end of the input
 Ctrl-C  stop the question; twice within two seconds, leave"""
@@ -64,12 +61,7 @@ def chat(
 
 
 def _talk(talk: _Chat) -> bool:
-    """Read questions from stdin until it ends; answers go to stdout, costs to stderr.
-
-    A failed call does not end the chat. Ctrl-C stops a question, or clears the line. A second Ctrl-C within two seconds
-    raises KeyboardInterrupt, and so does one between questions if stdin is not a terminal. Returns whether every run
-    finished.
-    """
+    """Answer the questions of stdin; a failed call ends nothing, Ctrl-C twice does. Returns whether all finished."""
     last_interrupt, is_terminal = -math.inf, sys.stdin.isatty()
     try:
         if is_terminal:
@@ -95,12 +87,11 @@ def _talk(talk: _Chat) -> bool:
 
 
 class _Chat:
-    """A session of questions, and its cost."""
+    """A session of questions."""
 
     def __init__(self, rlm: RLM, context: object, display: Display, source: str | None) -> None:
         self.display = display
         self._begin = partial(rlm.session, context, source=source)
-        self._usage = Usage()
         self.is_whole = True
         """Whether every run so far has finished."""
         self.session = self._begin()
@@ -115,12 +106,6 @@ class _Chat:
                 return False
             case "/help":
                 say(HELP)
-            case "/vars":
-                say(self.session.variables() or "none")
-            case "/cost":
-                used = self._usage
-                cost = "cost not known" if used.dollars is None else f"${used.dollars:.4f}"
-                say(f"{used.calls} calls, {used.tokens:,} tokens, {cost}")
             case "/new":
                 self.session.close()
                 self.session = self._begin()
@@ -139,9 +124,6 @@ class _Chat:
         except LLMError as exc:
             self.display.say(f"rlm: {exc}")
             return
-        finally:
-            for model, used in self.session.gate.usage.models.items():
-                self._usage.count(model, used)
         self.is_whole = self.is_whole and completion.finished
         if completion.finished or completion.answer:
             print(make_printable(completion.answer, terminal=sys.stdout.isatty()), flush=True)

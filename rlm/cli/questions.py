@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ import click
 from monocontext.cli.options import S3, AsJson
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import is_quiet, remark, say
-from monocontext.cli.serving import Host, OpenBrowser, Port
+from monocontext.cli.serving import Host, OpenBrowser, Port, serve_page
 from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts, names_context, open_argument
 from rlm.cli.options import (
     Limits,
@@ -120,7 +121,7 @@ def view(
         page.export(RowFeed(path), Path(export))
         click.echo(export)
     else:
-        page.serve(path, host, port, open_browser=open_browser)
+        serve_page(partial(page.ViewServer, RowFeed(path)), host, port, str(path), open_browser=open_browser)
 
 
 def _join_texts(words: list[str]) -> tuple[str | None, str | None]:

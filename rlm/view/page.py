@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
-from monocontext.cli.serving import serve_page
 from monocontext.page.assembly import WebPage, data_block, load_page
 from monocontext.page.serving import PageServer
 from rlm.errors import RLMError, TrajectoryError
@@ -43,11 +42,6 @@ def find_trajectory(run: str) -> Path:
     if newest is None:
         raise TrajectoryError(f"there is no trajectory in {run}: no file there ends in .jsonl")
     return newest
-
-
-def serve(path: Path, host: str, port: int, *, open_browser: bool | None) -> None:
-    """Serve until Ctrl-C. Raises TrajectoryError, and MonocontextError for an address in use."""
-    serve_page(partial(ViewServer, RowFeed(path)), host, port, str(path), open_browser=open_browser)
 
 
 def export(feed: RowFeed, target: Path) -> None:
