@@ -22,7 +22,7 @@ from ask_a_log import log_lines
 
 from monocontext import Monocontext, publish
 from rlm import RLM, ScriptedLM
-from rlm.calls.prices import dollars
+from rlm.calls.usage import dollars
 from rlm.models.lm import Reply
 from rlm.models.registry import PRESETS
 

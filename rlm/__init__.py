@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rlm.calls.prices import Prices
+    from rlm.calls.usage import Prices
     from rlm.exports import *  # noqa: F403 # re-exports what its `__all__` names
     from rlm.interpreter.interpreter import FinalOutput as FinalOutput
     from rlm.interpreter.interpreter import Interpreter as Interpreter
@@ -47,7 +47,7 @@ def __getattr__(name: str) -> object:
 
         return getattr(interpreter, name)
     if name == "PRICES":
-        from rlm.calls.prices import list_prices
+        from rlm.calls.usage import list_prices
 
         return list_prices()
     if name in __all__:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rlm.calls.budget import Budget
 from rlm.calls.gateway import Backoff, Gateway, SubCache
-from rlm.calls.prices import Prices
 from rlm.calls.subcalls import SubCalls
-from rlm.context.lazy import ReadMeter, Reads, hint, thinking
+from rlm.calls.usage import Prices
+from rlm.context.lazy import ReadMeter, Reads, thinking
 from rlm.errors import AnswerRefused, BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
 from rlm.models.lm import LM, Message, Reply
 from rlm.prompts import faults
 from rlm.prompts import messages as prompts
-from rlm.prompts.compaction import ModelWindow, compact
-from rlm.prompts.examples import conversation
+from rlm.prompts.messages import ModelWindow, compact
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
+from rlm.prompts.system import conversation
 from rlm.runners.answers import check_written_answer
 from rlm.runners.claims import Claim, TextFinal
 from rlm.runners.runner import CellResult, Runner
-from rlm.runners.syntax import assigned_names, compiles, gives_answer, has_no_statement
+from rlm.runners.syntax import assigned_names, compiles, gives_answer, statements
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
@@ -84,6 +85,7 @@ class Loop:
         self._setup, self._context, self._runner = setup, context, runner
         self._gate, self._subcalls, self._meter = gate, subcalls, meter
         self._is_top, self._to_read = is_top, to_read
+        self._tell: Callable[[str], object] | None = getattr(context, "hint", None) if meter.parts else None
         self.window = ModelWindow(
             setup.window_tokens
         )  # the tokens that the root's prompt may hold; each reply refines it
@@ -108,14 +110,14 @@ class Loop:
         refused = any(step.notice == prompts.UNSEEN for step in earlier)
         empty = 0
         while True:
-            remaining = self._gate.turns_left
-            forced = not self._gate.take_turn()
+            remaining = self._gate.take_turn()
+            forced = remaining == 0
             turn = asked_turns + 1
             opened = prompts.FORCED.format(turns=asked_turns) if forced else prompts.turn_message(
                 turn, None if remaining is None else asked_turns + remaining, query, to_read=self._to_read,
                 has_run=self.has_run, again=previous is not None and previous.repeats > 0,
             )  # fmt: skip
-            may_refuse = self._to_read and not self.has_run and not refused and self._gate.turns_left != 0
+            may_refuse = self._to_read and not self.has_run and not refused and remaining not in (0, 1)
             try:
                 step = self._turn(before + turn, prompts.join(messages, opened), forced, previous, may_refuse)
             except ScriptExhausted:
@@ -138,7 +140,7 @@ class Loop:
         with self._meter.measure() as reads:
             messages, shortened, reply, reason = self._ask(turn, messages)
         thinking_seconds = self._gate.elapsed() - started
-        reply = prompts.with_call(reply)
+        reply = prompts.with_call(reply) if reply.called else reply
         parsed = parse_reply(reply.text)
         if parsed.fault == faults.TO_COME and previous and (previous.notice or "").startswith(faults.TO_COME):
             parsed = replace(parsed, fault="")  # it insists
@@ -179,13 +181,14 @@ class Loop:
 
         Returns the sent messages, how many were shortened, the reply, and why the run ends if there was no answer.
         """
-        setup, tell = self._setup, hint(self._context)
+        setup = self._setup
         streamed = False
 
         def on_delta(delta: str) -> None:
             nonlocal streamed
             streamed = True
-            tell(delta)
+            if self._tell:
+                self._tell(delta)
             if self._is_top and setup.on_delta:
                 setup.on_delta(delta)
 
@@ -194,7 +197,7 @@ class Loop:
         too_long: PromptTooLong | None = None
         while True:
             try:
-                with thinking(self._meter.parts):
+                with thinking(self._meter.parts) if self._meter.parts else nullcontext():
                     reply = self._gate.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=of_top)
                     if not streamed:
                         on_delta(reply.text)
@@ -307,7 +310,7 @@ class Loop:
 
 def has_run(cell: Cell) -> bool:
     """Whether code of a cell has run: complete code that compiles, and more than comments."""
-    return cell.result.stderr != prompts.CUT_NOT_RUN and compiles(cell.code) and not has_no_statement(cell.code)
+    return cell.result.stderr != prompts.CUT_NOT_RUN and bool(statements(cell.code))
 
 
 def count_repeats(previous: Step | None, text: str, cells: Sequence[Cell], notice: str | None) -> int:

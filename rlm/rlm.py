@@ -6,13 +6,14 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
 from contextvars import copy_context
 from dataclasses import asdict, replace
 from typing import Any
 
 from rlm.calls.budget import Budget
 from rlm.calls.gateway import Backoff, SubCache
-from rlm.calls.prices import Prices, check_prices, dollars
+from rlm.calls.usage import Prices, check_prices, dollars
 from rlm.errors import TrajectoryError
 from rlm.loop import UNBOUNDED, Setup
 from rlm.models import registry as backends
@@ -246,7 +247,7 @@ class RLM:
         recording, whole_bytes = Recording.load(trajectory) if trajectory and _has_begun(trajectory) else (None, 0)
         if recording and recording.metadata.get("query") != query:
             raise TrajectoryError(f"{trajectory} records the run of another question: give another path")
-        with Session(setup, context, path=trajectory) as session:
+        with closing(Session(setup, context, path=trajectory)) as session:
             return session.go_on(recording, whole_bytes) if recording else session.ask(query)
 
     async def acompletion(self, query: str, context: object = None) -> Completion:

@@ -67,21 +67,29 @@ class Session:
         self._description = describe(context)
         target = path or (setup.target if parent is None else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
+        journal = self._trajectory.write_ahead if self._trajectory.path else None
         self.gate = parent or Gateway(
             Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache,
-            journal=self._trajectory.write_ahead, models=setup.models,
+            journal=journal, models=setup.models,
         )  # fmt: skip
         self._meter = ReadMeter(context, lazy_parts(list(setup.tools.values())))
         self._subcalls = SubCalls(
             setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, texts=self._meter.parts,
             spawn=self._spawn if depth < setup.max_depth else None,
         )  # fmt: skip
-        offered, lines = describe_tools({name: tool for part in lazy_parts(context)
-                                         for name, tool in part.repl_tools().items()})  # fmt: skip
-        self._tool_lines = (*lines, *setup.tool_lines)
+        offered: dict[str, object] = {}
+        tool_lines = setup.tool_lines
+        if self._meter.parts:
+            offered, lines = describe_tools({name: tool for part in lazy_parts(context)
+                                             for name, tool in part.repl_tools().items()})  # fmt: skip
+            tool_lines = (*lines, *setup.tool_lines)
         self._runner = make_runner(
             setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit,
             names={**offered, **setup.tools}, **setup.runner_options,
+        )  # fmt: skip
+        self._system = system_prompt(
+            self._description, prompt_characters=setup.prompt_characters, output_limit=setup.output_limit,
+            children=depth < setup.max_depth, tools=tool_lines,
         )  # fmt: skip
         self._messages: list[Message] = []
         self._turns = 0
@@ -118,7 +126,7 @@ class Session:
                 self._messages.append(prompts.next_question(query, broken_off=self._broken_off, lost=lost))
                 self._trajectory.reopen()
             else:
-                self._messages = self._first_messages(query)
+                self._messages = prompts.opening_messages(query, self._description, self._system)
                 self._trajectory.begin({**self._setup.metadata, **self._metadata_of(query)})
             return self._finish(query, is_later=is_later)
 
@@ -149,7 +157,7 @@ class Session:
             self.gate.renew(usage, turns=recording.turns, seconds=recording.seconds)
             query = str(recording.metadata["query"])
             if not recording.open:
-                self._messages = self._first_messages(query)
+                self._messages = prompts.opening_messages(query, self._description, self._system)
                 return self._finish(query)
             steps = recording.steps()
             for step in steps:  # their cells run again, to rebuild the namespace
@@ -173,12 +181,13 @@ class Session:
         `is_later`: the question is not the one in the metadata line, and stands in the line of its first turn.
         """
         steps, setup = list(earlier), self._setup
-        before, known = self._meter.cost(), self._turns
+        before, known = self._meter.cost() if self._meter.parts else None, self._turns
 
         def on_step(step: Step) -> None:
             question = query if is_later and not steps else None
             steps.append(step)
-            result = self._find_places(steps) if step.reason is not None and self._is_top else ((), ())
+            is_last = step.reason is not None and self._is_top
+            result = self._find_places(steps) if is_last and (step.claims or self._meter.parts) else ((), ())
             self._trajectory.add(step, self.gate.usage, question, *result)
             self._turns = step.iteration
             if setup.on_step and self._is_top:
@@ -193,9 +202,8 @@ class Session:
             raise
         self._broken_off = False
         taken = last.iteration - known - (last.reason == "max_iterations")
-        return self._completion(
-            last, taken, self.gate.usage, cost_between(before, self._meter.cost()), self.gate.elapsed()
-        )
+        io = cost_between(before, self._meter.cost()) if self._meter.parts else None
+        return self._completion(last, taken, self.gate.usage, io, self.gate.elapsed())
 
     def _completion(
         self, last: Step, turns: int, usage: Usage, io: dict[str, float] | None, seconds: float
@@ -204,11 +212,7 @@ class Session:
         if self._is_top:
             notes += self.gate.take_notes()
         line = self._trajectory.records[-1]
-        if usage.unpriced:
-            notes.append(f"no price is known for {', '.join(usage.unpriced)}: the cost is not known (see `prices`)")
-        if usage.estimated:
-            models = ", ".join(usage.estimated)
-            notes.append(f"not all calls of {models} said how many tokens they took: a token is counted for each byte")
+        notes += usage.notes()
         return Completion(
             answer=last.final_answer or "", finished=last.reason == "answer", reason=last.reason or "answer",
             iterations=turns, usage=usage, io=io, seconds=seconds, notes=tuple(notes),
@@ -247,14 +251,6 @@ class Session:
         count_lines(lines, usage)
         steps = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
         return completion.answer, usage, {"usage": usage.to_dict(), "iterations": steps, "reason": completion.reason}
-
-    def _first_messages(self, query: str) -> list[Message]:
-        setup = self._setup
-        system = system_prompt(
-            self._description, prompt_characters=setup.prompt_characters, output_limit=setup.output_limit,
-            children=self._depth < setup.max_depth, tools=self._tool_lines,
-        )  # fmt: skip
-        return prompts.opening_messages(query, self._description, system)
 
     def _metadata_of(self, query: str) -> dict[str, Any]:
         about: dict[str, Any] = {"query": query, "context": self._description.to_dict(), "started_at": time.time()}

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.quality.questions import Planted, Question
 from rlm import ScriptedLM
-from rlm.prompts.examples import QUESTION_OPENS, conversation
+from rlm.prompts.system import QUESTION_OPENS, conversation
 
 _CITIES = ("Lisbon", "Oslo", "Lima", "Cairo", "Quito", "Riga", "Accra", "Hanoi", "Turin", "Perth")
 _PEOPLE = ("Ada", "Boris", "Chen", "Dora", "Emre", "Fatou", "Goro", "Hana", "Ines", "Jomo")

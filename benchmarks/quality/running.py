@@ -19,7 +19,7 @@ from benchmarks.quality.haystack import Sources, prepare
 from benchmarks.quality.questions import Question, score
 from monocontext import Monocontext
 from rlm import RLM
-from rlm.calls.prices import dollars as price
+from rlm.calls.usage import dollars as price
 from rlm.models.lm import LM, Reply
 
 ORACLE = "oracle"

@@ -25,8 +25,7 @@ from random import SystemRandom
 from typing import Any, Protocol
 
 from rlm.calls.budget import Budget, describe_end
-from rlm.calls.prices import price_of
-from rlm.calls.usage import Usage
+from rlm.calls.usage import Usage, price_of
 from rlm.context.excerpt import make_printable
 from rlm.errors import BudgetSpent, LLMError, RateLimited
 from rlm.models.endpoint_errors import one_line
@@ -178,25 +177,25 @@ class Gateway:
         """The keyword of the budget that is spent, such as `max_calls`; None while calls are allowed."""
         with self._lock:
             used, budget = self.usage, self.budget
-            amounts = (
-                ("max_calls", used.calls + self.under_way, budget.calls), ("max_tokens", used.tokens, budget.tokens),
-                ("max_dollars", used.known_dollars, budget.dollars), ("max_seconds", self.elapsed(), budget.seconds),
-            )  # fmt: skip
-            reached = (name for name, amount, limit in amounts if limit is not None and amount >= limit)
-            return self._stopped or next(reached, None)
+            if self._stopped:
+                return self._stopped
+            if budget.calls is not None and used.calls + self.under_way >= budget.calls:
+                return "max_calls"
+            if budget.tokens is not None and used.tokens >= budget.tokens:
+                return "max_tokens"
+            if budget.dollars is not None and used.known_dollars >= budget.dollars:
+                return "max_dollars"
+            return "max_seconds" if budget.seconds is not None and self.elapsed() >= budget.seconds else None
 
-    @property
-    def turns_left(self) -> int | None:
-        """Turns that the run and its child runs may still begin; None for no limit."""
-        return None if self.budget.iterations is None else max(0, self.budget.iterations - self._turns)
+    def take_turn(self) -> int | None:
+        """Count one turn of the run or a child run. Returns how many were left, this one included; None for no limit.
 
-    def take_turn(self) -> bool:
-        """Count one turn; False when all are used."""
+        With 0, none is taken.
+        """
         with self._lock:
-            if self.turns_left == 0:
-                return False
-            self._turns += 1
-            return True
+            left = None if self.budget.iterations is None else max(0, self.budget.iterations - self._turns)
+            self._turns += left != 0
+        return left
 
     def check_model(self, model: str) -> None:
         """Raise LLMError for a model that a cell may not name.
@@ -240,10 +239,11 @@ class Gateway:
 
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
-        for message in messages:  # half of a pair of surrogates has no form in which it could be sent
-            message["content"] = make_printable(message["content"], terminal=False)
+        for message in messages:
+            if not message["content"].isascii():  # half of a pair of surrogates has no form in which it could be sent
+                message["content"] = make_printable(message["content"], terminal=False)
         name = model or getattr(lm, "model", None) or "unknown"
-        key = call_key(name, messages)
+        key = call_key(name, messages) if self.paid or self._cache or self.journal else ""
         if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):
             return reply
         cache = self._cache if on_delta is None else None
@@ -271,12 +271,14 @@ class Gateway:
                 patience = None if self.budget.seconds is None else self.seconds_left()
                 seconds = self._backoff.wait(exc, tries, patience)
                 if seconds is None or seconds >= self.seconds_left():
-                    self._write(about, started, exc.reply, {"response": "", "error": str(exc)})
+                    if self.journal:
+                        self._write(self.journal, about, started, exc.reply, {"response": "", "error": str(exc)})
                     raise
                 kind, said, most = type(exc).__name__, str(exc), self._backoff.retries + 1
             log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=said)
             time.sleep(seconds)
-        self._write(about, started, reply, {})
+        if self.journal:
+            self._write(self.journal, about, started, reply, {})
         if cache:
             try:
                 cache.put(cache_key, reply)
@@ -342,9 +344,15 @@ class Gateway:
             reason = self._stopped or "max_seconds"
             raise BudgetSpent(f"the call was broken off: {describe_end(reason)}", reason=reason)
 
-    def _write(self, about: dict[str, Any], started: float, reply: Reply | None, failure: dict[str, Any]) -> None:
+    def _write(
+        self,
+        journal: Callable[[dict[str, Any]], object],
+        about: dict[str, Any],
+        started: float,
+        reply: Reply | None,
+        failure: dict[str, Any],
+    ) -> None:
         """Journal a call that ends now. `reply`: what was paid, also where the call failed."""
-        if self.journal:
-            times = {"start_seconds": round(started, 6), "execution_time": round(self.elapsed() - started, 6)}
-            paid = {} if reply is None else {"model": reply.model, "dollars": reply.dollars, **reply_fields(reply)}
-            self.journal({"type": "reply" if about["turn"] else "call", **about, **times, **paid, **failure})
+        times = {"start_seconds": round(started, 6), "execution_time": round(self.elapsed() - started, 6)}
+        paid = {} if reply is None else {"model": reply.model, "dollars": reply.dollars, **reply_fields(reply)}
+        journal({"type": "reply" if about["turn"] else "call", **about, **times, **paid, **failure})

@@ -10,8 +10,7 @@ from typing import Any
 
 from monocontext.text.lazy_kinds import LazyContext
 from rlm.calls.gateway import Gateway
-from rlm.calls.prices import dollars
-from rlm.calls.usage import Usage
+from rlm.calls.usage import Usage, dollars
 from rlm.calls.waiting import WaitClock, run_side_by_side
 from rlm.context.description import describe
 from rlm.context.excerpt import shorten
@@ -66,6 +65,8 @@ class SubCalls:
     ) -> None:
         """`texts` may read ahead while calls are under way. Without a `spawn`, `rlm_query` asks as `llm_query` does."""
         self.gate = gate or Gateway(usage)
+        self.seconds_left = self.gate.seconds_left
+        """The seconds that the budget of the run leaves to a cell."""
         self._lm = lm
         self._model = model
         self._texts = texts
@@ -130,10 +131,6 @@ class SubCalls:
     def abandon(self) -> None:
         """Give up the batches in progress: their remaining calls are not made."""
         self._abandoned += 1
-
-    def seconds_left(self) -> float:
-        """The seconds that the budget of the run leaves to a cell."""
-        return self.gate.seconds_left()
 
     @property
     def waited_seconds(self) -> float:

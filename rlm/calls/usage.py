@@ -1,14 +1,110 @@
-"""Count calls, tokens and dollars per model, over one run."""
+"""Count calls, tokens and dollars per model over one run, and price calls.
+
+A price is the endpoint's own report, one of the caller, or one of the table of `genai-prices`: that of the installed
+version, since nothing is downloaded.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rlm.calls.prices import Prices, check_prices, dollars
-from rlm.models.lm import Reply
+from rlm.models.lm import Reply, is_amount
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Price = tuple[float, float] | tuple[float, float, float] | tuple[float, float, float, float]
+"""Dollars per million tokens: input, output, input read from a cache, input written to a cache.
+
+Without the last two, such tokens cost the same as other input.
+"""
+
+Prices = Mapping[str, Price]
+"""Model -> price."""
+
+_VERSION = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")
+
+
+def check_prices(prices: Prices) -> Prices:
+    """Return `prices`. Raises ValueError for an invalid one."""
+    for model, price in prices.items():
+        if not (isinstance(price, (tuple, list)) and 2 <= len(price) <= 4 and all(map(is_amount, price))):
+            raise ValueError(
+                f"the price of {model} must be a tuple in dollars per million tokens, (input, output) or (input, "
+                f"output, cache read, cache write), not {price!r}"
+            )
+    return prices
+
+
+def price_of(model: str, prices: Prices) -> Price | None:
+    """The price of a model in `prices`; None if they lack it.
+
+    A name with a date at its end (`gpt-5-2025-08-07`) costs the same as the name without it.
+    """
+    return prices.get(model) or prices.get(_VERSION.sub("", model))
+
+
+def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> float | None:
+    """The cost of a reply in dollars; None if the price of its model is not known.
+
+    The amount that the endpoint reports comes first, then `prices`, then the table as of `at`, by default now.
+    """
+    if reply.dollars is not None:
+        return reply.dollars
+    if (price := price_of(reply.model, prices)) is None:
+        return _by_table(reply, at)
+    fresh, out, read, write = [*price, price[0], price[0]][:4]
+    details = reply.details
+    rest = reply.input_tokens - details.cache_read - details.cache_write
+    into = rest * fresh + details.cache_read * read + details.cache_write * write
+    return float(into + reply.output_tokens * out) / 1e6
+
+
+def _by_table(reply: Reply, at: datetime | None) -> float | None:
+    import genai_prices  # 0.2 s, at the first price
+
+    model, details = reply.model, reply.details
+    usage = genai_prices.Usage(
+        input_tokens=reply.input_tokens, output_tokens=reply.output_tokens,
+        cache_read_tokens=details.cache_read or None, cache_write_tokens=details.cache_write or None,
+        cache_write_1h_tokens=details.cache_write_1h or None, output_reasoning_tokens=details.reasoning or None,
+    )  # fmt: skip
+    kinds = ("service_tier", "speed", "processing")
+    tier: dict[str, str] | None = dict.fromkeys(kinds, details.tier) if details.tier else None
+    maker, _, rest = model.partition("/")
+    named: list[tuple[str, dict[str, str]]] = [(model, {})]
+    if rest:  # the maker in the name goes before any maker, and the endpoint before both
+        named.insert(0, (rest, {"provider_id": maker}))
+    if where := details.endpoint:
+        named.insert(0, (model, {"provider_api_url" if "://" in where else "provider_id": where}))
+    for name, by in named:
+        try:
+            result = genai_prices.calc_price(usage, name, **by, genai_request_timestamp=at, price_context=tier)
+        except (LookupError, ValueError):  # no such model; a price that needs counts that are not reported
+            continue
+        return float(result.total_price)
+    return None
+
+
+def list_prices() -> Prices:
+    """`PRICES`: the table's prices for models of OpenAI and Anthropic, without tiers and discounts, as of today."""
+    from datetime import UTC, datetime
+
+    from genai_prices.data import providers
+
+    now, result = datetime.now(UTC), dict[str, Price]()
+    makers = (provider for provider in providers if provider.id in ("openai", "anthropic"))
+    for model in (model for maker in makers for model in maker.models):
+        price = model.get_prices(now)
+        both: list[Any] = [getattr(item, "base", item) for item in (price.input_mtok, price.output_mtok)]
+        if None not in both:
+            result[model.id] = (float(both[0]), float(both[1]))
+    return result
+
 
 OWN_COUNTS = ("estimated_calls", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 """Fields of `ModelUsage` that rlms does not have, in the order of the class."""
@@ -55,8 +151,8 @@ class Usage:
     """Sums over all calls of a run, root and sub-calls. Safe for use by many threads."""
 
     def __init__(self, prices: Prices | None = None) -> None:
-        """`prices` go before the table of `genai-prices`. Raises ValueError for an invalid one."""
-        self.prices: Prices = check_prices(prices or {})
+        """`prices` go before the table of `genai-prices`."""
+        self.prices: Prices = prices or {}
         """Dollars per million tokens, by model."""
         self.calls = self.input_tokens = self.output_tokens = 0
         """Calls that were answered, tokens of all prompts, tokens of all replies."""
@@ -85,8 +181,7 @@ class Usage:
     @property
     def models(self) -> Mapping[str, ModelUsage]:
         """The usage of each model, by its name."""
-        with self._lock:
-            return dict(self._models)
+        return dict(self._models)
 
     @property
     def tokens(self) -> int:
@@ -96,17 +191,18 @@ class Usage:
     @property
     def dollars(self) -> float | None:
         """The cost of all calls; None if the price of a model is not known."""
-        return None if self.unpriced else self.known_dollars
+        return self.known_dollars if all(used.dollars is not None for used in list(self._models.values())) else None
 
-    @property
-    def unpriced(self) -> tuple[str, ...]:
-        """The models without a known price."""
-        return tuple(name for name, usage in self.models.items() if usage.dollars is None)
-
-    @property
-    def estimated(self) -> tuple[str, ...]:
-        """The models with calls whose endpoint reported no tokens."""
-        return tuple(name for name, usage in self.models.items() if usage.estimated_calls)
+    def notes(self) -> list[str]:
+        """What is not known of the cost, in words."""
+        models = list(self._models.items())
+        unpriced = ", ".join([name for name, used in models if used.dollars is None])
+        estimated = ", ".join([name for name, used in models if used.estimated_calls])
+        notes = [f"no price is known for {unpriced}: the cost is not known (see `prices`)"] if unpriced else []
+        if estimated:
+            counted = "said how many tokens they took: a token is counted for each byte"
+            notes.append(f"not all calls of {estimated} {counted}")
+        return notes
 
     def to_dict(self) -> dict[str, Any]:
         """The counts of all models and the total cost, by the field names of rlms."""
@@ -116,5 +212,5 @@ class Usage:
         }
 
     def __repr__(self) -> str:
-        cost = f"no price known for {', '.join(self.unpriced)}" if self.unpriced else f"${self.known_dollars:.4f}"
+        cost = "; ".join([f"${self.known_dollars:.4f}", *self.notes()])
         return f"<Usage {self.calls} calls, {self.input_tokens:,} tokens in, {self.output_tokens:,} out, {cost}>"

@@ -11,6 +11,7 @@ from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
 
@@ -66,6 +67,7 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
         remaining.clear()
 
 
+@dataclass(slots=True)
 class WaitClock:
     """Runs while any call does; overlapping calls count once. Safe for use by many threads.
 
@@ -73,16 +75,20 @@ class WaitClock:
     stops counting.
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._calls: list[threading.Lock] = []
-        self._counted = 0.0, 0.0  # seconds so far, and the clock when they were counted
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _calls: list[threading.Lock] = field(default_factory=list)
+    _counted: tuple[float, float] = 0.0, 0.0  # seconds so far, and the clock when they were counted
 
     @property
     def seconds(self) -> float:
         """The seconds so far, including calls in progress."""
         with self._lock:
-            return self._count()
+            seconds, then = self._counted
+            now = time.perf_counter()
+            self._counted = seconds + (now - then if self._calls else 0.0), now
+            if self._calls:
+                self._calls = [call for call in self._calls if call.locked()]
+            return self._counted[0]
 
     @contextmanager
     def running(self, mine: threading.Lock) -> Iterator[None]:
@@ -91,23 +97,14 @@ class WaitClock:
         The caller must hold the lock itself: an interrupt can leave this generator suspended with a lock held.
         """
         with self._lock:
-            self._count()
+            self._counted = self.seconds, time.perf_counter()
             self._calls.append(mine)
         try:
             yield
         finally:  # if this is not reached, the free lock is not counted
             with self._lock:
-                self._count()
+                self._counted = self.seconds, time.perf_counter()
                 self._calls.remove(mine)
-
-    def _count(self) -> float:
-        """Add the time since the last count, and return the sum. Call it under the lock."""
-        seconds, then = self._counted
-        now = time.perf_counter()
-        self._counted = seconds + (now - then if self._calls else 0.0), now
-        if self._calls:
-            self._calls = [call for call in self._calls if call.locked()]
-        return self._counted[0]
 
 
 class AwaitedCalls(Protocol):
@@ -116,25 +113,21 @@ class AwaitedCalls(Protocol):
     @property
     def waited_seconds(self) -> float: ...
 
-    def seconds_left(self) -> float: ...
+    @property
+    def seconds_left(self) -> Callable[[], float]: ...
 
 
-class CellClock:
-    """The time of one cell, which begins now."""
+def cell_clock(limit_seconds: float, calls: AwaitedCalls) -> Callable[[], float]:
+    """The function that gives the time until a cell that begins now must end.
 
-    def __init__(self, limit_seconds: float, calls: AwaitedCalls) -> None:
-        """`limit_seconds`: the time of the cell, without the time in which it waits for sub-calls."""
-        self._limit_seconds = limit_seconds
-        self._calls = calls
-        self._waited_before = calls.waited_seconds
-        self._started = time.perf_counter()
+    `limit_seconds`: without the time in which it waits for sub-calls. The budget leaves each cell a second, in which it
+    may draft an answer.
+    """
+    started, waited_before = time.perf_counter(), calls.waited_seconds
 
-    def elapsed_seconds(self) -> float:
-        """The time so far, sub-calls included."""
-        return time.perf_counter() - self._started
+    def seconds_left() -> float:
+        elapsed = time.perf_counter() - started
+        own = elapsed - (calls.waited_seconds - waited_before)
+        return min(limit_seconds - own, max(calls.seconds_left(), 1 - elapsed))
 
-    def seconds_left(self) -> float:
-        """The time until the cell must end. The budget leaves each cell a second, in which it may draft an answer."""
-        elapsed = self.elapsed_seconds()
-        waited = self._calls.waited_seconds - self._waited_before
-        return min(self._limit_seconds - elapsed + waited, max(self._calls.seconds_left(), 1 - elapsed))
+    return seconds_left

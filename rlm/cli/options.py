@@ -17,7 +17,7 @@ from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Optio
 from monocontext.cli.printing import fail, is_quiet, is_verbose, say, shows_progress
 from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
-from rlm.calls.prices import dollars
+from rlm.calls.usage import dollars
 from rlm.errors import RLMError, UnknownOption
 from rlm.models import registry as backends
 from rlm.models.lm import Reply

@@ -50,8 +50,8 @@ def describe(context: object) -> Description:
         return _describe_lazy(context, name)
     if isinstance(context, str):
         count = context.count("\n") + (not context.endswith("\n") and bool(context))
-        sentence = f"a {name} of {_count_nouns(len(context), 'character')} in {_count_nouns(count, 'line')}"
-        return Description("str", name, len(context), count, sentence)
+        size = f"{len(context):,} character{'s' * (len(context) != 1)} in {count:,} line{'s' * (count != 1)}"
+        return Description("str", name, len(context), count, f"a {name} of {size}")
     if isinstance(context, Mapping):
         keys = bounded_repr([key for key, _ in zip(context, range(50), strict=False)], 300)
         sentence = f"a {name} with {_count_nouns(len(context), 'key')}, first {keys}"

@@ -6,17 +6,16 @@ A context, or the value of a custom tool, is plain data, a lazy text, or a dict 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from monocontext.text.lazy_kinds import LazyContext, LazyMapping, LazyText
 
 if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
-    from monocontext.text.monocontext import Monocontext
 
 _MOST_DEPTH = 10  # lazy texts are looked for in dicts and lists that are nested no deeper
 
@@ -46,11 +45,6 @@ def thinking(parts: Iterable[LazyContext]) -> AbstractContextManager[object]:
     for part in parts:
         stack.enter_context(part.thinking())
     return stack
-
-
-def hint(context: object) -> Callable[[str], object]:
-    """The function to call with each piece of a reply; it does nothing for a context that is no lazy text."""
-    return cast("Monocontext", context).hint if is_lazy(context) and is_text(context) else lambda delta: None
 
 
 # -- the cost of reading -----------------------------------------------------------------------------------------------
@@ -83,7 +77,9 @@ class ReadMeter:
         """All lazy texts, each once."""
         self._context = context if isinstance(context, LazyContext) else None
         self._logs: list[tuple[int, Any]] = [
-            (part.start, part.text) for part in text_parts(context) if isinstance(part.text, LazyContext)
+            (part.start, part.text)
+            for part in (text_parts(context) if self.parts else ())
+            if isinstance(part.text, LazyContext)
         ]
         """The texts whose characters are told, with the offsets of their first ones."""
         if self._context is not None:

@@ -43,7 +43,7 @@ class TokenDetails:
 
     def to_dict(self) -> dict[str, Any]:
         """The known counts; empty if there are none."""
-        return {} if self == _NO_DETAILS else {name: value for name, value in asdict(self).items() if value}
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 _NO_DETAILS = TokenDetails()
@@ -98,27 +98,26 @@ class LM(Protocol):
         ...
 
 
+@dataclass(slots=True)
 class Listener:
     """An `on_delta` that remembers its exception: it is the caller's own, and not a failure of the endpoint."""
 
-    def __init__(
-        self, on_delta: Callable[[str], object] | None = None, check: Callable[[], object] | None = None
-    ) -> None:
-        """`check` is called with each piece, and with each sign of life while the model thinks: it may end the call."""
-        self._on_delta = on_delta
-        self._check = check
-        self.raised: BaseException | None = None
-        self.has_heard = False  # whether text has arrived
+    on_delta: Callable[[str], object] | None = None
+    check: Callable[[], object] | None = None
+    """Called with each piece, and with each sign of life while the model thinks: it may end the call."""
+    raised: BaseException | None = None
+    has_heard: bool = False
+    """Whether text has arrived."""
 
     def __call__(self, delta: str) -> None:
         """Pass on a piece of the text. An empty one is a sign of life: the endpoint is thinking."""
         try:
-            if self._check:
-                self._check()
+            if self.check:
+                self.check()
             if delta:
                 self.has_heard = True
-                if self._on_delta:
-                    self._on_delta(delta)
+                if self.on_delta:
+                    self.on_delta(delta)
         except BaseException as exc:
             self.raised = exc
             raise
@@ -166,8 +165,9 @@ def sum_tokens(*reported: object) -> int:
 
 def reply_fields(reply: Reply) -> dict[str, Any]:
     """The fields of a record about a reply; some, such as `cut`, only if they are set."""
-    notes = {"estimated": reply.estimated, "token_details": reply.details.to_dict(), "cut": reply.cut,
-             "called": reply.called, "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
+    details = reply.details != _NO_DETAILS and reply.details.to_dict()
+    notes = {"estimated": reply.estimated, "token_details": details, "cut": reply.cut, "called": reply.called,
+             "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
     return {
         "response": reply.text, "prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
         **{name: value for name, value in notes.items() if value},

@@ -88,7 +88,8 @@ def split_thinking(text: str) -> tuple[str, str]:
             continue
         begin = offset = next(_GAP.finditer(text, offset)).end()
     said = "".join(answer) + text[begin:]
-    said = _without_end_tokens(said.lstrip("\n") if thinking else said)
+    said = said.lstrip("\n") if thinking else said
+    said = _without_end_tokens(said) if said.rstrip().endswith(_END_TOKENS) else said
     box = _BOX.match(said)
     thinking = [_without_end_tokens(part.strip()) for part in thinking]
     return said[box.end() if box else 0 :], "\n\n".join(filter(None, thinking))

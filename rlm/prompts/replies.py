@@ -115,7 +115,7 @@ def _parse(text: str, *, drafts: bool) -> ParsedReply:
     kept = [part for part in parts if part.kind not in ("python", "draft") and _text([part]).strip()]
     words = kept[0].code if len(kept) == 1 and kept[0].kind != "prose" else _text(kept).strip()
     if blocks := tuple(CodeBlock(part.code, part.cut) for part in parts if part.kind == "python"):
-        fault = faults.explain_date(block.code for block in blocks)
+        fault = faults.explain_date(block.code for block in blocks) if re.search(r"FINAL\(\s*\d", own_text) else ""
         return ParsedReply(() if fault else blocks, None, words, own_text, fault)
     first = next((i for i, part in enumerate(parts) if part.kind != "prose"), len(parts))
     before = dedent(_text(parts[:first])).strip("\n")

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 from rlm.context.excerpt import join_ends
@@ -84,12 +85,12 @@ class Buffer:
             return join_ends(head[: limit - limit // 2], both[len(both) - limit // 2 :], self.total - limit)
 
 
+@dataclass
 class Router:
     """Stands in for `sys.stdout` or `sys.stderr` while cells run. Threads without a cell keep writing to `before`."""
 
-    def __init__(self, name: str, before: TextIO) -> None:
-        self._name = name
-        self.before = before
+    _name: str
+    before: TextIO
 
     def _target(self) -> Any:
         return getattr(_thread, self._name, None) or self.before

@@ -8,12 +8,15 @@ import itertools
 import linecache
 import math
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
-from rlm.calls.waiting import CellClock
+from rlm.calls.waiting import cell_clock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.context.lazy import is_text, lazy_parts
 from rlm.errors import AnswerRefused, LLMError
@@ -80,13 +83,14 @@ class LocalRunner:
 
     def run(self, code: str) -> CellResult:
         """Run one cell. Assignments before an exception are kept; reserved names are restored."""
-        clock = CellClock(self._cell_timeout, self._subcalls)
-        cell = _RunningCell(f"{self._file_prefix}{len(self._sources) + 1}>", code, self._output_limit)
+        started, seconds_left = time.perf_counter(), cell_clock(self._cell_timeout, self._subcalls)
+        out, err = Buffer(self._output_limit), Buffer(self._output_limit // 4)  # a traceback is short, its end counts
+        cell = _RunningCell(f"{self._file_prefix}{len(self._sources) + 1}>", code, out, err)
         self._sources.append(cell.file)
         self._out = cell.out
         try:
             with route_streams():
-                ended = self._thread.run(lambda: self._execute(cell), clock.seconds_left)
+                ended = self._thread.run(lambda: self._execute(cell), seconds_left)
         except BaseException:
             self._restore()
             self._subcalls.drain()
@@ -98,7 +102,8 @@ class LocalRunner:
                 "waits inside a C call. It is left behind until that returns; its variables may still change.\n"
             )
             self._collect(cell)
-        notes = shorten(self._restore(), NOTES_CHARACTERS)
+        notes = self._restore()
+        notes = shorten(notes, NOTES_CHARACTERS) if notes else ""
         stderr = cell.err.text()
         return CellResult(
             stdout=cell.out.text(self._output_limit - len(stderr)) + notes,
@@ -106,7 +111,7 @@ class LocalRunner:
             variables=cell.variables,
             calls=self._subcalls.drain(),
             final_answer=cell.final_answer,
-            execution_seconds=clock.elapsed_seconds(),
+            execution_seconds=time.perf_counter() - started,
             raised=cell.raised and cell.final_answer is None,
             claims=cell.claims,
         )
@@ -123,7 +128,8 @@ class LocalRunner:
 
     def works(self) -> bool:
         """Whether a simple cell still runs as it should. Runs it on the calling thread."""
-        cell = _RunningCell(f"{self._file_prefix}0>", "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit)
+        code, limit = "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit
+        cell = _RunningCell(f"{self._file_prefix}0>", code, Buffer(limit), Buffer(limit))
         names = {name: self._namespace[name] for name in self._given_names if name in self._namespace}
         out, self._out = self._out, cell.out
         try:
@@ -229,20 +235,21 @@ class LocalRunner:
             inner(*values, file=file or redirection() or self._out, **options)
 
         # The exit and quit of the interactive interpreter close the process's stdin.
-        refusals = {name: _make_refusal(name) for name in ("input", "breakpoint")}
+        refusals = {name: partial(_refuse, name) for name in ("input", "breakpoint")}
         return own | refusals | {"print": print, "exit": sys.exit, "quit": sys.exit}
 
 
+@dataclass(slots=True)
 class _RunningCell:
-    def __init__(self, file: str, code: str, output_limit: int) -> None:
-        self.file, self.code = file, code
-        self.out = Buffer(output_limit)
-        self.err = Buffer(output_limit // 4)  # a traceback is short, and its end counts
-        self.variables: dict[str, str] = {}
-        self.final_answer: str | None = None
-        self.raised = True
-        """Whether its code has raised, or its answer was refused; true until the code has ended."""
-        self.claims: tuple[Claim, ...] = ()
+    file: str
+    code: str
+    out: Buffer
+    err: Buffer
+    variables: dict[str, str] = field(default_factory=dict)
+    final_answer: str | None = None
+    raised: bool = True
+    """Whether its code has raised, or its answer was refused; true until the code has ended."""
+    claims: tuple[Claim, ...] = ()
 
 
 def _format_value(value: object, limit: int) -> str:
@@ -273,11 +280,8 @@ def _note_on_rebound_context(context: object) -> str:
     )
 
 
-def _make_refusal(name: str) -> Callable[..., NoReturn]:
-    def refuse(*args: object, **options: object) -> NoReturn:
-        raise RuntimeError(f"{name}() waits for a person, and there is none")
-
-    return refuse
+def _refuse(name: str, *args: object, **options: object) -> NoReturn:
+    raise RuntimeError(f"{name}() waits for a person, and there is none")
 
 
 def cell_traceback(exc: BaseException, file_prefix: str) -> str:

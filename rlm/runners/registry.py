@@ -69,12 +69,12 @@ def make_runner(
 
     Raises RunnerUnavailable.
     """
-    check_runner(name, options)
     shared: Any = {"cell_timeout": cell_timeout, "output_limit": output_limit, "names": names}
     if name == "local":
         from rlm.runners.local import LocalRunner
 
         return LocalRunner(context, subcalls, **shared, **options)
+    check_runner(name, options)
     if name == "docker":
         from rlm.runners.docker import DockerRunner
 

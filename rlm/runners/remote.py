@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypedDict
 
 from rlm.calls.subcalls import SubCalls
-from rlm.calls.waiting import CellClock
+from rlm.calls.waiting import cell_clock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
@@ -109,9 +109,9 @@ class RemoteRunner(ABC):
         """Run one cell; stderr reports the loss of a worker."""
         if self._worker is None:
             self._start_worker()  # not in the time of the cell
-        clock = CellClock(self._cell_timeout, self._subcalls)
+        started, seconds_left = time.perf_counter(), cell_clock(self._cell_timeout, self._subcalls)
         try:
-            result = self._run_cell(code, clock)
+            result = self._run_cell(code, seconds_left)
         except ChannelClosed:
             result = self._report_loss(f"WorkerDied: the process that ran the cell is gone ({self._end(gone=True)}).")
         except BaseException as exc:
@@ -121,14 +121,17 @@ class RemoteRunner(ABC):
             raise
         note, self._pending_note = self._pending_note, ""
         return replace(
-            result, stderr=note + result.stderr, calls=self._subcalls.drain(), execution_seconds=clock.elapsed_seconds()
+            result,
+            stderr=note + result.stderr,
+            calls=self._subcalls.drain(),
+            execution_seconds=time.perf_counter() - started,
         )
 
-    def _run_cell(self, code: str, clock: CellClock) -> CellResult:
+    def _run_cell(self, code: str, seconds_left: Callable[[], float]) -> CellResult:
         seconds = self._subcalls.seconds_left()
         self._cells += 1
         self._send({"op": "cell", "id": self._cells, "code": code, "seconds": None if math.isinf(seconds) else seconds})
-        message = self._await_reply(lambda: _GRACE_SECONDS + clock.seconds_left())
+        message = self._await_reply(lambda: _GRACE_SECONDS + seconds_left())
         if message is None:
             self._end()
             why = "inside a call that nothing interrupts, and was ended with its process."

@@ -40,8 +40,8 @@ def parse(code: str, filename: str = "<cell>") -> ast.Module:
         raise SyntaxError(f"this source cannot be parsed: {exc or type(exc).__name__}") from None
 
 
-def _statements(code: str) -> list[ast.stmt] | None:
-    """The statements of `code`; None if it is not complete, well-formed source."""
+def statements(code: str) -> list[ast.stmt] | None:
+    """The statements of `code`, none for comments only; None if it is not complete, well-formed source."""
     try:
         return parse(code).body
     except SyntaxError:
@@ -50,19 +50,14 @@ def _statements(code: str) -> list[ast.stmt] | None:
 
 def compiles(code: str) -> bool:
     """Whether `code` is complete, well-formed source."""
-    return _statements(code) is not None
-
-
-def has_no_statement(code: str) -> bool:
-    """Whether `code` has no statement: it is empty, or comments only."""
-    return _statements(code) == []
+    return statements(code) is not None
 
 
 def acts(code: str) -> bool:
     """Whether code compiles and does something: assigns, imports, loops, defines, calls a method, a known function or
     one written as code is, reads a part of `context`, slices, or formats a str. `FINAL(...)` alone does what its
     arguments do; one before statements does nothing."""
-    body = _statements(code) or []
+    body = statements(code) or []
     if len(body) > 1:
         while body and _is_final(body[-1]):
             body.pop()
@@ -85,7 +80,7 @@ def acts(code: str) -> bool:
 
 def gives_answer(code: str) -> bool:
     """Whether code may end the run: it compiles, and uses one of the ways to answer."""
-    nodes = (node for statement in _statements(code) or [] for node in ast.walk(statement))
+    nodes = (node for statement in statements(code) or [] for node in ast.walk(statement))
     return any(isinstance(node, ast.Name) and node.id in ANSWERS | {"answer"} for node in nodes)
 
 
@@ -112,7 +107,7 @@ def assigned_names(texts: Iterable[str]) -> set[str]:
 
 def call_of(inside: str) -> ast.Call | None:
     """The call with this text between its parentheses; None if it is not Python."""
-    match _statements(f"f({inside})"):
+    match statements(f"f({inside})"):
         case [ast.Expr(value=ast.Call(func=ast.Name(id="f")) as call)]:
             return call
     return None

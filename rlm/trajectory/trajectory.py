@@ -18,8 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rlm.calls.prices import dollars
-from rlm.calls.usage import ModelUsage, Usage
+from rlm.calls.usage import ModelUsage, Usage, dollars
 from rlm.models.lm import reply_fields
 from rlm.models.log import WARNING, log
 from rlm.trajectory.source import Read, Source
@@ -54,7 +53,9 @@ class Trajectory:
             self.path.write_text("")
             partial_of(self.path).unlink(missing_ok=True)
         now = datetime.now().isoformat()
-        self._add({"type": "metadata", "timestamp": now, "trajectory_version": VERSION, **metadata})
+        self.records.append({"type": "metadata", "timestamp": now, "trajectory_version": VERSION, **metadata})
+        if self.path:
+            self._write(self.path, self.records[-1])
         self._has_begun = True
 
     def go_on(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
@@ -82,9 +83,10 @@ class Trajectory:
         line = iteration(step, usage) | ({"question": question} if question else {})
         for name, places in (("sources", sources), ("reads", reads)):
             line |= {name: [location.to_dict() for location in places]} if places else {}
-        self._add(line)
+        self.records.append(line)
         self._ended = step.reason is not None
         if self.path:
+            self._write(self.path, line)
             self._write(partial_of(self.path), None)
 
     def write_ahead(self, record: Mapping[str, Any]) -> None:
@@ -97,11 +99,6 @@ class Trajectory:
         self._ended = False
         if self.path:
             self._write(partial_of(self.path), None)
-
-    def _add(self, record: dict[str, Any]) -> None:
-        self.records.append(record)
-        if self.path:
-            self._write(self.path, record)
 
     def _write(self, path: Path, record: Mapping[str, Any] | None) -> None:
         """Append a record to a file; None deletes the file.

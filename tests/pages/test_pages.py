@@ -20,7 +20,7 @@ import pytest
 
 from monocontext import publish
 from monocontext.testing import S3StandIn
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 from tests.pages.blocks import Block, blocks_of
 from tests.rlm.conftest import Endpoint
 from tests.sessions.agents import as_lines, small

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rlm import RLM, Completion
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 
 RUNS = 100
 

@@ -12,8 +12,7 @@ from monocontext import Monocontext, publish
 from monocontext.stores.memory import MemoryStore, forget
 from rlm import RLM, ScriptedLM
 from rlm.context.description import describe
-from rlm.prompts.examples import example_messages
-from rlm.prompts.system import system_prompt
+from rlm.prompts.system import example_messages, system_prompt
 
 GIVEN = {
     f"dir/{i:04}.txt": f"document {i} é\n" + ("needle\n" if i % 700 == 3 else "plain words\n") * 3 for i in range(2000)

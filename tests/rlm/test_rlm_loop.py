@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rlm import RLM, Completion, ScriptedLM, Step
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 
 Complete = Callable[..., Completion]
 

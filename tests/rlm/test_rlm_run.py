@@ -11,7 +11,7 @@ import pytest
 from begun_threads import begun_threads
 
 from rlm import RLM, RLM_REPL, Completion, LLMError, RLMError, RunnerUnavailable, ScriptedLM, ScriptExhausted, Step
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 
 Complete = Callable[..., Completion]
 

@@ -15,8 +15,8 @@ from rlm_replies import repl
 
 from rlm import RLM, RLMError, ScriptedLM, Step
 from rlm.models.lm import estimate_tokens
-from rlm.prompts.compaction import NOTE
-from rlm.prompts.examples import conversation
+from rlm.prompts.messages import NOTE
+from rlm.prompts.system import conversation
 from rlm.runners.local import LocalRunner
 
 # --- questions in a row ---------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from rlm_replies import repl
 from rlm import RLM, Budget, ModelUsage, Reply, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
 from rlm.errors import BudgetSpent
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 
 MANY = repl("answer['content'] = 'a draft'\nfor i in range(50):\n    last = llm_query(f'q{i}')\n    print(last)")
 
@@ -57,7 +57,7 @@ def test_dollars_by_a_table_of_ones_own_and_unknown_prices_say_so() -> None:
     assert unknown.cost is None
     assert unknown.notes == ("no price is known for scripted: the cost is not known (see `prices`)",)
     assert unknown.usage.to_dict()["total_cost"] is None
-    assert "no price known for scripted" in repr(unknown.usage)
+    assert "no price is known for scripted" in repr(unknown.usage)
 
 
 @pytest.mark.slow

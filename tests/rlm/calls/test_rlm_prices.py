@@ -14,7 +14,7 @@ from rlm_replies import ASK
 
 import rlm
 from rlm import RLM, ModelUsage, Usage
-from rlm.calls.prices import check_prices, dollars
+from rlm.calls.usage import check_prices, dollars
 from rlm.models.anthropic import count_usage as count_messages
 from rlm.models.chat import count_usage as count_chat
 from rlm.models.lm import Reply, TokenDetails, with_counted_usage

@@ -22,7 +22,7 @@ from monocontext import publish
 from rlm import RLM, Budget, LLMError, ScriptedLM
 from rlm.batch import BadQuestions, Question, _path, answer_question, read_questions, run_batch
 from rlm.cli.commands import app
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 
 cli = CliRunner()
 

@@ -21,7 +21,7 @@ from rlm import RunnerUnavailable
 from rlm.cli.commands import app
 from rlm.cli.options import describe_rights
 from rlm.context.excerpt import make_printable
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 from rlm.runners.runner import DEFAULT_RUNNER
 
 RIGHTS = describe_rights(DEFAULT_RUNNER)

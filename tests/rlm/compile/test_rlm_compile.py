@@ -19,7 +19,7 @@ from rlm import RLM, LLMError, ScriptedLM
 from rlm.compile import compile_sessions
 from rlm.compile.digest import parse_statements, render, turns_of
 from rlm.errors import BudgetSpent
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 
 LOOK = "```repl\nfirst = context[:400]\nprint(first)\n```"
 ANSWER = """```repl

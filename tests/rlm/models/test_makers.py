@@ -10,7 +10,7 @@ import pytest
 from rlm_replies import ASK
 
 from rlm import RLM, LLMError, OpenAILM
-from rlm.calls.prices import dollars
+from rlm.calls.usage import dollars
 from rlm.models.lm import Reply, TokenDetails
 from rlm.models.openai import MAKERS
 from rlm.models.registry import PRESETS, choose, make_lm, split_maker

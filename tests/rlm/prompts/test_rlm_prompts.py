@@ -8,9 +8,8 @@ import pytest
 
 from rlm import RLM, ScriptedLM
 from rlm.context.description import describe
-from rlm.prompts.examples import example_messages
 from rlm.prompts.replies import parse_reply
-from rlm.prompts.system import system_prompt
+from rlm.prompts.system import example_messages, system_prompt
 
 CHARACTERS = 100_000
 

@@ -13,7 +13,7 @@ from rlm_replies import repl
 from rlm import RLM, AnthropicLM, ScriptedLM
 from rlm.loop import MOST_REPEATS
 from rlm.models.lm import Message
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 
 
 def test_a_repeated_turn_leaves_nothing_in_the_history_and_the_next_is_told() -> None:

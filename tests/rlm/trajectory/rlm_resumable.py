@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm import RLM, ScriptedLM
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 
 CONTEXT = "".join(f"line {i} of the text\n" for i in range(200))
 TURNS = (

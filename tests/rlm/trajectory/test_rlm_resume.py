@@ -15,7 +15,7 @@ import pytest
 import rlm_resumable as resumable
 
 from rlm import RLM, LLMError, ReplayLM, Reply, ScriptedLM, ScriptExhausted, TrajectoryError
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 from rlm.runners.local import LocalRunner
 from rlm.trajectory.trajectory import partial_of
 

@@ -15,7 +15,7 @@ from monocontext import Monocontext, append, documents, publish
 from monocontext.cli.commands import app as storage
 from rlm import RLM, Completion, Read, ScriptedLM, Source
 from rlm.cli.commands import app
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 from rlm.trajectory.source import NONE_NAMED, format_sources
 from rlm.view.feed import RowFeed
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rlm import RLM, LLMError, ScriptedLM
-from rlm.prompts.examples import conversation
+from rlm.prompts.system import conversation
 
 ROOT = [
     "```repl\nbig = 'x' * 10**6\nprint(llm_query('sub'))\n```",
