@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agents.stand_in import Call, Reply, StandIn
 
-TASK = "Count the files, please."
+TASK, COUNTED = "Count the files, please.", "There are 3 files."
 LIMIT_SECONDS = 180
 
 
@@ -26,9 +26,7 @@ class Program:
     shell: Call
     """A call of its tool that runs a command."""
     subagent: tuple[Reply, ...]
-    """What makes it start a subagent with `TASK`, and wait for it."""
-    counted: tuple[Reply, ...] = ("There are 3 files.",)
-    """What the subagent then does."""
+    """What makes it start a subagent with `TASK`, and wait for it; `COUNTED` is what that one says."""
     first: tuple[str, ...] = ()
     """The words behind the command for a first prompt, which follows them; `next` for one that goes on."""
     next: tuple[str, ...] = ()

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, Self
+
+from monocontext.sessions.turn import Turn
 
 SUMMARY = "A summary: the tests pass."
 
@@ -40,6 +42,8 @@ Reply = str | Call | Hang
 Script = Mapping[str, Sequence[Reply]]
 Step = tuple[str, str]
 """`user`, `result` or `assistant`, and its text."""
+Row = tuple[str, str]
+"""`user`, `assistant`, `call` or `result`, and the words, or the name of the tool."""
 
 
 @dataclass
@@ -92,6 +96,34 @@ class StandIn:
     def tokens_of(self, reply: Reply) -> int:
         is_heavy = self.heavy and self.heard and reply == self.script[self.heavy][-1]
         return 900_000 if is_heavy else 100
+
+
+def seen_by(model: StandIn, without: Collection[str] = ()) -> list[Row]:
+    """What was said in the session, without the threads that begin with these prompts."""
+    rows: list[Row] = []
+    for prompt, step, reply in model.heard:
+        if prompt in without:
+            continue
+        rows.append(("user", prompt) if step == 0 else ("result", ""))
+        if isinstance(reply, Call):
+            rows.append(("call", reply.tool.rpartition(".")[2]))
+        elif not isinstance(reply, Hang):
+            rows.append(("assistant", reply))
+    return rows
+
+
+def rows_of(turns: Iterable[Turn], script: Script) -> list[Row]:
+    """The turns that are words of the script, calls or results; what an agent adds of its own is left out."""
+    said = {reply for replies in script.values() for reply in replies if isinstance(reply, str)}
+    rows: list[Row] = []
+    for turn in turns:
+        if turn.kind == "tool_use":
+            rows.append(("call", turn.tool))
+        elif turn.kind == "tool_result":
+            rows.append(("result", ""))
+        elif turn.kind == "text" and turn.text.strip().strip('"') in (script if turn.role == "user" else said):
+            rows.append((turn.role, turn.text.strip().strip('"')))
+    return rows
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.programs import PROGRAMS, TASK, Program, make_home, plain
-from agents.seen import Row, rows_of, seen_by
-from agents.stand_in import Hang, StandIn
+from agents.programs import COUNTED, PROGRAMS, TASK, Program, make_home, plain
+from agents.stand_in import Hang, Row, StandIn, rows_of, seen_by
 from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.archive import Project
 from monocontext.sessions.pull import pull_session
@@ -46,7 +45,7 @@ def talk(program: Program, home: Path, prompts: list[str], heavy: str = "") -> S
     """Give an agent some prompts, each in a process of its own that goes on with the session."""
     script = {
         "Run it, please.": [program.shell, "It ran."], "continue": ["Tests pass."],
-        "Ask a helper, please.": [*program.subagent, "The helper found 3 files."], TASK: list(program.counted),
+        "Ask a helper, please.": [*program.subagent, "The helper found 3 files."], TASK: [COUNTED],
         "Think long, please.": [Hang("I thi")], "Go on, please.": ["Gone on."], "Say much, please.": [MUCH],
     }  # fmt: skip
     with StandIn(script, heavy=heavy) as model:
@@ -88,7 +87,7 @@ def test_a_subagent_belongs_to_its_session(program: Program, home: Path) -> None
     main, below = sorted(project.list_sessions(), key=len)
     assert below.startswith(f"{main}/subagents/")
     counted = rows_of(project.turns(below), model.script)
-    assert {("assistant", "There are 3 files."), ("call", "complete_task")} & set(counted)
+    assert {("assistant", COUNTED), ("call", "complete_task")} & set(counted)
 
 
 def test_an_interrupt(program: Program, home: Path) -> None:

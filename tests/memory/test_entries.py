@@ -168,21 +168,6 @@ def test_a_value_comes_back_exactly(any_store: Store) -> None:
     assert (sizes.keys_bytes, sizes.values_bytes) == (2 * len(values), sum(len(v.encode()) for v in values))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("any_store", ["directory", "seaweedfs"], indirect=True)
-def test_100_mb(any_store: Store) -> None:
-    value = "0123456789abcdef" * (100_000_000 // 16)
-    memory = Memory(any_store)
-    memory.put("large", value, 3600)
-    assert memory.put_new("large", value) is False
-    assert memory.entry("large").value == value
-    fresh = Memory(any_store)
-    assert fresh.total().values_bytes == 100_000_000
-    text = fresh.context()
-    assert text[-20:-1] == value[-19:]
-    assert text.stats.bytes_fetched < 2_000_000
-
-
 def test_metadata_stay_with_the_entry(any_store: Store) -> None:
     memory = Memory(any_store)
     memory.put("k", "v", metadata={"writer": "Ünï", "run": "7"})

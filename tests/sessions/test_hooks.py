@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+import monocontext
 from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.sessions import Sessions, brief, hook, settings, upload, worker
 from monocontext.sessions.brief import HOOK_CHARACTERS, hook_output
@@ -161,12 +162,12 @@ def test_a_session_with_too_many_rivals_stops_no_other(
     projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(upload, "_MOST_COPIES", 1)
-    for folder in (tmp_path / "theirs", projects / "-home-dev-proj"):
-        session = small(1)
-        session.add("user", uuid=folder.name, message={"role": "user", "content": "And on"})
-        path = session.write(folder)
-        upload.upload_session(open_store(tmp_path / "a"), recognize_session(tmp_path / "theirs" / path.name))
-    small(2).write(projects / "-home-dev-proj")
+    theirs, ours = small(1), small(1)
+    theirs.user("And on", uuid="theirs")
+    ours.user("And on", uuid="ours")
+    upload.upload_session(open_store(tmp_path / "a"), recognize_session(theirs.write(tmp_path / "theirs")))
+    for session in (ours, small(2)):
+        session.write(projects / "-home-dev-proj")
     worker.work(job(tmp_path / "a", event="session-start"))
     said = capsys.readouterr().out
     assert ("left out: " in said, "more than 1 sessions of this id differ" in said) == (True, True)
@@ -177,13 +178,11 @@ def test_no_copy_of_a_transcript_stays_beside_it(projects: Path, tmp_path: Path,
     path = small().write(projects / "-home-dev-proj")
     worker.work(job(tmp_path / "a", path))
     blocked = own_home / ".monocontext"
-    kept = [each.read_bytes() for each in blocked.rglob("*") if each.is_file()]
-    assert not any(b"bug number 1" in each for each in kept)
+    assert not any(b"bug number 1" in each.read_bytes() for each in blocked.rglob("*") if each.is_file())
     shutil.rmtree(blocked)
     blocked.write_text("no room for a log")  # as on a full disk
     done = run("session-end", "--url", str(tmp_path / "a"), stdin=hook_input(path))
-    assert done.returncode == 0
-    assert path.stat().st_nlink == 1
+    assert (done.returncode, path.stat().st_nlink) == (0, 1)
 
 
 def test_a_session_that_goes_on_is_uploaded_once_a_minute(
@@ -418,18 +417,36 @@ def test_watch_uploads_what_is_added(tmp_path: Path) -> None:
     path = session.write(tmp_path)
     project = Sessions(open_store(tmp_path / "a")).project("proj")
     words = ["sessions", "upload", str(path), "--to", str(tmp_path / "a"), "--watch", "--interval", "0.1"]
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "monocontext", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    try:
-        for turns in (4, 5, 6):
-            end = time.monotonic() + 60
-            while len(project.list_turns(path.stem)) != turns:
-                assert time.monotonic() < end
-                assert process.poll() is None
-                time.sleep(0.05)
-            session.user("And more")
-            session.write(tmp_path)
-    finally:
-        process.kill()
-        process.communicate()
+    with subprocess.Popen([sys.executable, "-P", "-m", "monocontext", *words], stdout=subprocess.DEVNULL) as process:
+        try:
+            for turns in (4, 5, 6):
+                wait_until(lambda turns=turns: len(project.list_turns(path.stem)) == turns)
+                session.user("And more")
+                session.write(tmp_path)
+        finally:
+            process.kill()
+
+
+TOP = Path(__file__).resolve().parents[2]
+PLUGIN = TOP / "plugins" / "monocontext"
+
+
+def test_the_marketplace_names_the_plugin() -> None:
+    market = json.loads((TOP / ".claude-plugin" / "marketplace.json").read_text())
+    (entry,) = market["plugins"]
+    assert (TOP / entry["source"]).resolve() == PLUGIN
+    for folder in (".claude-plugin", ".codex-plugin"):
+        manifest = json.loads((PLUGIN / folder / "plugin.json").read_text())
+        assert (manifest["name"], manifest["version"]) == (entry["name"], monocontext.__version__)
+        assert all((PLUGIN / manifest[name]).exists() for name in ("skills", "hooks", "mcpServers") if name in manifest)
+        assert manifest["homepage"].startswith("https://")
+        assert list(manifest["userConfig"]) == ["url", "rlm"]
+
+
+@pytest.mark.parametrize(("agent", "file"), [("claude-code", "hooks.json"), ("codex", "codex-hooks.json")])
+def test_its_hooks_are_those_that_install_writes(agent: str, file: str) -> None:
+    hooks = json.loads((PLUGIN / "hooks" / file).read_text())["hooks"]
+    written = settings.add_hooks({}, settings.AGENTS[agent], ["--agent", agent], ["monocontext-hook"])
+    assert hooks == written["hooks"]
+    skill = (PLUGIN / "skills" / settings.SKILL_NAME / "SKILL.md").read_text()
+    assert skill == settings.skill("URL", []).replace("at URL.", "where MONOCONTEXT_URL says.")

