@@ -234,14 +234,12 @@ class Span:
         return min(self.source.line_start(self.lines_before + line) - self.start, len(self))
 
 
+@dataclass(slots=True, eq=False)
 class StoredSource:
     """The source of text in a store, by a reader in this process or one in another process."""
 
-    __slots__ = ("reader",)
     knows_lines = True
-
-    def __init__(self, reader: Reader | ServedReader):
-        self.reader = reader
+    reader: Reader | ServedReader
 
     @property
     def characters(self) -> int:

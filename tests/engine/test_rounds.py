@@ -105,15 +105,6 @@ def test_5_megabytes_take_one_round_where_they_were_written_at_once(texts_in_roo
         assert rounds(store, head, find, window, seconds=seconds) == ([1, 0, 0, 0], 1), seconds
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seconds", LATENCIES)
-@pytest.mark.parametrize(("size", "gets"), [(5_000_000, 3), (20_000_000, 9)])
-def test_5_and_20_megabytes_apart_from_their_root_take_two(size: int, gets: int, seconds: float) -> None:
-    taken, asked = rounds(stored(size), find, window, seconds=seconds)
-    assert taken == [1, 1, 0]
-    assert asked <= gets
-
-
 def test_a_gigabyte_takes_four(texts_in_roots: None) -> None:
     store = gigabyte()
     for seconds in LATENCIES:
@@ -159,3 +150,22 @@ def test_what_one_wave_carries(round_trip: float | None, speed: float | None, ex
         link.answered(4 << 20, 0.0, (round_trip or 0.0) + (4 << 20) / speed)
     assert link.carries(expected - 1) or not expected
     assert not link.carries(expected + 2)
+
+
+def test_a_thin_link_is_noticed() -> None:
+    """After a transfer of 2 MiB a wave is as large as what this link carries in a round trip."""
+    taken, _ = rounds(stored(20_000_000), find, bytes_per_second=10e6)
+    assert taken[1] > 1
+    link = Link(0.1)
+    assert link.carries(9 << 20)
+    clock = VirtualClock()
+    context = Monocontext.open(
+        SlowRoot(stored(20_000_000), clock, 0.1),
+        workers=SimulatedWorkers(lambda request: 0.1 + request.stored_bytes / 2e6, clock),
+    )
+    context[1_000_000:17_000_000]
+    measured = context._reader.fetcher.link  # type: ignore[union-attr]
+    assert measured.round_trip_seconds == pytest.approx(0.1)
+    assert measured.bytes_per_second is not None
+    assert 2e6 <= measured.bytes_per_second <= 16e6
+    assert not measured.carries(9 << 20)

@@ -14,7 +14,7 @@ from monocontext import Monocontext
 from monocontext.engine.fetch.workers import ThreadWorkers
 from monocontext.errors import ContextClosed, StoreFailure
 from monocontext.stores.protocol import Blob, Store
-from monocontext.testing import FaultyStore, SlowStore, WrappedStore, fail
+from monocontext.testing import FaultyStore, WrappedStore, fail
 from tests.simulated import SimulatedWorkers
 from tests.virtual import virtual_context
 
@@ -74,13 +74,6 @@ def test_eight_threads_that_read_a_cold_page() -> None:
     context = Counted(gate, {})
     assert together(8, lambda number: context.context[5:10], gate) == [TEXT[5:10]] * 8
     assert context.asked() == ["page", "segment"]
-
-
-def test_a_pool_of_one_connection() -> None:
-    store = SlowStore(stored(TEXT, frame_bytes=500), 0.0005)
-    context = Monocontext.open(store, workers=ThreadWorkers(max_running=1), cache_bytes=0)
-    assert together(4, lambda number: str(context)) == [TEXT] * 4
-    wait_until_idle(context)
 
 
 def test_an_error_reaches_all_who_wait_and_is_not_kept() -> None:

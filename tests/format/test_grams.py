@@ -28,13 +28,6 @@ def made(dice: random.Random, most: int) -> str:
     return "".join(dice.choices(PARTS, k=dice.randrange(most)))
 
 
-@pytest.mark.parametrize(("text", "rows"), [("12345", [0x15C93]), ("word", []), ("東亰", [0x33F6B])])
-def test_rows_are_as_ever(text: str, rows: list[int]) -> None:
-    result = np.flatnonzero(compute_column(fold(text).encode(), b"")[: 1 << MAX_BITS]).tolist()
-    assert set(rows) <= set(result)
-    assert set(rows) <= set(rows_to_read(text, MAX_BITS, 4096))
-
-
 @pytest.mark.parametrize("seed", range(examples(20)))
 def test_a_text_has_the_rows_of_its_grams(seed: int) -> None:
     dice = random.Random(seed)

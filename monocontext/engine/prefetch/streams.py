@@ -48,21 +48,19 @@ class ExpectedRead:
     """Whether these are numbers of frames; else they are characters."""
 
 
+@dataclass(slots=True, eq=False)
 class _Stream:
     """Reads that follow one another, by the same step in characters, or frame by frame."""
 
-    __slots__ = ("ahead", "in_frames", "last", "reads", "reads_ahead", "step")
-
-    def __init__(self, last: SeenRead, step: int, in_frames: bool, waited: bool):
-        self.reads = 2
-        self.last = last
-        self.step = step
-        """The distance to the next read: in characters, or 1 or -1 in frames."""
-        self.in_frames = in_frames
-        self.reads_ahead = 1 if waited else 0
-        """The number of reads that it may be ahead of its reader."""
-        self.ahead = 0
-        """The number of reads after the last one that were predicted."""
+    last: SeenRead
+    step: int
+    """The distance to the next read: in characters, or 1 or -1 in frames."""
+    in_frames: bool
+    reads_ahead: int
+    """The number of reads that it may be ahead of its reader."""
+    ahead: int = 0
+    """The number of reads after the last one that were predicted."""
+    reads: int = 2
 
     @property
     def is_walk(self) -> bool:
@@ -167,7 +165,7 @@ class Streams:
 
     def _begin(self, read: SeenRead, step: int, in_frames: bool, waited: bool) -> _Stream:
         """Begin a stream with its second read."""
-        self._streams.append(stream := _Stream(read, step, in_frames, waited))
+        self._streams.append(stream := _Stream(read, step, in_frames, int(waited)))
         return stream
 
     def _record(self, stream: _Stream, read: SeenRead, waited: bool) -> _Stream:
