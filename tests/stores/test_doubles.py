@@ -8,8 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from monocontext import Monocontext
-from monocontext.errors import AccessDenied, ContextChanged, DamagedData, NotFound, StoreFailure
+from monocontext.errors import NotFound, StoreFailure
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.testing import (
     CountingStore,
@@ -25,7 +24,7 @@ from monocontext.testing import (
     truncate,
     wrong_etag,
 )
-from tests.virtual import VirtualStore, virtual_context
+from tests.virtual import VirtualStore
 
 
 @pytest.fixture
@@ -80,42 +79,6 @@ def test_slow(memory: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn.get("a")
     drawn.get("a")
     assert waits == [0.15, 1.0, 0.15, 0.1, 1.0, 2.0]
-
-
-def test_virtual() -> None:
-    """A terabyte, where byte i is i mod 251."""
-    store = VirtualStore({"big": (1 << 40, lambda start, stop: bytes(i % 251 for i in range(start, stop)))})
-    blob = store.get_range("big", 10**12, 5)
-    assert blob.data == bytes(i % 251 for i in range(10**12, 10**12 + 5))
-    assert blob.total_bytes == store.head("big").size_bytes == 1 << 40
-    assert [info.key for info in store.list("b")] == ["big"]
-    assert list(store.list("c")) == []
-    with pytest.raises(DamagedData):
-        store.get_range("big", (1 << 40) - 1, 2)
-    with pytest.raises(ContextChanged):
-        store.get_range("big", 0, 2, etag="other")
-    with pytest.raises(NotFound):
-        store.get_range("small", 0, 1)
-    with pytest.raises(AccessDenied):
-        store.put("big", b"")
-    with pytest.raises(AccessDenied):
-        store.delete("big")
-    with pytest.raises(AssertionError, match="returned 0 bytes"):
-        VirtualStore({"bad": (10, lambda start, stop: b"")}).get("bad")
-
-
-def test_each_frame_is_a_document() -> None:
-    store = CountingStore(
-        virtual_context(1500, "é line\n" * 50, {8: "needle in it", 1499: "end"}, documents=True, filters=True)
-    )
-    with Monocontext.open(store, shape="dict") as texts:
-        assert len(texts) == 1500
-        assert store.gets == 1
-        assert (texts["frame 8"], texts["frame 1499"], texts["frame 17"]) == ("needle in it", "end", "é line\n" * 50)
-        assert [name for name, text in texts.items() if "needle in it" in text] == ["frame 8"]
-        lengths = {8: 12, 1499: 3}
-        assert [len(text) for text in texts.values()] == [lengths.get(i, 350) for i in range(1500)]
-        assert texts.documents.text_bytes == 1498 * 400 + 12 + 3
 
 
 def test_faults_come_in_turn(memory: MemoryStore) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import pickle
 import socket
 import stat
 import subprocess
@@ -19,7 +18,6 @@ from monocontext import Monocontext, append, publish
 from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, InvalidUrl, NotFound, StoreFailure
 from monocontext.format.generations import ROOT_KEY, generation_key
 from monocontext.stores.local import LocalStore
-from monocontext.stores.regular_file import open_regular
 from monocontext.writing.upkeep.compact import compact
 
 
@@ -283,36 +281,3 @@ def test_processes_do_not_lose_increments(store: LocalStore, tmp_path: Path) -> 
     running = [subprocess.Popen([sys.executable, "-c", code, *map(str, place)], cwd=project) for place in places]
     assert [process.wait(60) for process in running] == [0, 0, 0]
     assert store.get("deep/n").data == b"120"
-
-
-def test_pickle(store: LocalStore) -> None:
-    store.put("a", b"x")
-    copy = pickle.loads(pickle.dumps(store))
-    assert (copy.url, copy.get("a").data) == (store.url, b"x")
-
-
-def test_an_interrupt_while_a_descriptor_closes_leaves_no_file_open(tmp_path: Path) -> None:
-    """At each call and return of closing: the file is closed then, or by the last reference."""
-    (tmp_path / "file").write_text("x")
-    struck = 0
-    for at in range(1, 12):
-        descriptor, seen = open_regular(tmp_path / "file"), 0
-        number = int(descriptor)
-
-        def strike(frame: Any, *_: object, at: int = at) -> None:
-            nonlocal seen
-            seen += frame.f_code.co_name == "close"
-            if seen == at and frame.f_code.co_name == "close":
-                raise KeyboardInterrupt
-
-        try:
-            sys.setprofile(strike)
-            descriptor.close()
-        except KeyboardInterrupt:
-            struck += 1
-        finally:
-            sys.setprofile(None)
-        del descriptor
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            os.fstat(number)
-    assert struck > 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from contextlib import closing
 
@@ -180,15 +179,6 @@ def test_an_endpoint_that_is_no_url(endpoint: str) -> None:
         open_store(URL, endpoint=endpoint).get("a")
 
 
-def test_endpoint_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Path style and a region without being told."""
-    with scripted(GOOD) as server:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
-        assert open_store(URL).get_range("a", 2, 4).data == b"cdef"
-        assert server.asked[0].target == "/bucket/ctx/a"
-        assert "/us-east-1/s3/" in server.asked[0].headers["authorization"]
-
-
 @pytest.mark.slow
 def test_pickle_carries_how_to_connect_and_no_client(seaweed: SeaweedServer) -> None:
     store = open_store(seaweed.url("pickled"), endpoint=seaweed.endpoint, path_style=True)
@@ -201,22 +191,6 @@ def test_pickle_carries_how_to_connect_and_no_client(seaweed: SeaweedServer) -> 
     assert given.get("a").data == b"x"
     with pytest.raises(NotPicklable, match="opened with client="):
         pickle.dumps(given)
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_parent_and_child_read_their_own(seaweed: SeaweedServer) -> None:
-    """One socket for two processes gives one the other's object."""
-    store = open_store(seaweed.url("fork"), endpoint=seaweed.endpoint)
-    for name in ("parent", "child"):
-        store.put(name, name.encode() * 1000)
-    store.get("parent")
-    child = os.fork()
-    if child == 0:
-        good = all(store.get("child").data == b"child" * 1000 for _ in range(20))
-        os._exit(0 if good else 1)
-    assert all(store.get("parent").data == b"parent" * 1000 for _ in range(20))
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
 
 
 def test_wrong_secret_and_unknown_key(seaweed: SeaweedServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from botocore.exceptions import ClientError
 
 from monocontext.testing import PROFILES, S3StandIn, http_faults, profile
 from monocontext.testing.http_faults import HttpFault
-from monocontext.testing.network import SimulatedLink
 
 DATA = Random(7).randbytes(100_000)
 
@@ -159,12 +158,3 @@ def test_profiles_are_the_documented_ones(name: str) -> None:
     assert drawn[99_000] == pytest.approx(p99, rel=0.08, abs=0.05)
     assert statistics.fmean(drawn) == pytest.approx(mean, rel=0.04, abs=0.05)
     assert [profile(name).seconds(Random(5)) for _ in range(3)] == [profile(name).seconds(Random(5))] * 3
-
-
-def test_a_link_is_shared() -> None:
-    link = SimulatedLink(100, 150)
-    assert link.arrival(100, 0.0) == 1.0  # at its own speed
-    assert link.arrival(100, 0.0) == pytest.approx(200 / 150)  # after the first
-    assert link.arrival(100, 10.0) == 11.0  # the link has been idle
-    assert SimulatedLink().is_free
-    assert SimulatedLink().arrival(1 << 30, 3.0) == 3.0

@@ -8,43 +8,11 @@ import pytest
 
 from monocontext.errors import DamagedData
 from monocontext.stores import open_store
-from monocontext.stores.http.http11 import ResponseHead
 from monocontext.stores.s3.reads import Download
 
 from .object_server import ObjectServer, Turn
 
 DATA = b"0123456789" * 20_000
-
-
-class Pieces:
-    """The body of a response, which comes in these pieces."""
-
-    left_bytes = None
-    read_bytes = 0
-
-    def __init__(self, *pieces: bytes) -> None:
-        self._pieces = list(pieces)
-
-    def read_into(self, view: memoryview) -> int:
-        piece = self._pieces.pop(0) if self._pieces else b""
-        view[: len(piece)] = piece
-        self.read_bytes += len(piece)
-        return len(piece)
-
-
-def downloaded(*pieces: bytes, is_chunked: bool) -> Download:
-    size = sum(map(len, pieces))
-    head = ResponseHead(200, {"etag": '"1"'}, None if is_chunked else size, is_chunked, keeps_alive=True)
-    download = Download("s3://b/a", None, None)
-    download.receive(head, Pieces(*pieces))  # type: ignore[arg-type]
-    return download
-
-
-@pytest.mark.parametrize("is_chunked", [False, True])
-def test_filled_in_steps(is_chunked: bool) -> None:
-    blob = downloaded(b"abc", b"defg", b"hij", is_chunked=is_chunked).blob()
-    assert (blob.data, blob.total_bytes, type(blob.data)) == (b"abcdefghij", 10, bytes)
-    assert downloaded(is_chunked=is_chunked).blob().data == b""
 
 
 @pytest.mark.slow

@@ -73,13 +73,6 @@ def test_a_connection_that_was_closed_while_it_waited() -> None:
         assert repr(transport.budget if transport else None) == "<RetryBudget 64.0 of 64 retries>"
 
 
-def test_a_connection_that_the_server_says_will_close() -> None:
-    with ObjectServer(DATA, Turn(headers={"Connection": "close"})) as server:
-        store = store_at(server)
-        assert [read(store), read(store)] == [WANTED, WANTED]
-        assert server.connections == 2
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("stall_at", [-1, 0, 1, 100_000, LENGTH - 1], ids=lambda offset: f"at {offset}")
 def test_a_stalled_body_is_recovered_long_before_silence_is_an_error(
@@ -219,12 +212,6 @@ def test_chunks_that_bring_more_or_less_than_was_asked() -> None:
             with pytest.raises(DamagedData, match=result):
                 read(store_at(server))
             assert len(server.asked) == 1
-
-
-def test_an_empty_object() -> None:
-    with ObjectServer(b"", Turn(200), Turn(200, chunk_bytes=5)) as server:
-        store = store_at(server)
-        assert [(blob.data, blob.total_bytes) for blob in (store.get("a"), store.get("a"))] == [(b"", 0)] * 2
 
 
 @pytest.mark.slow

@@ -86,11 +86,6 @@ def test_a_head_without_end() -> None:
         split_head(b"a" * (MAX_HEAD_BYTES + 1))
 
 
-def test_a_request() -> None:
-    head = request_head("GET", "/a%20b", {"host": "h", "range": "bytes=0-1"})
-    assert head == b"GET /a%20b HTTP/1.1\r\nhost: h\r\nrange: bytes=0-1\r\n\r\n"
-
-
 @pytest.mark.parametrize("value", ["a\r\nx: y", "a\ny", "a\ry", "\r\n"])
 def test_no_value_ends_its_line(value: str) -> None:
     with pytest.raises(ValueError, match="line break"):

@@ -7,7 +7,6 @@ import moto
 import pytest
 from botocore.stub import Stubber
 
-from monocontext import Monocontext, publish
 from monocontext.stores import open_store
 from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.store import S3Store
@@ -44,17 +43,6 @@ def test_a_mock_entered_after_the_store_was_used() -> None:
         assert store._connection.transport("bucket") is transport
         assert store.get("a").data == b"from the server"
         assert [item.headers["user-agent"] for item in server.asked[::2]] == ["monocontext"] * 2
-
-
-@pytest.mark.slow
-def test_a_mock_of_aws_entered_after_the_client_was_made() -> None:
-    store = open_bucket("s3://late-bucket/ctx", region="us-east-1")
-    store._connection.client()
-    with moto.mock_aws(config={"core": {"mock_credentials": False}}):
-        boto3.session.Session().client("s3", region_name="us-east-1").create_bucket(Bucket="late-bucket")
-        publish("one\ntwo\n", store)
-        with Monocontext.open(store) as context:
-            assert context == "one\ntwo\n"
 
 
 def test_a_client_of_the_callers_is_used_for_reads_too() -> None:

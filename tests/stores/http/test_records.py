@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.stores.http.connection import Body, BodyCut, Connection, ExchangeTimer, Stalled
+from monocontext.stores.http.connection import Body, Connection, ExchangeTimer, Stalled
 from monocontext.stores.http.http11 import ResponseHead
 from monocontext.stores.http.route import Endpoint
 
@@ -38,14 +38,6 @@ def body_of(pieces: list[bytes | OSError], size: int, can_retry: bool = False) -
     return Body(connection, ResponseHead(206, {}, size, is_chunked=False, keeps_alive=True))
 
 
-def test_records_fill_the_view() -> None:
-    data = bytes(range(256)) * 1024
-    body = body_of([data[offset : offset + RECORD] for offset in range(0, len(data), RECORD)], len(data))
-    view = memoryview(bytearray(len(data)))
-    assert (body.read_into(view), bytes(view), body.leaves_connection_usable) == (len(data), data, True)
-    assert body.read_into(view) == 0
-
-
 def test_no_more_is_taken_than_the_body_has() -> None:
     body = body_of([b"x" * 700, b"y" * 700], 1000)
     view = memoryview(bytearray(5000))
@@ -71,16 +63,3 @@ def test_what_came_before_an_error_is_counted(error: OSError) -> None:
         body.read_into(view)
     assert body.read_bytes == RECORD + 100
     assert bytes(view[RECORD : RECORD + 100]) == b"y" * 100
-
-
-def test_a_body_that_ends_early_is_cut_after_what_came() -> None:
-    body = body_of([b"x" * 100], 1000)
-    view = memoryview(bytearray(1000))
-    assert body.read_into(view) == 100
-    with pytest.raises(BodyCut, match=r"after 100 of 1,000 bytes"):
-        body.read_into(view)
-
-
-def test_a_silence_in_between_is_waited_out_where_no_retry_is_left() -> None:
-    body = body_of([b"x" * 100, TimeoutError(), b"y" * 900], 1000)
-    assert body.read_into(memoryview(bytearray(1000))) == 1000

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from monocontext.stores.http.client import FLOOR, RetryBudget, next_pause
+from monocontext.stores.http.client import FLOOR, RetryBudget
 from monocontext.stores.http.connection import (
     LEAST_SECONDS,
     SLOWEST_BYTES_PER_SECOND,
@@ -46,16 +44,6 @@ def test_the_budget_fills_again_to_its_floor() -> None:
     assert (budget.take(), budget.take()) == (True, False)
     time.now += 1e6
     assert sum(budget.take() for _ in range(1000)) == FLOOR
-
-
-def test_pauses_grow_and_stay_within_bounds() -> None:
-    assert next_pause(0.0, lambda low, high: high) == pytest.approx(0.15)
-    assert next_pause(0.15, lambda low, high: high) == pytest.approx(0.45)
-    assert next_pause(4.0, lambda low, high: high) == 5.0
-    pause = 0.0
-    for _ in range(1000):
-        pause = next_pause(pause, random.uniform)
-        assert 0.05 <= pause <= 5.0
 
 
 def test_the_timeout_is_four_times_the_slowest_in_a_hundred() -> None:
@@ -131,12 +119,6 @@ def test_a_body_that_drips_is_given_up_after_a_second() -> None:
     assert 101.0 < time.now < 101.5
 
 
-def test_a_body_at_any_ordinary_pace_is_not() -> None:
-    for throughput in (300e3, 1e6, 90e6):
-        time = Time()
-        arriving(ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Throughput()), time, throughput, 30)
-
-
 def test_a_new_connection_may_begin_slowly() -> None:
     """14 KB in the first round trip, twice as much in each that follows: at 250 ms 210 KB in the first second."""
     time = Time()
@@ -158,14 +140,6 @@ def test_all_bodies_of_a_thin_line_are_slow() -> None:
         for timer in waits:
             timer.add_bytes(1500)
     assert throughput.slowest == pytest.approx(750, rel=0.05)
-
-
-def test_one_of_many_bodies_that_drips_is_given_up() -> None:
-    time, throughput = Time(), Throughput()
-    for _ in range(49):
-        throughput.learn(1 << 20, 0.012)
-    with pytest.raises(Stalled):
-        arriving(ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, throughput), time, 200_000, 60)
 
 
 def test_without_a_retry_to_pay_with_what_drips_is_waited_for() -> None:

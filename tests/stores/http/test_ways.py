@@ -42,28 +42,6 @@ def route_of(url: str = URL, **options: Any) -> Route | None:
     return transport._origin.route if transport else None
 
 
-@pytest.mark.parametrize(
-    ("url", "options", "endpoint", "path"),
-    [
-        (URL, {"region": "eu-central-1"}, "https://bucket.s3.eu-central-1.amazonaws.com", "/"),
-        (URL, {"region": "us-east-1"}, "https://bucket.s3.us-east-1.amazonaws.com", "/"),
-        ("s3://a.b.c/x", {"region": "eu-west-1"}, "https://s3.eu-west-1.amazonaws.com", "/a.b.c/"),
-        (URL, {"region": "eu-west-1", "path_style": True}, "https://s3.eu-west-1.amazonaws.com", "/bucket/"),
-        (URL, {"endpoint": "http://127.0.0.1:8333"}, "http://127.0.0.1:8333", "/bucket/"),
-        (URL, {"endpoint": "http://127.0.0.1:8333/s3/"}, "http://127.0.0.1:8333", "/s3/bucket/"),
-        (URL, {"endpoint": "https://store.example", "path_style": False}, "https://bucket.store.example", "/"),
-        (URL, {"endpoint": "http://[::1]:8333"}, "http://[::1]:8333", "/bucket/"),
-    ],
-)
-def test_where_boto3_would_go(url: str, options: dict[str, Any], endpoint: str, path: str) -> None:
-    route = route_of(url, **options)
-    assert route is not None
-    assert route.region == options.get("region", "us-east-1")
-    assert route.signed
-    result = str(route.endpoint).replace("bucket.s3.amazonaws.com", "bucket.s3.us-east-1.amazonaws.com")
-    assert (result, route.path, route.service) == (endpoint, path, "s3")
-
-
 def test_what_our_transport_does_not_do_goes_through_boto3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert route_of("s3://express--use1-az4--x-s3/p", region="us-east-1") is None
     monkeypatch.setenv("HTTPS_PROXY", "https://proxy.example:3128")
@@ -75,13 +53,6 @@ def test_options_of_the_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path:
     route = route_of(region="eu-central-1")
     assert route is not None
     assert route.endpoint.host == "bucket.s3.dualstack.eu-central-1.amazonaws.com"
-
-
-def test_nobody_signs_nothing() -> None:
-    with ObjectServer(DATA) as server:
-        store = open_store(URL, endpoint=server.endpoint, anonymous=True)
-        assert store.get_range("a", 5, 5).data == DATA[5:10]
-        assert not {"authorization", "x-amz-date"} & set(server.asked[0].headers)
 
 
 @pytest.mark.slow
