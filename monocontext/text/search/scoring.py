@@ -58,7 +58,6 @@ def most_score(weights: Sequence[float]) -> float:
 
 def _word_score(weight: float, count: int) -> float:
     """The part of a passage's score that `count` occurrences of a word make."""
-    count = min(count, _MOST_COUNTED)
     return weight * count * (_K1 + 1) / (count + _K1)
 
 
@@ -70,6 +69,8 @@ class Scorer:
         self._weights = [weights[term] for term in terms.scoring]
         self._order = sorted(range(len(self._weights)), key=lambda number: -self._weights[number])
         """The numbers of the terms, the heaviest first."""
+        self._scores = [[_word_score(weight, n) for n in range(_MOST_COUNTED + 1)] for weight in self._weights]
+        """The scores of each term by the number of its occurrences."""
         self._required = frozenset(range(len(terms.phrases)))
         self.has_phrases = any(" " in term.text for term in (*terms.phrases, *terms.without))
         """Whether a term may go on in the next line."""
@@ -95,11 +96,11 @@ class Scorer:
         everything = (*terms, *self._terms.without)
         is_cut = any(term.is_word and term.pattern.match(folded) for term in everything) and follows_word()
 
-        def ranges(term: Term, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        def ranges(term: Term, start: int, stop: int) -> list[tuple[int, int]]:
             return _ranges(term, folded, max(start, 1) if is_cut and term.is_word else start, stop)
 
         leading = self._leading(least)
-        by_term = {number: list(ranges(terms[number], 0, last)) for number in leading}
+        by_term = {number: ranges(terms[number], 0, last) for number in leading}
         others = [n for n in self._order if n not in by_term and terms[n].beginning in folded]
         present = [number for number in leading if by_term[number]]
         if not present or most_score([self._weights[number] for number in (*present, *others)]) < least:
@@ -138,7 +139,7 @@ class Scorer:
         counts = dict[int, int]()
         for _, term in places:
             counts[term] = counts.get(term, 0) + 1
-        score = sum(_word_score(self._weights[term], count) for term, count in counts.items())
+        score = sum([self._scores[term][min(count, _MOST_COUNTED)] for term, count in counts.items()])
         if len(counts) < 2:
             return score if score >= least else None
         if score + _BONUS * sum(self._weights[term] for term in counts) < least:
@@ -151,15 +152,15 @@ class Scorer:
         return score + _BONUS * sum(self._weights[term] / (1 + gap / _NEAR_CHARACTERS) for term, gap in nearest.items())
 
 
-def _ranges(term: Term, folded: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+def _ranges(term: Term, folded: str, start: int, stop: int) -> list[tuple[int, int]]:
     """The ranges of a term that begin in a part of a folded text."""
-    stop += len(term.beginning) - 1
-    offset = folded.find(term.beginning, start, stop)
-    while offset >= 0:
-        match = term.pattern.match(folded, offset)
-        if match:
-            yield match.span()
-        offset = folded.find(term.beginning, offset + 1, stop)
+    spans, find, match, beginning = list[tuple[int, int]](), folded.find, term.pattern.match, term.beginning
+    stop += len(beginning) - 1
+    while (offset := find(beginning, start, stop)) >= 0:
+        if found := match(folded, offset):
+            spans.append(found.span())
+        start = offset + 1
+    return spans
 
 
 def _passages(text: str, cuts: Sequence[int], last: int) -> Iterator[tuple[int, int]]:
