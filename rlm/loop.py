@@ -165,7 +165,7 @@ class Loop:
                 if invented:
                     notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
                 notice = prompts.notice_of(reply, notice, cells)
-            repeats = count_repeats(previous, reply.text, cells, notice)
+            repeats = count_repeats(previous, reply.text, cells, notice) if previous else 0
             if reason is None and repeats == MOST_REPEATS:
                 reason = "repetition"
         if final is None and reason is not None:
@@ -313,14 +313,12 @@ def has_run(cell: Cell) -> bool:
     return cell.result.stderr != prompts.CUT_NOT_RUN and bool(statements(cell.code))
 
 
-def count_repeats(previous: Step | None, text: str, cells: Sequence[Cell], notice: str | None) -> int:
+def count_repeats(previous: Step, text: str, cells: Sequence[Cell], notice: str | None) -> int:
     """The number of turns in a row that repeated the one before, including the turn with this reply and these cells.
 
     A turn repeats another if its code and output are the same, whatever the words around the code; without code, if
     its words are.
     """
-    if previous is None:
-        return 0
     if cells or previous.cells:
         same = _shown(previous.cells) == _shown(cells)
     else:

@@ -259,14 +259,16 @@ class Session:
         if (confinement := getattr(self._runner, "confinement", None)) is not None:
             kwargs = {**self._setup.metadata["environment_kwargs"], "confinement": confinement}
             about["environment_kwargs"] = kwargs
-        value = _copy_if_small(self.context)
+        value = self.context
+        if isinstance(value, str):
+            value = str(value) if len(value) <= _COPIED_CHARACTERS else None
+        elif value is not None:
+            value = _copy_if_small(value)
         return about if value is None else about | {"context_value": value}
 
 
 def _copy_if_small(context: object) -> object:
-    """A copy of a context for the record, if it has at most 100,000 plain characters; else None."""
-    if isinstance(context, str):
-        return str(context) if len(context) <= _COPIED_CHARACTERS else None
+    """A copy of a list or dict for the record, if it has at most 100,000 plain characters; else None."""
     if not isinstance(context, (list, dict)) or len(context) > 1_000:
         return None
     items = context.values() if isinstance(context, dict) else context

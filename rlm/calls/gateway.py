@@ -251,8 +251,10 @@ class Gateway:
         cache_key = call_key(f"{name} {sampling}", messages) if (sampling := getattr(lm, "sampling", None)) else key
         if cache and (reply := cache.get(cache_key)):
             return reply
-        order = self.number_calls(1)[0] if order is None else order
-        about = {"key": key, "root_model": name, "turn": turn, "order": order}
+        about: dict[str, Any] = {}
+        if self.journal:
+            order = self.number_calls(1)[0] if order is None else order
+            about = {"key": key, "root_model": name, "turn": turn, "order": order}
         started = self.elapsed()
         tries, asked_again = 0, False
         while True:

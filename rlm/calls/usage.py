@@ -55,7 +55,7 @@ def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> floa
     """
     if reply.dollars is not None:
         return reply.dollars
-    if (price := price_of(reply.model, prices)) is None:
+    if (price := price_of(reply.model, prices) if prices else None) is None:
         return _by_table(reply, at)
     fresh, out, read, write = [*price, price[0], price[0]][:4]
     details = reply.details

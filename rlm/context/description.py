@@ -46,12 +46,12 @@ def describe(context: object) -> Description:
     name = type(context).__name__
     if context is None:
         return Description("nothing", name, None, None, "nothing: the question stands alone, and `context` is None")
-    if is_lazy(context):
-        return _describe_lazy(context, name)
     if isinstance(context, str):
         count = context.count("\n") + (not context.endswith("\n") and bool(context))
         size = f"{len(context):,} character{'s' * (len(context) != 1)} in {count:,} line{'s' * (count != 1)}"
         return Description("str", name, len(context), count, f"a {name} of {size}")
+    if is_lazy(context):
+        return _describe_lazy(context, name)
     if isinstance(context, Mapping):
         keys = bounded_repr([key for key, _ in zip(context, range(50), strict=False)], 300)
         sentence = f"a {name} with {_count_nouns(len(context), 'key')}, first {keys}"

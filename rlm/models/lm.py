@@ -261,7 +261,7 @@ def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
     return replace(
         reply, input_tokens=input_tokens, estimated=estimated,
         output_tokens=output_tokens or len((reply.text + reply.thinking).encode("utf-8", "surrogatepass")),
-        dollars=reply.dollars if is_amount(reply.dollars) else None,
+        dollars=None if reply.dollars is None or not is_amount(reply.dollars) else reply.dollars,
         details=TokenDetails(endpoint=reply.details.endpoint) if estimated else reply.details,
     )  # fmt: skip
 

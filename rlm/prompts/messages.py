@@ -206,7 +206,9 @@ class ModelWindow:
         """The window with the scale of an answered call, if its endpoint reported the tokens of the prompt."""
         if reply.estimated or reply.input_tokens <= 0:
             return self
-        return self._scaled(prompt, reply.input_tokens)
+        least, most = _SCALES
+        counted = reply.input_tokens / max(1, estimate_tokens(prompt))
+        return replace(self, scale=min(most, max(least, -(-counted // _STEP) * _STEP)))
 
     def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> ModelWindow:
         """The window after a prompt was refused as too long.
@@ -214,15 +216,10 @@ class ModelWindow:
         The next prompt fills at most `FILL` of it, and so is shorter than that one, by the endpoint's count if it gave
         one.
         """
-        scaled = self._scaled(prompt, refusal.tokens) if refusal.tokens else self
+        scaled = self.after(prompt, Reply("", refusal.tokens, 0, "")) if refusal.tokens else self
         share = _LESS if refusal.tokens else _LESS_UNCOUNTED
         tokens = min(refusal.window_tokens or self.tokens, self.tokens, int(share * scaled.count(prompt) / FILL))
         return replace(scaled, tokens=max(1, tokens))
-
-    def _scaled(self, prompt: Sequence[Message], tokens: int) -> ModelWindow:
-        least, most = _SCALES
-        counted = tokens / max(1, estimate_tokens(prompt))
-        return replace(self, scale=min(most, max(least, -(-counted // _STEP) * _STEP)))
 
 
 def fit(text: str, window: ModelWindow) -> str:
