@@ -12,8 +12,6 @@ from monocontext.memory.entry import Entry
 from monocontext.memory.memory import Memory
 
 NAME = "memory"
-_OK = {"status": "OK"}
-_NOT_FOUND = "ERR:NOT_FOUND"
 _ABOUT = "A persistent key-value store with lifetimes, shared by all agents that have this tool."
 _FIELDS = (
     ("command", "string", "P <key> <value> [ttl], G <key> [META], L [start*] [META], D <key>, C, T A, SPEC"),
@@ -57,19 +55,14 @@ class MemoryTool:
 
     protocol_name = NAME
 
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """The description that a registry of tools shows to models."""
+    def list_tools(self) -> list[dict[str, Any]]:
+        """The descriptions of all tools that a registry shows to models: a list of one."""
         parameters = [
             {"name": name, "type": kind, "description": text, "required": name == "command"}
             | dict.fromkeys(("default", "items", "properties"))
             for name, kind, text in _FIELDS
         ]
-        return {"name": NAME, "description": _ABOUT, "parameters": parameters, "protocol_metadata": {}}
-
-    def list_tools(self) -> list[dict[str, Any]]:
-        """The descriptions of all tools: a list of one."""
-        return [self.metadata]
+        return [{"name": NAME, "description": _ABOUT, "parameters": parameters, "protocol_metadata": {}}]
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -89,12 +82,11 @@ class MemoryTool:
             return _reply(self._run(parse(parameters)))
         except CommandRefused as refused:
             return _reply(error=str(refused))
-        except NotFound as error:
-            return _reply(error=_NOT_FOUND if "no key" in str(error) else _error_line(error))
         except InvalidParameters:
             raise
         except (MonocontextError, OSError) as error:
-            return _reply(error=_error_line(error))
+            is_no_key = isinstance(error, NotFound) and "no key" in str(error)
+            return _reply(error=f"ERR:{'NOT_FOUND' if is_no_key else ' '.join(str(error).split())}")
 
     def _run(self, command: Command) -> dict[str, Any]:
         memory = self.memory
@@ -109,11 +101,11 @@ class MemoryTool:
             return {"keys": keys, "damaged": damaged} if damaged else {"keys": keys}
         if command.verb == "D":
             if not memory.delete(command.key):
-                raise CommandRefused(_NOT_FOUND)
-            return dict(_OK)
+                raise CommandRefused("ERR:NOT_FOUND")
+            return {"status": "OK"}
         if command.verb == "C":
             memory.clear()
-            return dict(_OK)
+            return {"status": "OK"}
         if command.verb == "T":
             sizes = memory.total()
             scoped = {"A": {}, "K": {"keys_bytes": sizes.keys_bytes}, "V": {"values_bytes": sizes.values_bytes}}
@@ -125,21 +117,18 @@ class MemoryTool:
             self.memory.put(
                 command.key, command.value, command.ttl_seconds, create=command.if_absent, if_match=command.if_match
             )
-        except AlreadyExists:
-            raise CommandRefused("ERR:EXISTS" if command.if_absent else "ERR:CONFLICT") from None
-        except NotFound:
-            if command.if_match is None:
+        except (AlreadyExists, NotFound) as error:
+            if command.if_match is None and isinstance(error, NotFound):  # no bucket
                 raise
-            raise CommandRefused("ERR:CONFLICT") from None
-        return {**_OK, "expires_in": command.ttl_seconds} if command.reports_ttl else dict(_OK)
+            raise CommandRefused("ERR:EXISTS" if command.if_absent else "ERR:CONFLICT") from None
+        return {"status": "OK", "expires_in": command.ttl_seconds} if command.reports_ttl else {"status": "OK"}
 
     def _get(self, command: Command) -> dict[str, Any]:
         meta = command.meta
         try:
             entry = self.memory.entry(command.key)
         except NotFound:
-            other = key_before_meta(command.key)
-            if other is None:
+            if (other := key_before_meta(command.key)) is None:
                 raise
             entry, meta = self.memory.entry(other), True
         return {"value": entry.value, **(_times(entry) if meta else {})}
@@ -159,7 +148,3 @@ def _times(entry: Entry) -> dict[str, Any]:
 
 def _reply(output: dict[str, Any] | None = None, error: str | None = None) -> dict[str, Any]:
     return {"success": error is None, "output": output, "error": error, "metadata": {}}
-
-
-def _error_line(error: Exception) -> str:
-    return f"ERR:{' '.join(str(error).split())}"
