@@ -21,10 +21,8 @@ class Program:
     """One agent, installed below a folder of npm."""
 
     name: str
-    """As our readers name it."""
     command: str
     shell: Call
-    """A call of its tool that runs a command."""
     subagent: tuple[Reply, ...]
     """What makes it start a subagent with `TASK`, and wait for it; `COUNTED` is what that one says."""
     first: tuple[str, ...] = ()

@@ -29,7 +29,6 @@ class Claude:
         self.last: str | None = None
 
     def add(self, kind: str, **fields: Any) -> Record:
-        """A chained record."""
         at = len(self.records)
         record: Record = {
             "parentUuid": self.last, "isSidechain": False, "userType": "external", "cwd": self.cwd,
@@ -87,8 +86,7 @@ def everything(store: Any) -> bytes:
     """All bytes and names in a store, as they are and inflated."""
     found = []
     for info in store.list():
-        data = store.get(info.key).data
-        found += [info.key.encode(), data, inflated(data)]
+        found += [info.key.encode(), data := store.get(info.key).data, inflated(data)]
     return b"\n".join(found)
 
 

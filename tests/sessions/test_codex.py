@@ -171,9 +171,8 @@ def test_a_fork_has_its_own_place_and_title(is_own_first: bool, replayed: int, t
     own = [record("turn_context", 5_000, cwd="/home/dev/fork", model="new"), item("user", "Of the fork", 5_001)]
     records = [*heads, *replay, *own] if is_own_first else [*heads[::-1], *own]
     store = open_store(tmp_path / "a")
-    report = upload_session(store, recognize_session(write(tmp_path, 2, records)))
-    assert report.project == "github.com-acme-api"
-    info = Sessions(store).project(report.project).info(session_id(2))
+    assert upload_session(store, recognize_session(write(tmp_path, 2, records))).project == "github.com-acme-api"
+    info = Sessions(store).project("github.com-acme-api").info(session_id(2))
     assert (info.branch, info.cwd, info.first_prompt) == ("mine", "/home/dev/fork", "Of the fork")
 
 
@@ -246,10 +245,6 @@ def test_a_rollout_of_completed_items_alone() -> None:
 
 
 def test_json_of_an_early_version() -> None:
-    records = [
-        {"id": session_id(1), "timestamp": "2025-05-01T10:00:00Z", "instructions": None},
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]},
-        {"record_type": "state"},
-    ]
-    turns, maker = feed(records)
+    head = {"id": session_id(1), "timestamp": "2025-05-01T10:00:00Z", "instructions": None}
+    turns, maker = feed([head, item("user", "Hello")["payload"], {"record_type": "state"}])
     assert ([turn.text for turn in turns], maker.unknown) == (["Hello"], {})

@@ -152,8 +152,7 @@ def test_what_cannot_be_pulled_is_one_line(team: Team, tmp_path: Path) -> None:
         with pytest.raises(error, match=why) as raised:
             pull_session(team.archive, given, into)
         assert "\n" not in str(raised.value)
-    chat = tmp_path / "chat.jsonl"
-    chat.write_text('{"role": "user", "content": "Hello"}\n')
+    (chat := tmp_path / "chat.jsonl").write_text('{"role": "user", "content": "Hello"}\n')
     report = upload_session(team.archive.store, recognize_session(chat), project="github.com-acme-api")
     with pytest.raises(MonocontextError, match="only Claude Code and Codex resume one"):
         pull_session(team.archive, report.session_id, ben)
