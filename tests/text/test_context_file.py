@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,15 +38,6 @@ def test_csv_reads_it(context: Monocontext) -> None:
     with context.file() as file:
         assert list(csv.reader(file)) == ROWS
     assert context[:1] == "0", "closing the file leaves the context open"
-
-
-def test_json_line_by_line() -> None:
-    rows = [{"n": i, "text": "ü" * i} for i in range(50)]
-    publish("".join(json.dumps(row) + "\n" for row in rows), "memory://context-lines", frame_bytes=200)
-    with Monocontext.open("memory://context-lines") as text, text.file() as file:
-        assert [json.loads(line) for line in file] == rows
-        file.seek(0)
-        assert json.load(io.StringIO(file.readline())) == rows[0]
 
 
 def test_reads_and_seeks_as_a_file_does(context: Monocontext, table: str) -> None:

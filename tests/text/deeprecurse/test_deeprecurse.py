@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
 import signal
@@ -18,7 +17,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from monocontext import Monocontext
-from monocontext.engine.fetch import workers
 from monocontext.errors import (
     AccessDenied,
     ContextChanged,
@@ -34,7 +32,7 @@ from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, FaultyStore, WrappedStore, fail
-from monocontext.text.deeprecurse import _Loading, open_deeprecurse_lines
+from monocontext.text.deeprecurse import open_deeprecurse_lines
 from monocontext.text.from_str import wrap_str
 from monocontext.text.lines import LineView
 from monocontext.writing.publish import publish
@@ -194,25 +192,6 @@ def test_segments_are_read_at_the_same_time() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-def test_what_is_loading_at_a_fork_is_loaded_anew_in_the_child() -> None:
-    """The thread that loads it is the parent's."""
-    rows, texts = simple(segments=1)
-    lines = open_lines(rows, texts)
-    expected = reference(rows, texts, None, None)
-    assert lines[:1] == reference(rows, texts, 0, 1)
-    context: Any = lines._reader
-    context._cache.clear()
-    context._loading[0] = _Loading()  # as it is while a request is under way
-    child = os.fork()
-    if child == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(10)
-        os._exit(0 if lines[:] == expected else 1)
-    assert os.waitpid(child, 0)[1] == 0
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_pass_that_was_under_way_at_a_fork_goes_on_in_the_child() -> None:
     gate, rows_and_texts = threading.Event(), simple()
     first_key = next(iter(rows_and_texts[1]))
@@ -235,16 +214,6 @@ def test_a_pass_that_was_under_way_at_a_fork_goes_on_in_the_child() -> None:
     gate.set()
     assert status == 0
     assert [first, *lines] == WHOLE
-
-
-def test_where_no_thread_can_be_had_the_caller_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail_to_start(*_: Any) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(workers, "_threads", workers.Threads(4))
-    monkeypatch.setattr(_thread, "start_new_thread", fail_to_start)
-    rows, texts = simple()
-    assert open_lines(rows, texts)[:] == reference(rows, texts, None, None)
 
 
 def test_a_folder_to_keep_it_in_is_refused(tmp_path: Path) -> None:
@@ -365,15 +334,6 @@ def test_names_that_lead_outwards() -> None:
     forget(name)
 
 
-def test_open_refuses_and_says_what_to_do() -> None:
-    store = MemoryStore(uuid.uuid4().hex)
-    store.put(ROOT_KEY, json.dumps(simple()[0]).encode())
-    with pytest.raises(NotAContext, match=r'counts lines: open it with unit="lines".*`monocontext index`'):
-        Monocontext.open(store)
-    with pytest.raises(ValueError, match="unit must be 'characters' or 'lines', not 'words'"):
-        Monocontext.open(store, unit="words")
-
-
 def test_a_context_of_ours_in_lines() -> None:
     store = MemoryStore(uuid.uuid4().hex)
     publish("".join(WHOLE), store, frame_bytes=20)
@@ -400,13 +360,6 @@ def put_context(put: Callable[[str, bytes], None], prefix: str, names: str = "{}
     put(prefix + manifest, json.dumps(rows).encode())
 
 
-def test_the_constructor_of_deeprecurse(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
-    put_context(put, "logs/")
-    context = Monocontext(moto_s3, "logs/")
-    assert len(context) == 20
-    assert (context[2:7], context[-3:], context[:]) == ("".join(WHOLE[2:7]), "".join(WHOLE[-3:]), "".join(WHOLE))
-
-
 @pytest.mark.slow
 def test_the_constructor_hands_its_options_on(moto_s3: str, put: Callable[[str, bytes], None]) -> None:
     put_context(put, "old/options/")
@@ -419,10 +372,10 @@ def test_the_constructor_hands_its_options_on(moto_s3: str, put: Callable[[str, 
         Monocontext(moto_s3, "old/options/", cache_dir="unused")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prefix", "names", "given"),
     [
+        ("logs/", "{}", ("logs/",)),
         ("logs/", "logs/{}", ("logs/", "index.json")),
         ("logs-", "{}", ("logs-",)),  # run together with the names
         ("", "{}", ()),
@@ -434,7 +387,8 @@ def test_prefixes_and_names(
 ) -> None:
     put_context(put, prefix, names, given[1] if given[1:] else ROOT_KEY)
     options = {"enable_logging": True, "cache_bytes": 0} if given[2:] else {}
-    assert Monocontext(moto_s3, *given, **options)[2:7] == "".join(WHOLE[2:7])
+    lines = Monocontext(moto_s3, *given, **options)
+    assert (len(lines), lines[2:7], lines[:]) == (20, "".join(WHOLE[2:7]), "".join(WHOLE))
 
 
 @pytest.mark.slow

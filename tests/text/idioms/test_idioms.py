@@ -30,15 +30,6 @@ def test_idioms_on_a_text(name: str, limit: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [3000, MATERIALIZE_LIMIT])
-def test_every_idiom_on_a_long_text(limit: int) -> None:
-    text, random = sample_text()[-7000:], Random(limit)
-    context = stored(text, 700, limit)
-    codes = [fill(idiom, text, random) for idiom in IDIOMS]
-    assert not [told for code in codes if (told := difference(code, text, context))]
-
-
-@pytest.mark.slow
 def test_every_idiom_in_the_loops_own_runner() -> None:
     """It finds the names on the context, and its own `print` and capture go on working."""
     text, random = sample_text()[-7000:], Random(1)

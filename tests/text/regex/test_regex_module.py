@@ -136,42 +136,6 @@ def test_functions_on_a_text(context: Monocontext) -> None:
         regex.sub("a", "b", context, 1, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "repl",
-    [
-        r"\g<k>!",
-        r"\g<0>\1",
-        r"\101\t\U000f0000",
-        "\U000f0001\\1",
-        r"[\1]",
-        r"\\n",
-        "\\n",
-        "",
-        "plain",
-        r"\0",
-        r"\x",
-        r"\2",
-        r"\g<9>",
-        5,
-        None,
-    ],
-)
-def test_replacements(repl: object, context: Monocontext) -> None:
-    def subn(pattern: object, text: object) -> object:
-        return pattern.subn(repl, text)  # type: ignore[attr-defined]
-
-    pattern = r"(?P<k>\w+)="
-    assert outcome(subn, regex.compile(pattern), context) == outcome(subn, re.compile(pattern), TEXT)
-
-
-@pytest.mark.parametrize("value", ["x", "", None, 3])
-def test_replacement_functions(value: object, context: Monocontext) -> None:
-    def sub(pattern: object, text: object) -> object:
-        return pattern.sub(lambda match: value, text)  # type: ignore[attr-defined]
-
-    assert outcome(sub, regex.compile("[aeiou]"), context) == outcome(sub, re.compile("[aeiou]"), TEXT)
-
-
 def test_lazy_pattern_and_replacement(context: Monocontext) -> None:
     with context_of("on.", 1, limit=10, name="regex-lazy") as lazy:
         assert regex.findall(lazy, "one on!") == ["one", "on!"]

@@ -59,20 +59,6 @@ def root(store: Store) -> Manifest:
     return Manifest.from_bytes(store.get(ROOT_KEY).data)
 
 
-@pytest.mark.parametrize("offset", range(-12, 13, 3))
-def test_a_needle_across_the_border_of_two_frames(store: Store, offset: int) -> None:
-    text = "x" * (20 * FRAME_BYTES)
-    position = 10 * FRAME_BYTES + offset
-    text = text[:position] + "needle-4711" + text[position + 11 :]
-    publish(text, store, frame_bytes=FRAME_BYTES, codec="raw")
-    context = Monocontext.open(store)
-    assert context.find("needle-4711") == context.rfind("NEEDLE-4711".lower()) == position
-    assert context.lower().find("needle-4711") == position
-    assert regex.search(r"needle-\d+", context).span() == (position, position + 11)
-    assert regex.search(r"(?i)NEEDLE-\d+", context).span() == (position, position + 11)
-    assert context.stats.search.pruned > 0
-
-
 @pytest.mark.parametrize("cut", range(1, 12))
 def test_a_needle_across_the_border_of_an_append(store: Store, cut: int) -> None:
     needle = "needle-4711"
@@ -225,28 +211,6 @@ def test_needles_across_appends_with_frames_of_other_sizes(
                 needle = text[max(border - back, 0) : border + ahead]
                 assert context.find(needle) == text.find(needle), (border, back, ahead)
     assert context.stats.search.pruned > 0
-
-
-@pytest.mark.slow
-def test_a_line_of_many_frames_is_planned_in_one_walk(store: Store) -> None:
-    parts = [f"{i:08x} " * 56 for i in range(2000)]
-    parts[::20] = ["NEEDLE@host " + part[12:] for part in parts[::20]]
-    text = "".join(parts)
-    publish(text, store, frame_bytes=FRAME_BYTES, codec="raw")
-    context = Monocontext.open(store)
-    calls = 0
-    reader = context._reader
-    assert reader is not None
-    real = reader.frame
-
-    def frame(number: int) -> object:
-        nonlocal calls
-        calls += 1
-        return real(number)
-
-    reader.frame = frame  # type: ignore[method-assign, assignment]
-    list(context.grep(r"[a-z0-9 ]*NEEDLE@host"))
-    assert calls < 5 * 2000
 
 
 def test_a_lost_filter_keeps_nobody_from_writing_and_is_made_anew(tmp_path: Path) -> None:

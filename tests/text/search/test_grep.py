@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
-from random import Random
 
 import pytest
 from engine.counted import Counted, counted, wait_until_idle
 
 from monocontext import Monocontext, publish, regex
 from monocontext.errors import ContextTooLarge
-from monocontext.stores.memory import MemoryStore, forget
 from monocontext.text.search.hits import Hit
 from tests.budget import examples
 
 from . import grep_cases
-from .cases import FRAME_BYTES, make_text
+from .cases import FRAME_BYTES
 
 ID = "3f0c1d4e-7a52"
 
@@ -79,6 +76,7 @@ def test_what_a_pattern_may_be() -> None:
     assert [hit.line for hit in context.grep("A.C", fixed=True, ignore_case=True)] == ["a.c"]
     assert [hit.line for hit in context.grep(["bc", re.compile("A.C", re.I)])] == ["a.c", "ABC", "abc"]
     assert [hit.offset for hit in context.grep(["c", "b"])] == [2, 9]
+    assert [hit.offset for hit in context.grep("c", start=-6)] == [10]
 
 
 def test_what_a_pattern_may_not_be() -> None:
@@ -98,39 +96,6 @@ def test_what_a_pattern_may_not_be() -> None:
         context.grep([])
     with pytest.raises(ValueError, match="max_hits"):
         context.grep("a", max_hits=-1)
-
-
-def test_ranges_that_join_give_each_hit_once() -> None:
-    text = make_text(Random(7))
-    publish(text, "memory://grep-ranges", frame_bytes=FRAME_BYTES, replace=True)
-    context = Monocontext.open("memory://grep-ranges", materialize_limit=5000)
-    whole = list(context.grep("the|INFO"))
-    cuts = [0, *sorted(Random(1).sample(range(len(text)), 9)), len(text)]
-    assert [hit for a, b in pairwise(cuts) for hit in context.grep("the|INFO", start=a, stop=b)] == whole
-    assert list(context.grep("the|INFO", start=-500)) == [hit for hit in whole if _line_start(hit) >= len(text) - 500]
-    for hit, following in pairwise(whole):
-        assert next(context.grep("the|INFO", start=hit.offset + 1)) == following
-    forget("grep-ranges")
-
-
-def _line_start(hit: Hit) -> int:
-    result = re.search("the|INFO", hit.line)
-    assert result
-    return hit.offset - result.start()
-
-
-def test_a_view_counts_from_its_own_beginning() -> None:
-    context = small("one\ntwo\nthree\n" * 1000, limit=100)
-    assert next(context.view(5, 9000).grep("three")) == (3, 2, "three")
-    assert next(context.view(5, 9000).lower().grep("THREE", ignore_case=True)) == (3, 2, "three")
-    assert next(context.view(9, 9000).grep("^hree")) == (0, 1, "hree")
-
-
-def test_derived_texts() -> None:
-    context = small("Ein Haus\nDer Fluß\n" * 100, limit=100)
-    assert next(context.lower().grep("fluß")) == (13, 2, "der fluß")
-    assert next(context.upper().grep("FLUSS")) == (13, 2, "DER FLUSS")  # of another length
-    assert next(context.replace("\n", "|").grep(r"\|.*\|", start=1), None) is None
 
 
 # -- long lines --------------------------------------------------------------------------------------------------------
@@ -244,18 +209,6 @@ def test_who_leaves_early_reads_little() -> None:
     assert text_gets(sought) < 20 < 8_000_000 >> 16
     assert len(list(sought.context.grep("hit", max_hits=3))) == 3
     assert list(sought.context.grep("hit", max_hits=0)) == []
-
-
-def test_statistics_count_frames_with_hits() -> None:
-    store = MemoryStore("grep-statistics")
-    text = "".join(f"{number} {'needle-4711' if number in (1000, 1001, 1500) else ''}\n" for number in range(2000))
-    publish(text, store, frame_bytes=512)
-    context = Monocontext.open(store, materialize_limit=100)
-    assert len(list(context.grep("needle-4711"))) == 3
-    search = context.stats.search
-    assert (search.searches, search.hits) == (1, 2)
-    assert search.looked_at >= 2
-    forget("grep-statistics")
 
 
 def test_a_line_between_documents_is_in_none(tmp_path: Path) -> None:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from monocontext import Monocontext, publish
 from monocontext.text import windows as search
 from monocontext.text.windows import Window
-from tests.budget import examples
-
-WORDS = st.text("ab", max_size=60)
 
 
 def windows(text: str, size: int, *, reverse: bool = False, as_bytes: bool = False) -> Iterator[Window]:
@@ -28,34 +22,6 @@ def windows(text: str, size: int, *, reverse: bool = False, as_bytes: bool = Fal
 @pytest.fixture(autouse=True)
 def every_needle_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "SHORT_NEEDLE", 1)
-
-
-@settings(max_examples=examples(400))
-@given(WORDS, st.text("ab", min_size=1, max_size=30), st.integers(1, 9), st.booleans(), st.lists(st.integers(0, 60)))
-def test_as_str(text: str, needle: str, size: int, as_bytes: bool, cuts: list[int]) -> None:
-    text = text + needle + text[: len(cuts)]
-
-    def given(reverse: bool = False) -> Iterator[Window]:
-        return search.join_windows(windows(text, size, reverse=reverse, as_bytes=as_bytes), needle, reverse)
-
-    assert next(search.occurrences(given(), needle), -1) == text.find(needle)
-    assert next(search.occurrences_from_right(given(True), needle), -1) == text.rfind(needle)
-    assert search.count(given(), needle) == text.count(needle)
-    assert list(search.occurrences(given(), needle)) == [offset.start() for offset in re.finditer(needle, text)]
-    ends = [len(text) - offset.end() for offset in re.finditer(needle[::-1], text[::-1])]
-    assert list(search.occurrences_from_right(given(True), needle)) == ends
-
-
-@settings(max_examples=examples(400))
-@given(WORDS, st.text("ab", min_size=1, max_size=30), st.integers(0, 3), st.booleans())
-def test_overlap(data: str, needle: str, few: int, as_bytes: bool) -> None:
-    expected = next(size for size in range(len(needle) - 1, -1, -1) if data.endswith(needle[:size]))
-    before, search.FEW = search.FEW, few
-    try:
-        given = (data.encode(), needle.encode()) if as_bytes else (data, needle)
-        assert search.overlap(*given) == expected
-    finally:
-        search.FEW = before
 
 
 def test_the_number_of_steps_depends_on_the_needle_and_not_on_the_windows() -> None:

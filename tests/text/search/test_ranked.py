@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import cProfile
-import math
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,8 +13,7 @@ from monocontext.format.filters.grams import stem_of
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.text import served_text
-from monocontext.text.search import ranked
-from monocontext.text.search.passages import Passage, Passages
+from monocontext.text.search.passages import Passage
 from monocontext.text.search.terms import parse
 from monocontext.writing.publish import publish
 from rlm import RLM, ScriptedLM
@@ -49,13 +45,6 @@ def opened(text: str, *, frame_bytes: int = 1 << 15, filters: bool = True) -> tu
     publish(text, store, frame_bytes=frame_bytes, filters=filters, codec="raw")
     counting = CountingStore(store)
     return counting, Monocontext.open(counting)
-
-
-def count_calls(function: Callable[[], Passages]) -> tuple[Passages, int]:
-    """The result of a function, and the calls of Python and C functions that it took in this thread."""
-    profile = cProfile.Profile()
-    result = profile.runcall(function)
-    return result, sum(entry.callcount for entry in profile.getstats())
 
 
 def every(context: Monocontext, query: str) -> list[Passage]:
@@ -99,22 +88,6 @@ def test_the_best_passage_comes_first_and_little_is_read(large: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
-def test_equal_to_a_scan_of_everything(seed: int) -> None:
-    """Random texts of few words, so that many passages compete."""
-    rng = random.Random(seed)
-    vocabulary = [f"{a}{b}" for a in WORDS for b in ("", "land", "works")]
-    common = rng.choices(vocabulary, k=400)
-    text = "".join(" ".join(rng.choices(common, k=rng.randrange(1, 14))) + "\n" for _ in range(6_000))
-    text += "".join(f"rare{n} {rng.choice(vocabulary)} thing\n" for n in range(200))
-    _, context = opened(text, frame_bytes=2048)
-    for _ in range(12):
-        query = " ".join(rng.sample([*vocabulary, "rare7", "rare19", "thing"], rng.randrange(1, 4)))
-        expected = every(context, query)[:10]
-        assert context.search(query, max_bytes=1 << 40) == expected, query
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_equal_to_a_scan_where_filters_order_the_frames(seed: int) -> None:
     """A text of more than one wave. Some words stand in every frame, some in few, and many passages score the same."""
@@ -148,24 +121,6 @@ def test_what_may_begin_inside_a_word_does_so_at_a_frame_too(before: str, text: 
     size = 1 << 12
     _, context = opened("." * (size - len(before.encode())) + before + text + ".\n", frame_bytes=size)
     assert [ranking.start for ranking in context.search(query)] == [context.find(text)]
-
-
-@pytest.mark.parametrize(("words", "most_calls"), [("common", 400), ("rare", 9_000), ("common rare", 80_000)])
-def test_without_an_index_each_megabyte_costs_the_same(words: str, most_calls: int) -> None:
-    """Once the best are known: windows without the word that counts are passed over, and so is the sum of few words."""
-    calls = []
-    for megabytes in (3, 4, 5):
-        lines = [f"{'common rare rare' if n < 20 else ''} {words} ".ljust(511, "-") for n in range(megabytes << 11)]
-        store, context = opened("\n".join([*lines, ""]), frame_bytes=1 << 18, filters=False)
-        for _ in range(2):  # the first one imports modules and fetches the text
-            ranking, counted = count_calls(
-                lambda context=context: context.search("rare common", k=5, max_bytes=1 << 40)
-            )
-        assert (len(ranking), ranking.note) == (5, "")
-        assert store.bytes_read < 1.01 * len(context)
-        calls.append(counted)
-    assert calls[2] - calls[1] == calls[1] - calls[0]
-    assert calls[2] - calls[1] < most_calls
 
 
 @pytest.mark.slow
@@ -216,15 +171,6 @@ def test_a_budget_says_what_was_left() -> None:
     assert "max_bytes=" in ranking.note
 
 
-def test_words_in_too_many_frames_are_not_said_to_have_no_filters() -> None:
-    _, context = opened("".join(f"falcon {n} flies over the river\n" for n in range(100_000)))
-    ranking = context.search("falcon river", max_bytes=10_000)
-    assert (
-        ranking.note
-        == f"the budget ended before {ranking.unread_frames} frames: max_bytes= and max_seconds= allow more"
-    )
-
-
 def common(characters: int) -> str:
     """Lines of which every frame holds both words, never side by side."""
     return "".join(f"falcon {n:06} {'-' * 180} river {n:06} {'-' * 180}\n" for n in range(characters // 394))
@@ -264,21 +210,6 @@ def test_of_two_words_in_every_frame_the_rarer_counts_more(filters: bool) -> Non
     assert context.search("alpha omega", k=20, max_bytes=1 << 40) == ranking
     with Monocontext.open(store) as cold:
         assert cold.search("alpha omega", k=20, max_bytes=1 << 40) == ranking
-
-
-def test_weights_are_near_the_true_ones() -> None:
-    """Of words in one of 5 passages, of 10, and so on. Words that stand seldom share rows with others."""
-    dice = random.Random(8)
-    shares = {word: 0.2 / 2**n for n, word in enumerate(WORDS)}
-    others = ["".join(dice.choices("bcdfghjklmnpqrstvwxz", k=7)) for _ in range(20_000)]
-    lines = []
-    for _ in range(10_000):
-        held = [word for word, share in shares.items() if dice.random() < share]
-        lines.append(" ".join([*held, *dice.choices(others, k=53)]) + "\n")
-    _, context = opened("".join(lines), frame_bytes=1 << 18)
-    for word, share in shares.items():
-        (weight,) = ranked._weights(context.span, parse(word), may_read=False).values()
-        assert weight == pytest.approx(math.log(1 / share), abs=1.5), (word, share)
 
 
 def test_a_form_of_a_word_is_counted_as_the_word() -> None:
@@ -334,14 +265,6 @@ def test_queries_that_do_not_parse(query: str) -> None:
 @pytest.mark.parametrize("query", ['owl "text', 'owl" text', 'what did the "owl say?'])
 def test_one_quotation_mark_is_left_out(query: str) -> None:
     assert [ranking.text for ranking in plain("an owl in a text").search(query)] == ["an owl in a text"]
-
-
-def test_terms() -> None:
-    terms = parse('the "exact words" of rotate -secret doc:src/*.py')
-    assert [term.text for term in terms.words] == ["rotate"]
-    assert [term.text for term in terms.phrases] == ["exact words"]
-    assert [term.text for term in terms.without] == ["secret"]
-    assert terms.documents == ("src/*.py",)
 
 
 @pytest.mark.slow

@@ -9,26 +9,15 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.budget import examples
 
 from . import cases
-from .comparison import Counts, campaign, compare, run_case, run_chain
+from .comparison import Counts, campaign, compare, run_chain
 from .subject import small_pieces, stored
 
 COMPARED = 200_000
 NOT_OPERATIONS = {"__new__", "__doc__", "__getattribute__", "__init_subclass__", "__subclasshook__"}
-
-
-@pytest.mark.slow
-@given(st.randoms(use_true_random=False))
-@settings(max_examples=examples(200))
-def test_chains_of_operations(random: Random) -> None:
-    counts = Counts()
-    run_case(random, counts)
-    assert not counts.wrong, counts.wrong[0]
 
 
 def test_seeded_chains_of_operations() -> None:
