@@ -51,8 +51,8 @@ def test_a_session_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     assert "the session begins at section 1 of 5" in first
     assert first.endswith("the session is interrupted before section 3\n")
     memory = Memory.open(tmp_path)
-    assert memory.get("recovery_point") == "Resume_at_section_3"
-    assert memory.entry("recovery_point").ttl_seconds == 7200
+    point = memory.entry("recovery_point")
+    assert (point.value, point.ttl_seconds) == ("Resume_at_section_3", 7200)
     second = run(script, tmp_path)
     assert "the session begins at section 3 of 5" in second
     assert "P summary_2" not in second

@@ -1,9 +1,10 @@
-"""Keys and values as they are kept: hostile ones, large ones, damaged ones, and how they are found again."""
+"""Keys and values as they are kept, hostile, large and damaged ones; how they are found again, and as one text."""
 
 from __future__ import annotations
 
 import math
 import os
+import pickle
 import random
 import re
 import time
@@ -14,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monocontext.errors import ContextChanged, DamagedData, InvalidEntry, NotFound
+from monocontext import Monocontext
+from monocontext.errors import ContextChanged, DamagedData, InvalidEntry, NotFound, NotPicklable
 from monocontext.memory import Memory, MemoryTool
 from monocontext.memory.names import FOLDER, key_of, name_of, prefix_of
 from monocontext.sessions import Sessions
@@ -102,11 +104,10 @@ def test_long_commands_take_no_long_time() -> None:
 
 def test_long_keys_up_to_the_last(any_store: Store) -> None:
     """The object's name, the store's own prefix included, has at most 1,024 bytes on S3."""
-    memory = Memory(any_store)
-    for length in (199, 200, 201, 400, 401, 940):
-        memory.put("n" * length, str(length))
-    for length in (199, 200, 201, 400, 401, 940):
-        assert memory["n" * length] == str(length)
+    memory, values = Memory(any_store), {"n" * length: str(length) for length in (199, 200, 201, 400, 401, 940)}
+    for key, value in values.items():
+        memory.put(key, value)
+    assert {entry.key: entry.value for entry in memory.read_entries()} == values
     assert len(memory.list("n" * 200)) == 5
     assert memory.list("n" * 941) == []
 
@@ -136,8 +137,7 @@ def test_other_objects_are_left_alone(any_store: Store) -> None:
         any_store.put(key, data)
     memory = Memory(any_store)
     memory.put("manifest.json", "mine")
-    assert memory.list() == ["manifest.json"]
-    assert memory.clear() == 1
+    assert (memory.list(), memory.clear()) == (["manifest.json"], 1)
     assert {info.key: any_store.get(info.key).data for info in any_store.list()} == others
 
 
@@ -213,8 +213,7 @@ def test_prefixes_search_and_clear(any_store: Store) -> None:
     values = {"team/a": "Error: disk\nfine", "team/b": "all fine", "Team/c": "error again\n", "other": "error (x)"}
     for key, value in values.items():
         memory.put(key, value)
-    assert memory.list("team/") == ["team/a", "team/b"]
-    assert [entry.value_bytes for entry in memory.entries("team/")] == [16, 8]
+    assert [(entry.key, entry.value_bytes) for entry in memory.entries("team/")] == [("team/a", 16), ("team/b", 8)]
     hits = [(hit.key, hit.line_number, hit.line) for hit in memory.search("error", ignore_case=True)]
     assert hits == [("Team/c", 1, "error again"), ("other", 1, "error (x)"), ("team/a", 1, "Error: disk")]
     assert [hit.key for hit in memory.search("(x)", fixed=True)] == ["other"]
@@ -222,8 +221,7 @@ def test_prefixes_search_and_clear(any_store: Store) -> None:
     assert [hit.line for hit in memory.search(r"disk\sfine")] == ["Error: disk"]
     with pytest.raises(re.error):
         memory.search("(")
-    assert memory.clear("team/") == 2
-    assert memory.list() == ["Team/c", "other"]
+    assert (memory.clear("team/"), memory.list()) == (2, ["Team/c", "other"])
     assert [memory.clear(), memory.clear()] == [2, 0]
 
 
@@ -249,7 +247,7 @@ def test_damage_is_an_error_and_no_value(any_store: Store) -> None:
     tool = MemoryTool(Memory(any_store))
     assert tool.execute({"command": "G k"})["error"].startswith("ERR:")
     assert tool.execute({"command": "D k"})["success"]
-    assert tool.execute({"command": "L"})["output"] == {"keys": []}
+    assert list(any_store.list()) == []
 
 
 def test_a_damaged_entry_is_named_and_hides_no_other(any_store: Store) -> None:
@@ -315,3 +313,78 @@ def test_a_url_or_nothing_in_place_of_a_store_names_the_call_that_takes_one(kind
     for place in ("memory://anything", None):
         with pytest.raises(TypeError, match=rf"takes a store, not .*: {kind.__name__}\.open\(\.\.\.\) takes a URL"):
             kind(place)  # type: ignore[arg-type]
+
+
+def expected(values: dict[str, str]) -> str:
+    parts = [f"=== KEY: {key} ===\n{value}" for key, value in sorted(values.items())]
+    return "".join(part if part.endswith("\n") else part + "\n" for part in parts)
+
+
+def test_equals_its_text(any_store: Store) -> None:
+    values = {
+        "b": "two\nlines", "a": "ends in a line\n", "c": "", "ü/ é": "日本語 " * 100_000, "cr": "x\r", "lf": "\n\n",
+        "z": "é" * 300_000 + "\n", "other prefix": "x",
+    }  # fmt: skip
+    memory = Memory(any_store)
+    for key, value in values.items():
+        memory.put(key, value, metadata={"writer": "w"})
+    text, context = expected(values), Memory(any_store).context()
+    assert isinstance(context, Monocontext)
+    assert (len(context), str(context)) == (len(text), text)
+    assert context[5:-5:3] == text[5:-5:3]
+    assert context.find("=== KEY: z") == text.find("=== KEY: z")
+    assert [hit.line for hit in context.grep("two")] == ["two"]
+    assert list(context.splitlines()) == text.splitlines()
+    assert str(memory.context("c")) == "=== KEY: c ===\n=== KEY: cr ===\nx\r\n"
+
+
+def test_reads_no_value_until_it_is_asked_for(any_store: Store) -> None:
+    memory = Memory(any_store)
+    for number in range(5):
+        memory.put(f"key {number}", f"{number} some text\n" * 100_000)
+    counted = CountingStore(any_store)
+    context = Memory(counted).context()
+    assert counted.counts == {"list": 1, "get_range": 5}
+    head_bytes = counted.bytes_read
+    assert head_bytes <= 5 * 2048
+    assert len(context) == 5 * (1_200_000 + len("=== KEY: key 0 ===\n"))
+    assert counted.bytes_read == head_bytes
+    assert context[-12:] == "4 some text\n"[-12:]
+    assert 0 < counted.bytes_read - head_bytes < 1_300_000
+
+
+def test_a_snapshot(any_store: Store) -> None:
+    """New keys are not seen; a value that was replaced is an error, never other text."""
+    memory = Memory(any_store)
+    memory.put("a", "first value\n")
+    context = memory.context()
+    memory.put("b", "later")
+    for _ in range(2):
+        assert str(context) == "=== KEY: a ===\nfirst value\n"
+        context.refresh()
+    again = memory.context("a")
+    memory.put("a", "other value\n")
+    with pytest.raises(ContextChanged):
+        str(again)
+    assert str(memory.context("a")) == "=== KEY: a ===\nother value\n"
+
+
+def test_no_keys_and_expired_and_odd_ones() -> None:
+    memory = Memory.open("memory://odd")
+    assert str(memory.context()) == ""
+    memory.put("line\nend", "v")
+    memory.put("gone", "v", 0)
+    assert str(memory.context()) == "=== KEY: 'line\\nend' ===\nv\n"
+    with pytest.raises(NotPicklable):
+        pickle.dumps(memory.context())
+
+
+@pytest.mark.slow
+def test_many_entries_are_several_pages() -> None:
+    memory = Memory.open("memory://many")
+    values = {f"{number:05}": f"value {number}" for number in range(3000)}
+    for key, value in values.items():
+        memory.put(key, value)
+    context = memory.context()
+    assert str(context) == expected(values)
+    assert context.lines[5001] == "value 2500\n"

@@ -81,7 +81,6 @@ VECTORS: list[tuple[str, list[Command], Any, Any]] = [
     ('D6', ['P n 42 60 7'], OK, {'status': 'OK', 'expires_in': 7}),
     ('D7', ['G n META'], {'value': '42', 'added_utc': T, 'expires_in': 60}, {'value': '42 60', 'added_utc': T, 'expires_in': 7}),
     ('D10', ['P a v -5', 'G a META'], {'value': 'v', 'added_utc': T, 'expires_in': None}, {'value': 'v -5', 'added_utc': T, 'expires_in': None}),
-    ('D11', ['P a v 1.5', 'G a META'], {'value': 'v', 'added_utc': T, 'expires_in': None}, {'value': 'v 1.5', 'added_utc': T, 'expires_in': None}),
     ('D13', ['P a v +7', 'G a META'], {'value': 'v', 'added_utc': T, 'expires_in': 7}, SAME),
     ('D14', ['P a v 007', 'G a META'], {'value': 'v', 'added_utc': T, 'expires_in': 7}, SAME),
     ('D15', ['P a v + 5'], OK, {'status': 'OK', 'expires_in': 5}),
@@ -114,7 +113,6 @@ VECTORS: list[tuple[str, list[Command], Any, Any]] = [
     ('F12', [{'command': 'G', 'key': 'k7'}], 'ERR:NOT_FOUND', {'value': '7'}),
     ('F13', [{'command': 'P', 'key': 5, 'value': 'v'}], 'ERR:Invalid PUT Syntax', SAME),
     ('F14', [{'command': 'P ignored stuff', 'key': 'k4', 'value': 'vv'}, 'G k4'], {'value': 'vv'}, SAME),
-    ('F15', [{'command': 'P k5', 'value': 'vv'}], 'ERR:Invalid PUT Syntax', SAME),
     ('F16', [{'command': 'P k6 inline', 'value': 'vv'}], OK, 'ERR:Invalid PUT Syntax'),
     ('F17', ['G k6'], {'value': 'inline'}, 'ERR:NOT_FOUND'),
     ('F18', [{'command': 'PUT', 'key': 'k8', 'value': 'x\ny', 'ttl': 60}, 'G k8 META'], {'value': 'x', 'added_utc': T, 'expires_in': None}, {'value': 'x\ny', 'added_utc': T, 'expires_in': 60}),
@@ -137,7 +135,6 @@ VECTORS: list[tuple[str, list[Command], Any, Any]] = [
     ('H8', ['L'], {'keys': []}, {'keys': ['del', 'k']}),
     ('I1', ['P keep vv', 'P keep v 0', 'T A'], {'total_bytes': 5}, {'total_bytes': 0}),
     ('I2', ['L'], {'keys': []}, SAME),
-    ('I3', ['D keep'], 'ERR:NOT_FOUND', SAME),
 ]
 # fmt: on
 OURS = {"expires_at", "remaining", "etag"}
