@@ -21,9 +21,8 @@ from rlm.errors import (
 )  # fmt: skip
 from rlm.models.anthropic import AnthropicLM
 from rlm.models.claude_agent import ClaudeAgentLM
-from rlm.models.lm import LM, Reply
+from rlm.models.lm import LM, Reply, ScriptedLM
 from rlm.models.openai import OpenAILM
-from rlm.models.scripted import ScriptedLM
 from rlm.rlm import RLM
 from rlm.session import Session
 from rlm.tool_registry import ToolRegistry

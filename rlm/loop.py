@@ -126,7 +126,6 @@ class Loop:
                 step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
             on_step(step)
             empty += step.reason in (None, "repetition") and not (step.reply.text.strip() or step.reply.cut)
-            self.has_run = self.has_run or any(map(has_run, step.cells))
             messages[:] = prompts.history(step, self.window)
             if step.reason is not None:
                 if empty:
@@ -259,6 +258,7 @@ class Loop:
             else:
                 with self._meter.measure() as reads:
                     result = self._runner.run(block.code)
+                self.has_run = self.has_run or bool(statements(block.code))
                 if block.cut:
                     result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
             waited = self._subcalls.waited_seconds - waited

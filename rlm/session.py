@@ -15,13 +15,13 @@ from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
-from rlm.context.description import check_context, check_query, describe
+from rlm.context.description import check_context, describe
 from rlm.context.lazy import ReadMeter, cost_between, lazy_parts
-from rlm.errors import BudgetSpent, LLMError, TrajectoryError
+from rlm.errors import BudgetSpent, InvalidArgument, LLMError, TrajectoryError
 from rlm.loop import Loop, Setup, has_run
 from rlm.models.lm import Message
 from rlm.prompts import messages as prompts
-from rlm.prompts.system import system_prompt
+from rlm.prompts.system import opening_messages, system_prompt
 from rlm.runners import make_runner
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
@@ -33,6 +33,7 @@ from rlm.trajectory.trajectory import Trajectory
 
 # The largest context that a trajectory holds itself, so that small runs can be resumed from it alone.
 _COPIED_CHARACTERS = 100_000
+_CHARACTERS_PER_TOKEN = 8  # more than any text of words has: a longer question cannot fit into a window
 
 
 class Session:
@@ -117,7 +118,15 @@ class Session:
 
     def ask(self, query: str) -> Completion:
         """Answer one question. Raises LLMError when the root model fails, InvalidArgument for a bad question."""
-        check_query(query, self._setup.window_tokens)
+        most = self._setup.window_tokens * _CHARACTERS_PER_TOKEN
+        order = "the order is completion(query, context)"
+        if not isinstance(query, str):
+            raise TypeError(f"the question must be a str, not {type(query).__name__}: {order}")
+        if not query.strip():
+            raise InvalidArgument("the question is empty")
+        if len(query) > most:
+            fits = f"more than the model's window of {self._setup.window_tokens:,} tokens"
+            raise InvalidArgument(f"the question has {len(query):,} characters, {fits}: {order}")
         with self._lock:
             if self._is_top:
                 self.gate.renew(Usage(self._setup.prices))
@@ -126,8 +135,24 @@ class Session:
                 self._messages.append(prompts.next_question(query, broken_off=self._broken_off, lost=lost))
                 self._trajectory.reopen()
             else:
-                self._messages = prompts.opening_messages(query, self._description, self._system)
-                self._trajectory.begin({**self._setup.metadata, **self._metadata_of(query)})
+                self._messages = opening_messages(query, self._description, self._system)
+                told, value = self._description, self.context
+                about: dict[str, Any] = {"query": query, "started_at": time.time(), "context": {
+                    "uri": told.uri, "type": told.type_name, "lines": told.lines, "length": told.length,
+                    "chars": told.length if told.kind in ("lazy text", "str") else None,
+                }}  # fmt: skip
+                if self._source:
+                    about["source"] = self._source
+                if (confinement := getattr(self._runner, "confinement", None)) is not None:
+                    kwargs = {**self._setup.metadata["environment_kwargs"], "confinement": confinement}
+                    about["environment_kwargs"] = kwargs
+                if isinstance(value, str):
+                    value = str(value) if len(value) <= _COPIED_CHARACTERS else None
+                elif value is not None:
+                    value = _copy_if_small(value)
+                if value is not None:
+                    about["context_value"] = value
+                self._trajectory.begin({**self._setup.metadata, **about})
             return self._finish(query, is_later=is_later)
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
@@ -157,7 +182,7 @@ class Session:
             self.gate.renew(usage, turns=recording.turns, seconds=recording.seconds)
             query = str(recording.metadata["query"])
             if not recording.open:
-                self._messages = prompts.opening_messages(query, self._description, self._system)
+                self._messages = opening_messages(query, self._description, self._system)
                 return self._finish(query)
             steps = recording.steps()
             for step in steps:  # their cells run again, to rebuild the namespace
@@ -251,20 +276,6 @@ class Session:
         count_lines(lines, usage)
         steps = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
         return completion.answer, usage, {"usage": usage.to_dict(), "iterations": steps, "reason": completion.reason}
-
-    def _metadata_of(self, query: str) -> dict[str, Any]:
-        about: dict[str, Any] = {"query": query, "context": self._description.to_dict(), "started_at": time.time()}
-        if self._source:
-            about["source"] = self._source
-        if (confinement := getattr(self._runner, "confinement", None)) is not None:
-            kwargs = {**self._setup.metadata["environment_kwargs"], "confinement": confinement}
-            about["environment_kwargs"] = kwargs
-        value = self.context
-        if isinstance(value, str):
-            value = str(value) if len(value) <= _COPIED_CHARACTERS else None
-        elif value is not None:
-            value = _copy_if_small(value)
-        return about if value is None else about | {"context_value": value}
 
 
 def _copy_if_small(context: object) -> object:

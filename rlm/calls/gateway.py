@@ -25,7 +25,7 @@ from random import SystemRandom
 from typing import Any, Protocol
 
 from rlm.calls.budget import Budget, describe_end
-from rlm.calls.usage import Usage, price_of
+from rlm.calls.usage import ModelUsage, Usage, dollars, price_of
 from rlm.context.excerpt import make_printable
 from rlm.errors import BudgetSpent, LLMError, RateLimited
 from rlm.models.endpoint_errors import one_line
@@ -326,7 +326,7 @@ class Gateway:
             with self._lock:  # answered and no longer under way, in one step
                 self.under_way -= 1
                 if paid is not None:
-                    self.usage.add(paid)
+                    self.usage.count(paid.model, ModelUsage.of_call(paid, dollars(paid, self.usage.prices)))
         check_prompt(reply, messages)
         return reply
 

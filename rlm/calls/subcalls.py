@@ -76,6 +76,9 @@ class SubCalls:
         self._failed = 0
         self._abandoned = 0
         self._waited = WaitClock()
+        calls = (self.llm_query, self.llm_query_batched, self.rlm_query, self.rlm_query_batched)
+        self.functions: dict[str, Callable[..., Any]] = {call.__name__: call for call in calls}
+        """What cells call, by name."""
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
@@ -116,11 +119,6 @@ class SubCalls:
             raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(values)}")
         calls = [partial(self._child, text, value, model) for text, value in zip(texts, values, strict=True)]
         return self._make(calls, CHILDREN if self._spawn else CONCURRENCY, return_exceptions)
-
-    def functions(self) -> dict[str, Callable[..., Any]]:
-        """What cells call, by name."""
-        calls = (self.llm_query, self.llm_query_batched, self.rlm_query, self.rlm_query_batched)
-        return {call.__name__: call for call in calls}
 
     def drain(self) -> tuple[SubCall, ...]:
         """The records since the last drain, in the order of the calls; those of a batch in the order of its prompts."""

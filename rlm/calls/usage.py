@@ -161,12 +161,8 @@ class Usage:
         self._models: dict[str, ModelUsage] = {}
         self._lock = threading.Lock()
 
-    def add(self, reply: Reply) -> None:
-        """Count one answered call."""
-        self.count(reply.model, ModelUsage.of_call(reply, dollars(reply, self.prices)))
-
     def count(self, model: str, used: ModelUsage) -> None:
-        """Add calls of one model that were summed elsewhere."""
+        """Add answered calls of one model."""
         with self._lock:
             old = self._models.get(model, ModelUsage(dollars=0.0))
             both = None if used.dollars is None or old.dollars is None else old.dollars + used.dollars

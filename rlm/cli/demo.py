@@ -38,8 +38,7 @@ from monocontext.writing.pages import IndexWriter, row_of
 from rlm.cli.options import Runner, describe_rights, one_line_errors
 from rlm.context.excerpt import make_printable
 from rlm.errors import RunnerUnavailable
-from rlm.models.lm import Reply
-from rlm.models.scripted import ScriptedLM
+from rlm.models.lm import Reply, ScriptedLM
 from rlm.rlm import RLM
 from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.trajectory.completion import Completion

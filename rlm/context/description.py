@@ -12,7 +12,6 @@ from rlm.context.excerpt import bounded_repr
 from rlm.context.lazy import is_lazy, is_text, lazy_parts
 from rlm.errors import InvalidArgument
 
-_CHARACTERS_PER_TOKEN = 8  # more than any text of words has: a longer question cannot fit into a window
 _ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
 
 Kind = Literal["lazy text", "lazy list", "lazy dict", "str", "list", "dict", "nothing", "object"]
@@ -34,11 +33,6 @@ class Description:
     """The URL of a lazy text, if it has one."""
     access: str = ""
     """How to read a lazy list or dict, or lazy texts in one, in words for the model."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the metadata line of a trajectory."""
-        chars = self.length if self.kind in ("lazy text", "str") else None
-        return {"uri": self.uri, "type": self.type_name, "chars": chars, "lines": self.lines, "length": self.length}
 
 
 def describe(context: object) -> Description:
@@ -106,21 +100,6 @@ def _length(value: object) -> int | None:
 
 def _count_nouns(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def check_query(query: object, window_tokens: int) -> None:
-    """Raises TypeError for a question that is not a `str`, and InvalidArgument for one that is empty or longer than the
-    window of the root model: both happen where the context comes first."""
-    if not isinstance(query, str):
-        result = type(query).__name__
-        raise TypeError(f"the question must be a str, not {result}: the order is completion(query, context)")
-    if not query.strip():
-        raise InvalidArgument("the question is empty")
-    if len(query) > window_tokens * _CHARACTERS_PER_TOKEN:
-        raise InvalidArgument(
-            f"the question has {len(query):,} characters, more than the model's window of {window_tokens:,} tokens: "
-            "the order is completion(query, context)"
-        )
 
 
 def check_context(context: object) -> None:

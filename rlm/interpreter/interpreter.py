@@ -29,8 +29,7 @@ from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.lazy import is_lazy
 from rlm.errors import LLMError, RunnerUnavailable
-from rlm.models.lm import LM
-from rlm.models.scripted import ScriptedLM
+from rlm.models.lm import LM, ScriptedLM
 from rlm.runners import make_runner
 from rlm.runners.runner import DEFAULT_RUNNER, Runner
 from rlm.runners.values import is_plain_data

@@ -11,12 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rlm.context.description import Description
 from rlm.context.excerpt import shorten
 from rlm.errors import PromptTooLong
 from rlm.models.lm import Message, Reply, estimate_text_tokens, estimate_tokens
 from rlm.prompts.replies import codes_of_json
-from rlm.prompts.system import LOOK_FIRST, QUESTION_OPENS, conversation, example_messages
+from rlm.prompts.system import LOOK_FIRST, conversation
 from rlm.runners.syntax import statements
 from rlm.trajectory.step import Cell, Step
 
@@ -69,16 +68,6 @@ FORCED = (
     "All {turns} turns are used; you will see no more output. Give your best answer now, as plain text, from what you "
     "have found so far, and say what is uncertain about it."
 )
-
-
-def opening_messages(query: str, context: Description, system: str) -> list[Message]:
-    """The system prompt, the examples, and the question with a description of the context.
-
-    Only the question differs between contexts of the same kind.
-    """
-    # The quoted form is what the rlms visualizer shows as the question of a run.
-    question = f'{QUESTION_OPENS}{query}"\n\nThe variable `context` holds {context.sentence}.'
-    return [{"role": "system", "content": system}, *example_messages(context), {"role": "user", "content": question}]
 
 
 def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Message:

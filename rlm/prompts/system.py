@@ -174,20 +174,23 @@ print(hits[:20], str(context[hits[0]])[:600] if hits else "not found")""",
 }
 
 
-def example_messages(context: Description) -> list[Message]:
-    """A search, its output and its answer; empty for a context that is not a text, list or dict."""
+def opening_messages(query: str, context: Description, system: str) -> list[Message]:
+    """The system prompt, an example for a text, list or dict (a search, its output and its answer), and the question
+    with a description of the context.
+
+    Only the question differs between contexts of the same kind.
+    """
     kind = KINDS.get(context.kind)
-    if kind is None:
-        return []
-    said = [
-        _ASK.format(kind),
-        f"```repl\n{_FIND[kind]}\n```",
-        "REPL output:\n81 Lovelace lies in Hucknall",
+    said = [] if kind is None else [
+        _ASK.format(kind), f"```repl\n{_FIND[kind]}\n```", "REPL output:\n81 Lovelace lies in Hucknall",
         '```repl\nFINAL("Hucknall")\n```',
-    ]
+    ]  # fmt: skip
     if context.access:  # all items are text, and `str` of one would read it
         said = [text.replace("in str(item)", "in item").replace("in str(value)", "in value") for text in said]
-    return [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)]
+    example = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)]
+    # The quoted form is what the rlms visualizer shows as the question of a run.
+    question = f'{QUESTION_OPENS}{query}"\n\nThe variable `context` holds {context.sentence}.'
+    return [{"role": "system", "content": system}, *example, {"role": "user", "content": question}]
 
 
 def conversation(messages: Sequence[Message]) -> Sequence[Message]:

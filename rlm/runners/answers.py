@@ -42,16 +42,14 @@ class FinalAnswer(BaseException):
 class Answers:
     """Collects the final answer of a run."""
 
-    def __init__(self, context: object) -> None:
+    def __init__(self, context: object, namespace: Mapping[str, Any]) -> None:
+        """`namespace`: where `FINAL_VAR` looks."""
         self._context = context
         self._called: str | None = None
         self._refused: AnswerRefused | None = None
         self._claimed: object = None
         self.slot: dict[str, Any] = {"content": "", "ready": False}
         """The `answer` dict of the namespace."""
-
-    def functions(self, namespace: Mapping[str, Any]) -> dict[str, Callable[..., NoReturn]]:
-        """The calls that give an answer, by name; `namespace` is where `FINAL_VAR` looks."""
 
         def final(value: object, *, sources: object = None) -> NoReturn:
             """End the run with `value` as the answer. `sources`: pairs of characters and quotes that it rests on."""
@@ -81,10 +79,10 @@ class Answers:
             argument = list(values or fields.values())
             final(argument[0] if len(argument) == 1 else fields or argument)
 
-        calls = {"FINAL": final, "FINAL_VAR": final_var, "SUBMIT": submit}
-        for name, call in calls.items():
+        self.functions = {"FINAL": final, "FINAL_VAR": final_var, "SUBMIT": submit}
+        """The calls that give an answer, by name."""
+        for name, call in self.functions.items():
             call.__name__ = call.__qualname__ = name
-        return calls
 
     def collect(self, namespace: Mapping[str, Any]) -> tuple[str | None, tuple[Claim, ...]]:
         """The final answer at the end of a cell, if there is one, and the model's citations for it.

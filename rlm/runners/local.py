@@ -21,8 +21,16 @@ from rlm.context.excerpt import bounded_repr, shorten
 from rlm.context.lazy import is_text, lazy_parts
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners.answers import Answers, FinalAnswer
-from rlm.runners.capture import NOTES_CHARACTERS, Buffer, capture_thread, redirection, route_streams
-from rlm.runners.cell_thread import CellRunner, CellThread, CellTimeout
+from rlm.runners.cell_thread import (
+    NOTES_CHARACTERS,
+    Buffer,
+    CellRunner,
+    CellThread,
+    CellTimeout,
+    capture_thread,
+    redirection,
+    route_streams,
+)
 from rlm.runners.claims import Claim
 from rlm.runners.runner import CellResult, ModelCalls
 from rlm.runners.syntax import hide_syntax_warnings, parse
@@ -58,15 +66,24 @@ class LocalRunner:
         self._sources: list[str] = []
         self._out = Buffer(output_limit)
         self._thread = thread or CellThread()
-        self._answers = Answers(context)
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
+        self._answers = Answers(context, self._namespace)
         self._after_cell = after_cell
         patched: dict[str, Any] = {}
         for part in lazy_parts([context, *(names or {}).values()]):
             patched |= part.repl_namespace().names
         # A name that is a builtin replaces the builtin of this namespace; any other becomes a variable.
         shims = {name: patched.pop(name) for name in list(patched) if hasattr(builtins, name)}
-        self._own_builtins = self._make_builtins(shims)
+        own = vars(builtins) | shims
+        inner = own["print"]
+
+        def print(*values: object, file: Any = None, **options: Any) -> None:
+            # The output is the cell's even in threads of the cell, and obeys `redirect_stdout`.
+            inner(*values, file=file or redirection() or self._out, **options)
+
+        refusals = {name: partial(_refuse, name) for name in ("input", "breakpoint")}
+        # The exit and quit of the interactive interpreter close the process's stdin.
+        self._own_builtins = own | refusals | {"print": print, "exit": sys.exit, "quit": sys.exit}
         self._original_builtins = dict(self._own_builtins)
         self._reserved: dict[str, Any] = {
             "__builtins__": self._own_builtins,
@@ -74,9 +91,9 @@ class LocalRunner:
             "answer": self._answers.slot,
             "LLMError": LLMError,
             "SHOW_VARS": self.show_vars,
-            **subcalls.functions(),
+            **subcalls.functions,
             **(names or {}),
-            **self._answers.functions(self._namespace),
+            **self._answers.functions,
         }
         self._namespace |= patched | self._reserved
         self._given_names = frozenset(self._namespace)
@@ -225,18 +242,6 @@ class LocalRunner:
             elif not name.startswith("__"):
                 notes += f"[`{name}` is reserved and was restored: use another name]\n"
         return notes
-
-    def _make_builtins(self, shims: dict[str, Any]) -> dict[str, Any]:
-        own = vars(builtins) | shims
-        inner = own["print"]
-
-        def print(*values: object, file: Any = None, **options: Any) -> None:
-            # The output is the cell's even in threads of the cell, and obeys `redirect_stdout`.
-            inner(*values, file=file or redirection() or self._out, **options)
-
-        # The exit and quit of the interactive interpreter close the process's stdin.
-        refusals = {name: partial(_refuse, name) for name in ("input", "breakpoint")}
-        return own | refusals | {"print": print, "exit": sys.exit, "quit": sys.exit}
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from rlm.calls.waiting import cell_clock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
-from rlm.runners.capture import NOTES_CHARACTERS, SLACK
+from rlm.runners.cell_thread import NOTES_CHARACTERS, SLACK
 from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
 from rlm.runners.runner import CellResult
@@ -81,7 +81,7 @@ class RemoteRunner(ABC):
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
-        arguments = {**subcalls.functions(), **(names or {})}
+        arguments = {**subcalls.functions, **(names or {})}
         self._functions: dict[str, Any] = {name: item for name, item in arguments.items() if callable(item)}
         self._context_repr = bounded_repr(context)
         texts: list[Any] = []

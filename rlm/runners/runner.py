@@ -48,7 +48,8 @@ class ModelCalls(AwaitedCalls, Protocol):
 
     def drain(self) -> tuple[SubCall, ...]: ...
 
-    def functions(self) -> dict[str, Callable[..., Any]]: ...
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Any]]: ...
 
 
 class Runner(Protocol):

@@ -17,8 +17,7 @@ from typing import Any, NoReturn
 
 from rlm.calls.waiting import WaitClock
 from rlm.errors import LLMError
-from rlm.runners.capture import Router
-from rlm.runners.cell_thread import CellTimeout
+from rlm.runners.cell_thread import CellTimeout, Router
 from rlm.runners.channel import MOST_HEAD_BYTES, PROTOCOL, ChannelClosed, Message
 from rlm.runners.link import WorkerLink
 from rlm.runners.local import LocalRunner
@@ -149,9 +148,7 @@ class RemoteCalls:
         """What the host has too: the context and its lazy texts. Of these, a call sends only the number."""
         self._run_ends_at = math.inf
         self._waited = WaitClock()
-
-    def functions(self) -> dict[str, Callable[..., Any]]:
-        return {}  # the host names them at the start
+        self.functions: dict[str, Callable[..., Any]] = {}  # the host names them at the start
 
     def make_function(self, name: str, doc: str) -> Callable[..., Any]:
         """A function that calls the host's function of this name."""

@@ -12,7 +12,7 @@ from monocontext import Monocontext, publish
 from monocontext.stores.memory import MemoryStore, forget
 from rlm import RLM, ScriptedLM
 from rlm.context.description import describe
-from rlm.prompts.system import example_messages, system_prompt
+from rlm.prompts.system import opening_messages, system_prompt
 
 GIVEN = {
     f"dir/{i:04}.txt": f"document {i} é\n" + ("needle\n" if i % 700 == 3 else "plain words\n") * 3 for i in range(2000)
@@ -91,7 +91,7 @@ def test_the_model_is_told_what_it_is(store: MemoryStore) -> None:
         assert "in memory" not in prompt
     with Monocontext.open(store, shape="list") as context:
         assert "a list of 2,000 documents" in describe(context).sentence
-        assert 'if "Lovelace" in item]' in example_messages(describe(context))[1]["content"]
+        assert 'if "Lovelace" in item]' in opening_messages("q", describe(context), "")[2]["content"]
         prompt = system_prompt(describe(context), prompt_characters=1000, output_limit=1000)
         assert "Reading many items" in prompt
 

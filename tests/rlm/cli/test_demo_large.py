@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlm.cli import demo
-from rlm.models.scripted import ScriptedLM
+from rlm.models.lm import ScriptedLM
 from rlm.rlm import RLM
 
 

@@ -9,7 +9,7 @@ import pytest
 from rlm import RLM, ScriptedLM
 from rlm.context.description import describe
 from rlm.prompts.replies import parse_reply
-from rlm.prompts.system import example_messages, system_prompt
+from rlm.prompts.system import opening_messages, system_prompt
 
 CHARACTERS = 100_000
 
@@ -20,7 +20,7 @@ def prompt(context: object, **options: Any) -> str:
 
 @pytest.mark.parametrize(("context", "most"), [("text", 2_900), (["a"], 2_750), ({"a": 1}, 2_500), (None, 2_000)])
 def test_it_is_short_because_it_is_paid_on_every_turn(context: object, most: int) -> None:
-    example = "".join(message["content"] for message in example_messages(describe(context)))
+    example = "".join(message["content"] for message in opening_messages("q", describe(context), "")[1:-1])
     assert len(prompt(context)) + len(example) <= most
 
 
@@ -36,7 +36,7 @@ def test_a_lazy_text_stays_below_four_thousand_characters(lazy: Any) -> None:
 
 @pytest.mark.parametrize("context", ["one two three " * 40_000, [f"item {i}" for i in range(100)]])
 def test_the_code_in_the_prompt_runs_as_it_stands(context: Any) -> None:
-    shown = [message["content"] for message in example_messages(describe(context))]
+    shown = [message["content"] for message in opening_messages("q", describe(context), "")[1:-1]]
     blocks = [block for text in (*shown, prompt(context)) for block in parse_reply(text).blocks]
     (answer,) = (block for block in blocks if block.code.startswith("FINAL"))
     blocks.remove(answer)

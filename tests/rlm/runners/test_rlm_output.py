@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rlm.context.excerpt import shorten
-from rlm.runners.capture import Buffer, Router
+from rlm.runners.cell_thread import Buffer, Router
 from rlm.runners.local import LocalRunner
 
 Make = Callable[..., LocalRunner]

@@ -18,7 +18,7 @@ from rlm import ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.errors import ChannelAbuse, RunnerUnavailable
-from rlm.runners.capture import NOTES_CHARACTERS, SLACK
+from rlm.runners.cell_thread import NOTES_CHARACTERS, SLACK
 from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, PROTOCOL, Channel, ChannelClosed
 from rlm.runners.claims import MOST_CLAIMS
 from rlm.runners.confine import bubblewrap, seccomp
