@@ -168,7 +168,6 @@ def search(
     most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many passages.")] = 10,
     max_bytes: Annotated[int | None, Option(type=AT_LEAST_1, help="Read at most so many bytes, or 64 MiB.")] = None,
     max_seconds: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Search at most this long.")] = None,
-    per_document: Annotated[bool, Option(help="Print only the best passage of each document.")] = False,
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
@@ -184,9 +183,8 @@ def search(
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         try:
             result = rank(
-                context.span, " ".join(query), most, max_bytes, max_seconds, documents=context.documents,
-                per_document=per_document, between=False,
-            )  # fmt: skip
+                context.span, " ".join(query), most, max_bytes, max_seconds, documents=context.documents, between=False
+            )
         except ValueError as error:
             raise MonocontextError(str(error)) from None
     for item in result:

@@ -62,12 +62,11 @@ def input_options(
     tables: Annotated[str | None, Kinds] = None,
     text_field: Annotated[str, Option(metavar="FIELD", help="With --documents: the field with the text.")] = "text",
     name_field: Annotated[str | None, Option(metavar="FIELD", help="The field with the name; else a number.")] = None,
-    unique: Annotated[bool, Option(help="With --documents: refuse two rows of the same name.")] = False,
 ) -> Callable[[list[str]], dict[str, Any]]:
     """Returns a function that makes the keywords of `publish` and `append` from the names of sources."""
     fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
     return lambda names: {
-        "sources": _sources(names, tables, fields, unique), "encoding": encoding, "errors": errors, "note": note,
+        "sources": _sources(names, tables, fields), "encoding": encoding, "errors": errors, "note": note,
         "include": tuple(include or ()), "exclude": tuple(exclude or ()), "ignored": no_ignore,
         "follow_links": follow_links,
     }  # fmt: skip
@@ -169,10 +168,10 @@ def split_places(
     return sources, url, s3 if of_sources else options
 
 
-def _sources(names: list[str], tables: str | None, fields: dict[str, Any], unique: bool) -> Iterable[Source]:
+def _sources(names: list[str], tables: str | None, fields: dict[str, Any]) -> Iterable[Source]:
     """The sources that `publish` reads, for the names of files on the command line."""
-    if tables is None and (unique or fields["name_field"] is not None or fields["text_field"] != "text"):
-        raise ValueError("--text-field, --name-field and --unique need --documents")
+    if tables is None and (fields["name_field"] is not None or fields["text_field"] != "text"):
+        raise ValueError("--text-field and --name-field need --documents")
     if location := next((name for name in names if "://" in name), None):
         raise ValueError(
             f"{location} is not a file here: `monocontext sync {location} URL` stores its objects as documents, and "
@@ -181,14 +180,14 @@ def _sources(names: list[str], tables: str | None, fields: dict[str, Any], uniqu
     paths = [name if name == "-" else Path(name).expanduser() for name in names]
     if tables is None and "-" not in names:
         return cast("list[Source]", paths)  # a list, so that documents of the same name can be told apart
-    return _stream(paths, cast("Kind | None", tables), fields, unique)
+    return _stream(paths, cast("Kind | None", tables), fields)
 
 
-def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any], unique: bool) -> Iterator[Source]:
+def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any]) -> Iterator[Source]:
     """Yield the documents of each table, or each file and the pieces of stdin."""
     for path in paths:
         if tables is not None:
-            yield documents(table_documents(path, tables, **fields), unique=unique)
+            yield documents(table_documents(path, tables, **fields))
         elif isinstance(path, Path):
             yield path
         else:

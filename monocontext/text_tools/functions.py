@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Unpack
 
 from monocontext.engine.open import OpenOptions
@@ -217,7 +216,7 @@ def tools(
         texts: dict[str, Callable[[], Monocontext]] = {}
         for name, place in named.items():
             text = _open(place, options)
-            texts[folder_of(name or text.url, texts)] = partial(_same, text)
+            texts[folder_of(name or text.url, texts)] = lambda text=text: text  # type: ignore[misc]
         if kept:
             texts[KEPT] = kept.text
         return [_as_function(ShellTool(texts).bash, f"{prefix}bash"), *results]
@@ -241,10 +240,6 @@ def _open(context: Place, options: OpenOptions) -> Monocontext:
         return context
     opened: Monocontext = Monocontext.open(context, **options)
     return opened
-
-
-def _same(text: Monocontext) -> Monocontext:
-    return text
 
 
 def check_query(query: str, max_hits: int) -> None:

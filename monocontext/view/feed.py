@@ -31,9 +31,7 @@ PIECE_CHARACTERS = 8_000
 """The most characters of text in one answer. JSON takes up to 12 bytes for each."""
 PIECE_LINES = 300
 """The most lines of text in one answer."""
-_LEAD_LINES = 8
-"""The lines that the page shows before a place that it jumps to."""
-_LEAD_CHARACTERS = 2_000
+_LEAD_LINES, _LEAD_CHARACTERS = 8, 2_000
 """The most lines and characters that are shown before the target of a jump."""
 _NAME_CHARACTERS = 300
 _METADATA_CHARACTERS = 500

@@ -122,15 +122,3 @@ def test_a_copy_stays_on_its_generation(place: Path) -> None:
     assert fs.cat_file("text", -5) == b"more\n"
     assert (len(file.read()), file.size) == (len(DATA), len(DATA))
     assert fs.info("text")["generation"] == 2
-
-
-def test_dask_divides_it(place: Path) -> None:
-    dask_bytes = pytest.importorskip("dask.bytes", reason="no dask here")
-    import dask
-
-    _, blocks = dask_bytes.read_bytes(
-        f"monocontext://text::file://{place}", blocksize=100_000, delimiter=b"\n", sample=False
-    )
-    parts = dask.compute(*blocks[0], scheduler="synchronous")
-    assert len(parts) > 5
-    assert b"".join(parts) == DATA

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import time
 from collections.abc import Iterator, Sequence
 
 import pytest
 
-from monocontext import ContextTooLarge, Monocontext
-from monocontext.testing import CountingStore, S3StandIn
+from monocontext import Monocontext
+from monocontext.testing import CountingStore
 from tests.virtual import virtual_context
 
 FRAMES = 1 << 18
@@ -30,40 +28,13 @@ def context(store: CountingStore) -> Iterator[Monocontext]:
         yield text
 
 
-def test_a_pickle_is_small_and_holds_no_secret() -> None:
-    """recursive-llm and the ipython subprocess of rlms pickle it, and aliases of it go back after each step."""
-    with (
-        S3StandIn(virtual_context(100, FILLER)) as server,
-        Monocontext.open(server.url(), endpoint=server.endpoint, anonymous=True) as text,
-    ):
-        text[:10]
-        pickled = pickle.dumps(text)
-        assert len(pickled) < 1000
-        with pickle.loads(pickled) as again:
-            assert again[:30] == text[:30]
-
-
-def test_a_copy_is_the_text_itself(context: Monocontext) -> None:
-    """spec-ptc and the ipython environment of rlms copy what they hold, deeply."""
-    assert copy.copy(context) is context
-    assert copy.deepcopy({"context": [context]})["context"][0] is context
-
-
 def test_a_repr_is_short_and_costs_nothing(context: Monocontext, store: CountingStore) -> None:
     """Loggers and REPLs take it after every cell."""
     began = time.process_time()
-    said = [repr(context) for _ in range(100)]
+    said = [repr(context) for _ in range(100)] + [repr(context.split("\n"))]
     assert time.process_time() - began < 1.0
-    assert len(said[0]) < 200
+    assert max(map(len, said)) < 200
     assert f"{LENGTH:,}" in said[0]
-    assert store.requests == 0
-
-
-@pytest.mark.parametrize("make", [str, "{}".format, lambda text: f"{text}", "%s".__mod__, lambda text: text.encode()])
-def test_the_whole_as_one_str_is_refused(context: Monocontext, store: CountingStore, make: object) -> None:
-    """A host that asks for it must not be handed a preview, nor all of it."""
-    with pytest.raises(ContextTooLarge, match="more than the limit of 67,108,864"):
-        make(context)  # type: ignore[operator]
     assert store.requests == 0
 
 

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
@@ -48,22 +43,3 @@ def complete(program: str, *words: str) -> list[str]:
 )
 def test_commands_and_choices(words: str, offered: list[str]) -> None:
     assert complete(*words.split()) == offered
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
-def test_bash_completes_by_clicks_script(tmp_path: Path) -> None:
-    """Sourced by a real bash."""
-    program = tmp_path / "monocontext"
-    program.write_text(f"#!{sys.executable}\nfrom monocontext.cli import main\nmain()\n")
-    program.chmod(0o755)
-    script = """
-        PATH=$1:$PATH
-        source <(_MONOCONTEXT_COMPLETE=bash_source monocontext)
-        complete -p monocontext
-        COMP_WORDS=(monocontext comp) COMP_CWORD=1
-        _monocontext_completion monocontext comp monocontext
-        echo "${COMPREPLY[@]}"
-    """
-    done = subprocess.run(["bash", "-c", script, "bash", str(tmp_path)], capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1:] == ["compact"], (done.stdout, done.stderr)
-    assert "_monocontext_completion" in done.stdout

@@ -105,14 +105,10 @@ def test_bad_rows_are_one_line_and_publish_nothing(cli: Cli, tmp_path: Path, kin
     cli("info", tmp_path / "ctx").refused("no context")
 
 
-def test_doubled_names_are_refused_where_asked(cli: Cli, tmp_path: Path) -> None:
+def test_doubled_names_stay_and_sources_are_refused(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "in").write_text('{"text": "a", "id": "x"}\n{"text": "b", "id": "x"}\n')
     options = ("--documents", "jsonl", "--name-field", "id")
-    cli("upload", tmp_path / "in", tmp_path / "ctx", *options, "--unique").refused(
-        "documents 0 and 1 are both named 'x'"
-    )
-    cli("info", tmp_path / "ctx").refused("no context")
     cli("upload", tmp_path / "in", tmp_path / "ctx", *options).fine()
     cli("upload", tmp_path / "none", tmp_path / "no", *options).refused("none: no such file")
     cli("upload", tmp_path / "in", tmp_path / "no", "--documents", "xml").misused("jsonl, csv")
-    cli("upload", tmp_path / "in", tmp_path / "no", "--unique").misused("need --documents")
+    cli("upload", tmp_path / "in", tmp_path / "no", "--name-field", "id").misused("need --documents")

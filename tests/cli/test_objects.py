@@ -123,6 +123,7 @@ def test_the_same_as_an_option_and_in_the_api(cli: Cli, monkeypatch: pytest.Monk
 @pytest.mark.slow
 def test_removing_a_text_by_its_url_names_it_and_asks_for_r(bucket: str, cli: Cli) -> None:
     publish("words", f"s3://{bucket}/code")
+    assert "code/" in cli("ls", f"s3://{bucket}/").out.split()
     cli("rm", f"s3://{bucket}/code").refused(f"s3://{bucket}/code is a text: -r removes everything")
     cli("rm", f"s3://{bucket}/p").refused("is a folder: -r removes everything")
     cli("rm", f"s3://{bucket}/none").refused(f"nothing at s3://{bucket}/none")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import shlex
 import signal
 import subprocess
@@ -128,21 +126,6 @@ except SystemExit as end:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=context)
     assert done.stderr.splitlines()[-1] == "loaded 0"
-
-
-@pytest.mark.slow
-def test_as_a_module_and_as_a_script(uploaded: Path) -> None:
-    script = Path(sys.executable).parent / "monocontext"
-    for command in (process(), [str(script)]) if script.exists() else (process(),):
-        shown = subprocess.run([*command, "--help"], capture_output=True, text=True)
-        assert (shown.returncode, shown.stderr) == (0, "")
-        for name in ("upload", "append", "index", "info", "cat", "verify"):
-            assert re.search(rf"^  (\S+, )?{name}[, ]", shown.stdout, re.MULTILINE)
-        done = subprocess.run([*command, "cat", uploaded], capture_output=True)
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert hashlib.sha256(done.stdout).digest() == hashlib.sha256(TEXT.encode()).digest()
-        done = subprocess.run([*command, "cat", uploaded / "none"], capture_output=True)
-        assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
 
 
 @pytest.mark.parametrize(("unbuffered", "size"), [("", 20_000_000), ("1", 20_000_000), ("1", 200_000)])

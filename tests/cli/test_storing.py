@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from ran import TEXT, Cli
 
-from monocontext.testing import SeaweedServer
-
 
 def test_upload_says_what_it_made(cli: Cli, file: Path, tmp_path: Path) -> None:
     said = cli("upload", file, tmp_path / "a").fine().out
@@ -55,11 +53,9 @@ def test_sizes_and_codec(cli: Cli, file: Path, tmp_path: Path) -> None:
     cli("upload", file, tmp_path / "ctx", *options).fine()
     found = cli("info", tmp_path / "ctx", "--json").fine().json
     assert (found["frame_bytes"], found["codec"]) == (16 << 10, "raw")
-    segments = list((tmp_path / "ctx" / "segments").iterdir())
-    assert all(each.stat().st_size <= 64 << 10 for each in segments)
-    assert len(segments) >= len(TEXT.encode()) >> 16
-    by_time = sum(each.stat().st_size for each in segments)
-    assert by_time - 16 * len(segments) == found["stored_bytes"] == len(TEXT.encode())  # each ends in a line of its own
+    sizes = [each.stat().st_size for each in (tmp_path / "ctx" / "segments").iterdir()]
+    assert max(sizes) <= 64 << 10
+    assert sum(sizes) - 16 * len(sizes) == found["stored_bytes"] == len(TEXT.encode())  # each ends in a line of its own
 
 
 @pytest.mark.parametrize(
@@ -127,22 +123,6 @@ def test_a_byte_order_mark_is_dropped_with_a_note(cli: Cli, tmp_path: Path) -> N
     assert done.err.startswith("note: ")
     assert done.err.count("\n") == 1
     assert cli("cat", tmp_path / "ctx").fine().out == "text"
-
-
-@pytest.mark.slow
-def test_everything_on_s3(cli: Cli, seaweed: SeaweedServer, file: Path, request: pytest.FixtureRequest) -> None:
-    url, endpoint = seaweed.url(f"cli-{os.getpid()}"), ("--endpoint", seaweed.endpoint)
-    cli("upload", file, f"{url}/a", "--frame-bytes", "64K", *endpoint).fine()
-    cli("append", "-", f"{url}/a", *endpoint, stdin=b"more").fine()
-    assert cli("cat", f"{url}/a", *endpoint).fine().out == TEXT + "more"
-    assert cli("cat", f"{url}/a", "--lines", "-2:", *endpoint).fine().out == "line 19999: plain\nmore"
-    assert cli("info", f"{url}/a", "--json", *endpoint).fine().json["generation"] == 2
-    cli("verify", f"{url}/a", *endpoint).fine()
-    cli("upload", file, f"{url}/a", *endpoint).refused("append", "--replace")
-    client = seaweed.client()
-    client.put_object(Bucket=seaweed.bucket, Key=f"cli-{os.getpid()}/plain/1.txt", Body=b"as it lies")
-    cli("index", f"{url}/plain/", f"{url}/b", *endpoint).fine()
-    assert cli("cat", f"{url}/b", *endpoint).fine().out == "as it lies"
 
 
 def test_a_pipe_is_no_file_to_store(cli: Cli, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Takes the screenshots in docs/: `python tests/view/context_screenshots.py`. Needs playwright and a Chromium.
+"""Takes the screenshots in docs/: `python docs/view_picture.py`. Needs playwright and a Chromium.
 
 The text is the source of this Python's standard library, with a second version that changed some modules.
 """
@@ -16,7 +16,7 @@ from playwright.sync_api import sync_playwright
 from monocontext import Monocontext, delete, publish, update
 from monocontext.view.feed import ContextServer
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parent
 
 
 def store(folder: Path) -> Monocontext:
