@@ -81,9 +81,9 @@ PROGRAMS = [
         (Call("Agent", {"description": "Count files", "prompt": TASK, "subagent_type": "general-purpose"}),),
         first=_CLAUDE, next=("--continue", *_CLAUDE), compact=("/compact",),
         variables={
-            "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "sk-none", "IS_SANDBOX": "1",
-            "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1", "MCP_CONNECT_TIMEOUT_MS": "120000",
+            "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "sk-none", "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+            "IS_SANDBOX": "1", "MCP_CONNECT_TIMEOUT_MS": "60000", "MCP_CONNECTION_NONBLOCKING": "0",
         },
     ),
     _Codex(
