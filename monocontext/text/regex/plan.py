@@ -23,6 +23,10 @@ except ImportError:  # pragma: no cover  (a Python later than those that this wa
 
 BOUND = 1 << 16
 """The most characters that a match of a bounded pattern reaches: windows overlap by as many."""
+RUN = 1 << 12
+r"""Where each block of this many characters has a newline, and something else than space, `.+` and `\s*` match fewer
+than twice as many. Most text is so."""
+_NO_SPACE = re.compile(r"\S")
 _UNROLLED = 8
 """The most copies of a repeated literal that are joined."""
 _PARSER_FLAGS = int(re.I | re.M | re.S | re.X | re.A | re.U)
@@ -44,6 +48,8 @@ class PatternPlan:
     the edge of a window for the beginning of the text."""
     reach: int | None = None
     """The most characters from the start of a match on that the engine reads; None if they are more than `BOUND`."""
+    needs_short_runs: bool = False
+    """Whether `reach` holds only where lines and white space are short (`RUN`)."""
     within_line: bool = False
     """Whether no match and no look-around goes over a newline."""
     sees_one_line: bool = False
@@ -69,19 +75,18 @@ def plan(real: re.Pattern[str]) -> PatternPlan:
     nodes = list(_walk(tree, tree.state.flags))
     if not _known_opcodes().issuperset(op for (op, _), _ in nodes):
         return PatternPlan(real)
-    reach, remaining = tree.getwidth()[1] + 2, 1  # `$` looks at two characters
-    for (op, value), _ in nodes:
-        if op in (_op.ASSERT, _op.ASSERT_NOT):
-            width = value[1].getwidth()[1]
-            reach += width
-            remaining += width if value[0] < 0 else 0
+    reach = _reach(tree, tree.state, tree.state.flags) + 2  # `$` looks at two characters
+    behind = (value[1] for (op, value), _ in nodes if op in (_op.ASSERT, _op.ASSERT_NOT) and value[0] < 0)
+    remaining = 1 + sum(body.getwidth()[1] for body in behind)
     within_line = not any(_may_match_newline(node, flags) for node, flags in nodes)
+    has_runs = any(op in _REPEATS and value[1] == _op.MAXREPEAT for (op, value), _ in nodes)
     query = _required(tree)
     literal = longest_literal(query)
     return PatternPlan(
         real=real,
         left=remaining,
-        reach=reach if reach <= BOUND else None,
+        reach=reach if reach <= BOUND and not (has_runs and within_line) else None,
+        needs_short_runs=has_runs,
         within_line=within_line,
         sees_one_line=within_line and all(value is _op.AT_BOUNDARY for (op, value), _ in nodes if op is _op.AT),
         query=query,
@@ -92,6 +97,12 @@ def plan(real: re.Pattern[str]) -> PatternPlan:
 def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query | None:
     """The literals that a text must contain for the pattern to match; None if unknown. Raises `re.error`."""
     return plan(re.compile(pattern, flags)).query
+
+
+def has_short_runs(text: str) -> bool:
+    """Whether each block of `RUN` characters has a newline, and something else than space."""
+    blocks = ((at, at + RUN) for at in range(0, len(text) - RUN + 1, RUN))
+    return all(text.find("\n", *block) >= 0 and _NO_SPACE.search(text, *block) for block in blocks)
 
 
 # -- the tree ----------------------------------------------------------------------------------------------------------
@@ -134,6 +145,29 @@ def _walk(nodes: Iterable[Node], flags: int) -> Iterator[tuple[Node, int]]:
         yield (op, value), flags
         for body in _bodies(op, value):
             yield from _walk(body, _inner_flags(op, value, flags))
+
+
+def _reach(nodes: Iterable[Node], state: Any, flags: int) -> int:
+    """The most characters that the engine reads from the start of a match on, where runs are short."""
+    total = 0
+    for op, value in nodes:
+        inner = [_reach(body, state, _inner_flags(op, value, flags)) for body in _bodies(op, value)]
+        if op in _REPEATS:
+            is_run = value[1] == _op.MAXREPEAT and len(value[2]) == 1 and _is_of_run(value[2][0], flags)
+            total += 2 * RUN if is_run else inner[0] * int(value[1])
+        else:
+            total += max(inner, default=0) or _parser.SubPattern(state, [(op, value)]).getwidth()[1]
+    return total
+
+
+def _is_of_run(node: Node, flags: int) -> bool:
+    """Whether a node is one character of a line, or white space."""
+    op, value = node
+    if op not in (_op.ANY, _op.IN, _op.LITERAL, _op.NOT_LITERAL):
+        return False
+    items = value if op is _op.IN else [node]
+    is_space = all(item == (_op.CATEGORY, _op.CATEGORY_SPACE) or item == (_op.LITERAL, ord("\n")) for item in items)
+    return is_space or not _may_match_newline(node, flags)
 
 
 def _may_match_newline(node: Node, flags: int) -> bool:

@@ -2,6 +2,7 @@ r"""Find the matches of a pattern in a text that is read in windows. They equal 
 
 There are three ways, and the first that applies is taken:
 - Matches have a bounded reach: windows overlap by it, and a window decides the matches that begin before the overlap.
+  If only short lines and spaces bound it, the text from the first window with long ones on must be one `str`.
 - No match goes over a newline: a window ends with a line, and decides all matches in its lines.
 - Otherwise the text must be one `str`, up to the limit.
 
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 
 from monocontext.engine.candidates import Candidates
 from monocontext.errors import ContextTooLarge
-from monocontext.text.regex.plan import PatternPlan
+from monocontext.text.regex.plan import PatternPlan, has_short_runs
 from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
@@ -41,23 +42,41 @@ def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narro
         yield from _scan_whole(plan, span, limit, pos, end)
         return
     text = _Text(span, max(0, pos - plan.left), end, plan, candidates, eager=not narrow)
-    if candidates is None:
-        yield from _scan_region(plan, text, limit, pos, end)
-        return
+    try:
+        if candidates is None:
+            yield from _scan_region(plan, text, limit, pos, end)
+        else:
+            yield from _scan_candidates(plan, text, limit, pos, span.start, candidates)
+    except _LongRunError as error:
+        yield from _scan_whole(plan, span, limit, error.at, end)
+
+
+class _LongRunError(Exception):
+    """From character `at` on, a match may reach further than its plan says."""
+
+    def __init__(self, at: int):
+        self.at = at
+
+
+def _scan_candidates(
+    plan: PatternPlan, text: _Text, limit: int, pos: int, first: int, candidates: Candidates
+) -> Iterator[Found]:
+    """The matches that begin in candidate frames. `first`: the character of the source at which the span begins."""
     reached = pos
     for region in candidates.regions():
-        start, stop = max(region.start - span.start, reached), region.stop - span.start
+        start, stop = max(region.start - first, reached), region.stop - first
         candidates.looked_at(region.frames)
-        if region.begins_line and 0 < start == region.start - span.start and plan.left == 1:
+        if region.begins_line and 0 < start == region.start - first and plan.left == 1:
             text.assume_newline(start - 1)  # saves a read of the frame before
         for result, base in _scan_region(plan, text, limit, start, stop):
-            candidates.found(span.start + base + result.start())
+            candidates.found(first + base + result.start())
             reached = base + result.end()
             yield result, base
         reached = max(reached, stop)
 
 
 def _scan_whole(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[Found]:
+    """The matches from character `pos` on, in one `str`."""
     base = max(0, pos - plan.left)
     if end - pos > limit:
         raise _too_large(plan, pos, limit)
@@ -75,6 +94,8 @@ def _scan_region(plan: PatternPlan, text: _Text, limit: int, at: int, stop: int)
         decided, is_last = high - base, base + len(window) >= text.stop
         if is_last:
             decided = len(window) + 1
+        elif reach is not None and plan.needs_short_runs and not has_short_runs(window):
+            raise _LongRunError(at)
         elif reach is None:
             decided = window.rfind("\n", at - base) + 1
             if not decided:  # the line is longer, and may go on after the region
@@ -109,6 +130,8 @@ def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, f
         stop = newline + 1
     elif plan.reach is not None:
         stop = min(pos + plan.reach, end)
+        if plan.needs_short_runs and stop < end and not has_short_runs(span.read(base, stop)):
+            stop = end
     if full and stop < end:
         return None  # a match does not go on after `stop`
     if stop - pos > max(limit, WINDOW):
@@ -168,7 +191,7 @@ class _Text:
 
 def _too_large(plan: PatternPlan, at: int, limit: int) -> ContextTooLarge:
     """The error of a pattern that needs more text at once than the limit, with what to write instead."""
-    cause = "has a line of" if plan.streams else "may match over lines, and needs"
+    cause = "has a line of" if plan.within_line else "may match over lines, and needs"
     return ContextTooLarge(
         f"re: the pattern {plan.real.pattern!r:.1000} {cause} more than {limit:,} characters (materialize_limit) from "
         f"character {at:,} on: bound its repeats, such as .{{0,10000}}? for .*?, let it match within lines, such as "

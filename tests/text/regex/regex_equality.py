@@ -38,13 +38,18 @@ def alarm(seconds: float) -> Iterator[None]:
 @contextmanager
 def windows(size: int, bound: int = plan.BOUND) -> Iterator[None]:
     """Let a window have this many characters, and streams by overlap only patterns that reach at most `bound`."""
-    before = scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND
-    scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND = size, min(size, 3), bound
+    before = scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND, plan.RUN
+    scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND, plan.RUN = (
+        size,
+        min(size, 3),
+        bound,
+        1 + size % 9 if size < 1000 else plan.RUN,
+    )
     regex.purge()
     try:
         yield
     finally:
-        scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND = before
+        scan.WINDOW, scan.FIRST_WINDOW, plan.BOUND, plan.RUN = before
         regex.purge()
 
 

@@ -94,7 +94,8 @@ LINE = "2024-05-01 host-7 INFO 12 ms (ok) label: x\n"
         (r"host-(\d+) INFO", 0, True), (r".{0,300}label.{0,300}", re.S, True), (r"label:[ \t]*(.+)", 0, True),
         (r"^2024.*$", re.M, True), (r"(?<=label: )\w+$", re.M, True), (r"(\w+)-\1", 0, True),
         (r"\(([^)\n]+)\)", 0, True),
-        (r"\s+", 0, False), (r"\([^)]+\)", 0, False), (r"label:\s*(.+)", 0, False), (r"host(.*?)label", re.S, False),
+        (r"\s+", 0, True), (r"label:\s*(.+)", 0, True), (r"\([^)]+\)", 0, False), (r"(?:\s*\w)+", 0, False),
+        (r"host(.*?)label", re.S, False),
     ],
 )  # fmt: skip
 def test_above_the_limit_a_pattern_streams_or_says_what_to_write(pattern: str, flags: int, streams: bool) -> None:
