@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from rlm_replies import repl
 
 from monocontext import Monocontext, publish
 from monocontext.stores.memory import MemoryStore, forget
@@ -27,10 +28,6 @@ def store() -> Iterator[MemoryStore]:
     publish(GIVEN, store)
     yield store
     forget(name)
-
-
-def repl(code: str) -> str:
-    return f"I look.\n```repl\n{code}\n```\n"
 
 
 def answer(context: Any, cell: str, runner: str) -> Any:

@@ -9,15 +9,12 @@ from typing import Any
 
 import pytest
 from begun_threads import begun_threads
+from rlm_replies import repl
 
-from rlm import RLM, RLM_REPL, Completion, LLMError, RLMError, RunnerUnavailable, ScriptedLM, ScriptExhausted, Step
+from rlm import RLM, RLM_REPL, Completion, LLMError, ScriptedLM, ScriptExhausted
 from rlm.prompts.system import conversation
 
 Complete = Callable[..., Completion]
-
-
-def repl(code: str) -> str:
-    return f"I look.\n```repl\n{code}\n```\n"
 
 
 def test_a_failing_root_ends_the_run(complete: Complete) -> None:
@@ -25,15 +22,6 @@ def test_a_failing_root_ends_the_run(complete: Complete) -> None:
         complete([repl("1"), LLMError("endpoint down")])
     with pytest.raises(ScriptExhausted, match="script of 1 replies has no reply number 2"):
         complete([repl("1")])
-
-
-def test_on_step_sees_each_turn(complete: Complete) -> None:
-    steps: list[Step] = []
-    complete([repl("llm_query('x')"), "FINAL(1)"], on_step=steps.append)
-    assert [step.iteration for step in steps] == [1, 2]
-    assert steps[0].cells[0].result.calls[0].reply.text == "X"
-    assert steps[1].final_answer == "1"
-    assert steps[0].thinking_seconds <= steps[0].seconds
 
 
 def test_one_object_answers_many_questions_at_once() -> None:
@@ -48,11 +36,6 @@ def test_one_object_answers_many_questions_at_once() -> None:
     outputs = [a.trajectory[1]["code_blocks"][0]["result"]["stdout"] for a in answers]
     assert outputs == [f"context {n}\n" for n in range(100)]
     begun.wait_for_the_end()
-
-
-def test_a_runner_that_is_not_there_is_refused_at_once() -> None:
-    with pytest.raises(RunnerUnavailable, match="'confined', 'subprocess', 'wasm', 'local', 'docker'"):
-        RLM(lm=ScriptedLM([]), runner="nonsense")
 
 
 def test_rlm_repl_logs_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,20 +54,6 @@ def test_scripted_lm_function_gets_prompt_or_messages() -> None:
     assert [message["role"] for message in seen[1]] == ["system", *["user", "assistant"] * 2, "user"]
     with pytest.raises(TypeError, match="not one str"):
         ScriptedLM("one reply")
-
-
-def test_the_error_tree() -> None:
-    import rlm.errors as errors
-
-    kin = {
-        errors.AnswerRefused: ValueError,
-        errors.LLMError: RuntimeError,
-        errors.ScriptExhausted: LLMError,
-        errors.RunnerUnavailable: ValueError,
-    }
-    for error, builtin in kin.items():
-        assert issubclass(error, RLMError)
-        assert issubclass(error, builtin)
 
 
 @pytest.mark.parametrize(

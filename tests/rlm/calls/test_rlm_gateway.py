@@ -10,18 +10,7 @@ import pytest
 from rlm_replies import ASK
 
 import rlm.calls.gateway
-from rlm import (
-    RLM,
-    Backoff,
-    Budget,
-    LLMError,
-    PromptTooLong,
-    RateLimited,
-    Reply,
-    ScriptedLM,
-    SubCache,
-    Usage,
-)  # fmt: skip
+from rlm import RLM, Backoff, Budget, LLMError, PromptTooLong, RateLimited, Reply, ScriptedLM, SubCache, Usage
 from rlm.calls.gateway import Gateway
 from rlm.models.endpoint_errors import retry_after_seconds
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from rlm import OpenAILM, ScriptedLM, SubCache, Usage
+from rlm import ScriptedLM, SubCache, Usage
 from rlm.calls.gateway import Gateway
 
 ASK = [{"role": "user", "content": "what the user asks"}]
@@ -22,23 +21,6 @@ def _all_is_told(caplog: pytest.LogCaptureFixture) -> None:
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [f"{record.levelname} {record.getMessage()}" for record in caplog.records if record.name == "rlm"]
-
-
-@pytest.mark.parametrize(
-    ("refused", "status", "said", "notes"),
-    [(lambda body: "stream_options" in body, 400, "no stream_options", ["refuses stream_options: left out"]),
-     (lambda body: "stream" in body, 400, "cannot stream", ["refuses stream: left out"]),
-     (lambda body: "messages" in body, 404, "v1/responses", [])],
-)  # fmt: skip
-def test_an_endpoint_that_refuses_a_way_of_asking(
-    endpoint: Any, refused: Any, status: int, said: str, notes: list[str]
-) -> None:
-    endpoint.reply = lambda body: (status, f"{said}, key sk-secret") if refused(body) else "hello"
-    with OpenAILM("m", base_url=endpoint.url, api_key="sk-secret") as lm:
-        for requests in (2, 3):  # asked again once, and from now on so at once
-            reply = lm.complete(ASK, on_delta=lambda delta: None)
-            assert (reply.text, len(endpoint.paths)) == ("hello", requests)
-            assert [note[note.index("refuses") :] for note in reply.notes] == notes
 
 
 def test_a_sub_answer_that_cannot_be_kept(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_replies import repl
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
 
@@ -101,10 +102,6 @@ def chat(endpoint: Any, tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
     yield make
     for terminal in made:
         terminal.close()
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
 
 
 def question_of(body: dict[str, Any]) -> str:

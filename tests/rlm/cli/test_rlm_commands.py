@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rlm_replies import repl
 from sessions.agents import small
 
 from monocontext import publish
@@ -26,10 +27,6 @@ from rlm.runners.runner import DEFAULT_RUNNER
 
 RIGHTS = describe_rights(DEFAULT_RUNNER)
 cli = CliRunner()
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
 
 
 # --- chat -----------------------------------------------------------------------------------------

@@ -10,16 +10,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rlm_replies import repl
 
 from monocontext import publish
 from rlm import RLM, ScriptedLM
 from rlm.cli.commands import app
 
 cli = CliRunner()
-
-
-def repl(code: str) -> str:
-    return f"```repl\n{code}\n```"
 
 
 def run(*args: object) -> Any:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_replies import calls
 
 from rlm import RLM, ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
 from rlm.errors import RunnerUnavailable
 from rlm.runners import make_runner
 from rlm.runners.relay import FROM_WORKER, LineDecoder, encode_lines
@@ -37,10 +36,6 @@ def make_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
     assert all(process.popen.poll() is not None for process in provider_doubles.started)
     for process in provider_doubles.started:
         process.popen.communicate()
-
-
-def calls() -> SubCalls:
-    return SubCalls(ScriptedLM(str.upper), Usage())
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -55,6 +55,7 @@ def test_the_policy_names_what_is_there_and_nothing_else(recorded: Path, serving
 
 def test_the_page_is_in_one_piece() -> None:
     html = run_page().served()
+    assert "rests on" not in html  # nobody infers what an answer rests on, and least of all without an answer
     assert not re.search(r"https?://", html)
     assert not re.search(r"\b(?:src|href)=\"(?!data:|#)", html)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", html)
@@ -116,33 +117,3 @@ def test_what_a_user_can_mend_is_one_line(tmp_path: Path, recorded: Path) -> Non
         assert result.exit_code == 2, result.output
         assert says in result.stderr
         assert result.stderr.count("\n") == 1
-
-
-# --- colours --------------------------------------------------------------------------------------
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _contrast(one: str, other: str) -> float:
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("theme", [":root", ":root.dark"])
-def test_contrast_is_that_of_wcag_aa(theme: str) -> None:
-    rules = re.search(rf"{re.escape(theme)} {{(.*?)}}", run_page().served(), re.S)
-    assert rules is not None
-    colours = dict(re.findall(r"--([\w-]+): (#\w{6})", rules[1]))
-    texts = ["ink", "muted", "accent", "bad", "good", "keyword", "string", "number", "comment", "call", "name", "calls",
-             "storage"]  # fmt: skip
-    for ground in ("page", "surface", "hover"):
-        low = {name: round(_contrast(colours[name], colours[ground]), 2) for name in texts}
-        assert {name: value for name, value in low.items() if value < 4.5} == {}, ground
-    assert _contrast(colours["bad"], colours["bad-soft"]) >= 4.5
-    assert _contrast(colours["muted"], colours["accent-soft"]) >= 4.5
-    for name in ("think", "run", "calls", "storage", "ahead"):
-        assert _contrast(colours[name], colours["track"]) >= 3, name

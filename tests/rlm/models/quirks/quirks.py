@@ -327,92 +327,22 @@ status("404 without a word of a model", "base_url without /v1", fails("no API at
 chat("502 with a web page", "Cloudflare", fails("Bad gateway", again=True), streamed=Answer(b"<html><title>Bad gateway</title></html>", HTML, 502), whole=Answer(b"<html><title>Bad gateway</title></html>", HTML, 502))
 
 TOO_LONG = [
-    (
-        "OpenAI",
-        "chathub-dev/chathub#126",
-        4294,
-        4097,
-        "This model's maximum context length is 4097 tokens. However, your messages resulted in 4294 tokens.",
-        {"code": "context_length_exceeded"},
-        400,
-    ),
-    (
-        "vLLM",
-        "earendil-works/pi#5929",
-        262145,
-        262144,
-        "This model's maximum context length is 262144 tokens. However, you requested 0 "
-        "output tokens and your prompt contains at least 262145 input tokens.",
-        {"code": 400},
-        400,
-    ),
-    (
-        "llama.cpp",
-        "ggml-org/llama.cpp#15780",
-        1407,
-        256,
-        "the request exceeds the available context size. try increasing it",
-        {"code": 500, "type": "exceed_context_size_error", "n_prompt_tokens": 1407, "n_ctx": 256},
-        500,
-    ),
+    ("OpenAI", "chathub-dev/chathub#126", 4294, 4097, "This model's maximum context length is 4097 tokens. However, your messages resulted in 4294 tokens.", {"code": "context_length_exceeded"}, 400),
+    ("vLLM", "earendil-works/pi#5929", 262145, 262144, "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens and your prompt contains at least 262145 input tokens.", {"code": 400}, 400),
+    ("llama.cpp", "ggml-org/llama.cpp#15780", 1407, 256, "the request exceeds the available context size. try increasing it", {"code": 500, "type": "exceed_context_size_error", "n_prompt_tokens": 1407, "n_ctx": 256}, 500),
     ("Anthropic, by a router", "earendil-works/pi#129", 208310, 200000, "prompt is too long: 208310 tokens > 200000 maximum", {}, 400),
-    (
-        "Gemini",
-        "earendil-works/pi#129",
-        1200000,
-        1048576,
-        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
-        {"code": 400},
-        400,
-    ),
+    ("Gemini", "earendil-works/pi#129", 1200000, 1048576, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", {"code": 400}, 400),
     ("Bedrock", "jin-bo/agentao#88", None, None, "Input is too long for requested model.", {}, 400),
-    (
-        "LM Studio",
-        "lmstudio-ai/lmstudio-bug-tracker#237",
-        15857,
-        4096,
-        "Trying to keep the first 15857 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
-        {},
-        400,
-    ),
-    (
-        "Groq, 413",
-        "LibreChat-AI/agents#330",
-        8000,
-        6000,
-        "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 8000, please reduce your message size",
-        {"code": "rate_limit_exceeded", "type": "tokens"},
-        413,
-    ),
-    (
-        "OpenAI, 429",
-        "LibreChat-AI/agents#330",
-        50000,
-        30000,
-        "Request too large for m on tokens per min (TPM): Limit 30000, Requested 50000. The input or output tokens must be reduced",
-        {"code": "rate_limit_exceeded"},
-        429,
-    ),
+    ("LM Studio", "lmstudio-ai/lmstudio-bug-tracker#237", 15857, 4096, "Trying to keep the first 15857 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens", {}, 400),
+    ("Groq, 413", "LibreChat-AI/agents#330", 8000, 6000, "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 8000, please reduce your message size", {"code": "rate_limit_exceeded", "type": "tokens"}, 413),
+    ("OpenAI, 429", "LibreChat-AI/agents#330", 50000, 30000, "Request too large for m on tokens per min (TPM): Limit 30000, Requested 50000. The input or output tokens must be reduced", {"code": "rate_limit_exceeded"}, 429),
     ("Alibaba", "anomalyco/opencode#45834", None, 30720, "Range of input length should be [1, 30720]", {}, 400),
-    (
-        "Mistral",
-        "earendil-works/pi#129",
-        40000,
-        32768,
-        "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
-        {"code": "3051"},
-        400,
-    ),
+    ("Mistral", "earendil-works/pi#129", 40000, 32768, "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length", {"code": "3051"}, 400),
     ("Poolside", "earendil-works/pi#4943", 131393, 131040, "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.", {}, 422),
 ]
 for maker, source, tokens, window, words, more, code in TOO_LONG:
-    status(
-        f"too long a prompt: {maker}",
-        source,
-        fails("", PromptTooLong, tokens=tokens, window_tokens=window),
-        {"error": {"message": words, **more}},
-        code,
-    )
+    out = fails("", PromptTooLong, tokens=tokens, window_tokens=window)
+    status(f"too long a prompt: {maker}", source, out, {"error": {"message": words, **more}}, code)
 error("too long a prompt, in status 200", "LibreChat-AI/agents#330", fails("", PromptTooLong, tokens=9000, window_tokens=8192), {"error": {"message": "request (9000 tokens) exceeds the available context size (8192 tokens)", "code": 400}})
 
 # --- refused fields ------------------------------------------------------------------------------------------------

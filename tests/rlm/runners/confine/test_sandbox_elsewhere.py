@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from rlm_replies import calls, runs
 
 from rlm import RLM, ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
 from rlm.runners.docker import DockerRunner, docker_command
@@ -39,10 +38,6 @@ def docker_at(place: Path, broken: bool = False) -> str:
     return str(program)
 
 
-def calls() -> SubCalls:
-    return SubCalls(ScriptedLM(str.upper), Usage())
-
-
 @pytest.mark.slow
 def test_a_container_runs_cells_and_is_killed_by_name(tmp_path: Path) -> None:
     runner = DockerRunner("the context", calls(), image="the-image", program=docker_at(tmp_path), cell_timeout=2)
@@ -52,9 +47,9 @@ def test_a_container_runs_cells_and_is_killed_by_name(tmp_path: Path) -> None:
     stuck = runner.run("import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nwhile True: pass")
     assert "lost: x" in stuck.stderr
     assert runner.run("print(context)").stdout == "the context\n"
-    [pid] = [int(f.read_text()) for f in tmp_path.glob("rlm-*") if _runs(int(f.read_text()))]
+    [pid] = [int(f.read_text()) for f in tmp_path.glob("rlm-*") if runs(int(f.read_text()))]
     runner.close()
-    assert not _runs(pid)
+    assert not runs(pid)
 
 
 def test_docker_is_asked_for_walls() -> None:
@@ -70,13 +65,6 @@ def test_what_docker_says_is_the_reason(tmp_path: Path) -> None:
         DockerRunner("c", calls(), image="the-image", program=docker_at(tmp_path, broken=True))
     with pytest.raises(RunnerUnavailable, match="needs the program 'nodocker'"):
         DockerRunner("c", calls(), program="nodocker")
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_rlm_takes_options_for_its_runner(tmp_path: Path) -> None:

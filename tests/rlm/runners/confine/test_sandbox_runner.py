@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_replies import runs
 
 import rlm
 from monocontext import Monocontext, publish
@@ -235,16 +236,9 @@ def _parent(place: Path) -> int:
 
 def _wait_for_the_end_of(pids: list[int]) -> None:
     deadline = time.monotonic() + 60
-    while any(map(_runs, pids)) and time.monotonic() < deadline:
+    while any(map(runs, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(map(_runs, pids))
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+    assert not any(map(runs, pids))
 
 
 def test_closing_leaves_no_process_and_no_descriptor(sandbox: Make) -> None:

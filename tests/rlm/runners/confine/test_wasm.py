@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rlm_replies import calls
 
 import rlm.runners.wasm
 from monocontext import Monocontext, publish
 from rlm import RLM, ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners import make_runner
 from rlm.runners.pyodide import PYODIDE_VARIABLE, find_folder, what_is_missing
@@ -55,10 +54,6 @@ def module() -> Iterator[WasmRunner]:
 
 def make(context: object = "the context", **options: Any) -> WasmRunner:
     return WasmRunner(context, calls(), **{"cell_timeout": 60, **options})
-
-
-def calls() -> SubCalls:
-    return SubCalls(ScriptedLM(str.upper), Usage())
 
 
 def outcome(runner: WasmRunner, code: str) -> str:
