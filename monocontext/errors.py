@@ -19,6 +19,7 @@
     |-- ToolRefusal                        a tool's reply to a request of a model that it cannot fulfil
     |-- NotPicklable (TypeError)           a text in the memory of this process
     |-- ContextClosed (ValueError)         a text was used after close()
+    |-- Unsupported (OSError)              the store cannot do this: another try is in vain
     `-- StoreFailure (OSError)             the store failed after retries: try again later
 
 Each error derives from the builtin that existing code already catches. A message is one line, and says what was
@@ -102,6 +103,10 @@ class NotPicklable(MonocontextError, TypeError):
 
 class ContextClosed(MonocontextError, ValueError):
     """The text was used after it was closed."""
+
+
+class Unsupported(MonocontextError, OSError):
+    """The store cannot do this, or refuses it for good. The message says what to change."""
 
 
 class StoreFailure(MonocontextError, OSError):

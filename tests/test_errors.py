@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from monocontext import Monocontext, append, delete, errors, publish, update
-from monocontext.errors import AccessDenied, MonocontextError, NotAContext, NotFound, StoreFailure
+from monocontext.errors import AccessDenied, MonocontextError, NotAContext, NotFound, StoreFailure, Unsupported
 from monocontext.stores import open_store
 from monocontext.testing import FaultyStore, fail
 from monocontext.writing.upkeep.compact import compact
@@ -31,10 +31,11 @@ def test_every_error_is_in_one_tree_and_kin_to_a_builtin_where_a_caller_expects_
         assert issubclass(kind, kin)
     assert not issubclass(NotAContext, NotFound)  # something is stored there
     assert not issubclass(AccessDenied, StoreFailure)  # trying again does not help
+    assert not issubclass(Unsupported, StoreFailure)
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("error", [AccessDenied("no right"), StoreFailure("away")])
+@pytest.mark.parametrize("error", [AccessDenied("no right"), StoreFailure("away"), Unsupported("never")])
 def test_a_verb_raises_what_its_store_says(tmp_path: Path, verb: Callable[[Any], object], error: Exception) -> None:
     publish({"a": "one\n", "b": "two\n"}, tmp_path)
     fault = fail(error)

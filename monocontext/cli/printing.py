@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from monocontext import notebook
-from monocontext.errors import AccessDenied, StoreFailure
+from monocontext.errors import AccessDenied, StoreFailure, Unsupported
 
 LOGGERS = ("monocontext", "rlm")
 _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
@@ -106,7 +106,7 @@ def fail(name: str, error: object) -> None:
     If a store refuses or fails, the message names the URL that the user gave instead of the manifest below it.
     """
     said = " ".join(str(error).split())
-    if isinstance(error, AccessDenied | StoreFailure):
+    if isinstance(error, AccessDenied | StoreFailure | Unsupported):
         said = said.replace("/manifest.json", "")
     say(f"{name}: {as_flags(said)}", err=True)
 

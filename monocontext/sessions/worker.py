@@ -21,7 +21,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, StoreFailure
+from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, StoreFailure, Unsupported
 from monocontext.sessions.hook import home, one_line, write_file
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
@@ -95,7 +95,7 @@ def upload_changed(
                 continue
             try:
                 report = upload(file)
-            except StoreFailure:
+            except (StoreFailure, Unsupported):
                 raise
             except (MonocontextError, OSError, ValueError, RecursionError) as error:
                 note(f"left out: {error}" if path in str(error) else f"left out: {path}: {error}")

@@ -33,6 +33,7 @@ from monocontext.errors import (
     MonocontextError,
     NotFound,
     StoreFailure,
+    Unsupported,
     install_line,
 )
 from monocontext.stores.address import Address
@@ -124,7 +125,7 @@ class CloudStore(StoreBase):
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         if self._is_web:
-            raise StoreFailure(f"{self.url} cannot list its objects: it is a plain web server")
+            raise Unsupported(f"{self.url} cannot list its objects: it is a plain web server")
         folder = prefix.rpartition("/")[0]
         if folder and any(part in ("", ".", "..") for part in folder.split("/")):
             return
@@ -216,7 +217,7 @@ class CloudStore(StoreBase):
             kind = ContextChanged if if_match is None else AlreadyExists
             raise kind(f"{name}: {_line(error)}") from error
         except failures.NotSupportedError as error:
-            raise StoreFailure(
+            raise Unsupported(
                 f"{name}: the server does not support ranges, so every read would fetch the whole object"
             ) from error
         except (failures.BaseError, OSError) as error:

@@ -19,7 +19,15 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NoReturn
 
-from monocontext.errors import AccessDenied, ContextChanged, InvalidUrl, MonocontextError, StoreFailure, install_line
+from monocontext.errors import (
+    AccessDenied,
+    ContextChanged,
+    InvalidUrl,
+    MonocontextError,
+    StoreFailure,
+    Unsupported,
+    install_line,
+)
 from monocontext.stores.address import Address
 from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error, one_line
 from monocontext.stores.protocol import Blob, ObjectInfo, StoreBase
@@ -141,11 +149,11 @@ class FilesystemStore(StoreBase):
         return ObjectInfo(key, int(info["size"]), self._etag(info), _seconds(info))
 
     def _etag(self, info: Any) -> str:
-        """A hash of the facts about a file. Raises `StoreFailure` if none of them changes with its content."""
+        """A hash of the facts about a file. Raises `Unsupported` if none of them changes with its content."""
         facts = [str(info[name]) for name in _VERSIONS if info.get(name) is not None]
         facts += [repr(seconds)] if (seconds := _seconds(info)) else []
         if not facts:
-            raise StoreFailure(f"{self.url}: this filesystem reports no versions, so changes would go unnoticed")
+            raise Unsupported(f"{self.url}: this filesystem reports no versions, so changes would go unnoticed")
         return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
 
     @contextmanager

@@ -26,6 +26,7 @@ from monocontext.errors import (
     MonocontextError,
     NotFound,
     StoreFailure,
+    Unsupported,
     UnsupportedFormat,
 )
 from monocontext.format import directories
@@ -312,7 +313,7 @@ def _refuse_without_conditions(store: Store, server: str, key: str, data: bytes)
         _proven.add(server)
         return
     store.delete(key)
-    raise StoreFailure(
+    raise Unsupported(
         f"{server} ignores conditional writes (If-None-Match: *), so two writers would lose text: {store.url} was not "
         f"changed; choose another server"
     )
@@ -336,7 +337,7 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
         except DamagedData:
             etag = etag or store.head(ROOT_KEY).etag  # a damaged copy is replaced here
         if etag is not None and etag == refused:
-            raise StoreFailure(f"the server refuses to replace version {etag} (If-Match), which it names itself")
+            raise Unsupported(f"the server refuses to replace version {etag} (If-Match), which it names itself")
         try:
             put_own(store, ROOT_KEY, data, if_match=etag)
             return None

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext
-from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, NotFound, StoreFailure
+from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, NotFound, Unsupported
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.stores.protocol import Store
@@ -166,7 +166,7 @@ def test_a_context_on_a_web_server(web: S3StandIn, tmp_path: Path) -> None:
     for write in (lambda: store.put("a", b"x"), lambda: store.delete("manifest.json")):
         with pytest.raises(AccessDenied, match="is read-only"):
             write()
-    with pytest.raises(StoreFailure, match="cannot list"):
+    with pytest.raises(Unsupported, match="cannot list"):
         list(store.list())
     blob = store.get("manifest.json")
     (folder / "manifest.json").write_bytes(b"something else")
@@ -177,7 +177,7 @@ def test_a_context_on_a_web_server(web: S3StandIn, tmp_path: Path) -> None:
 def test_a_web_server_without_ranges_is_refused_at_open(web: S3StandIn, tmp_path: Path) -> None:
     publish(TEXT, tmp_path / "one")
     web.faults.add(whole(), verb="*", times=None)
-    with pytest.raises(StoreFailure, match="does not support ranges"):
+    with pytest.raises(Unsupported, match="does not support ranges"):
         Monocontext.open(f"{web.endpoint}/texts/one")
 
 

@@ -15,6 +15,7 @@ from monocontext.errors import (
     NotFound,
     NotPicklable,
     StoreFailure,
+    Unsupported,
 )
 from monocontext.stores import open_store
 from monocontext.stores.protocol import CONTENT_TYPE
@@ -105,8 +106,10 @@ def test_a_listing_that_is_cut_or_none_is_an_error(answer: Turn, said: str) -> N
         (error(404, "NoSuchBucket"), NotFound, "no bucket 'bucket': s3://bucket/ctx/a"),
         (error(403, "AccessDenied"), AccessDenied, "s3://bucket/ctx/a refused: HTTP 403 AccessDenied"),
         (error(400, "ExpiredToken"), AccessDenied, "s3://bucket/ctx/a refused: HTTP 400 ExpiredToken"),
-        (error(400, "AuthorizationHeaderMalformed"), StoreFailure, "region"),
-        (error(501, "NotImplemented"), StoreFailure, "s3://bucket/ctx/a: HTTP 501 NotImplemented"),
+        (error(400, "AuthorizationHeaderMalformed"), Unsupported, "region"),
+        (error(400, "KeyTooLongError"), Unsupported, "s3://bucket/ctx/a: HTTP 400 KeyTooLongError"),
+        (error(400, "Unheard"), StoreFailure, "s3://bucket/ctx/a: HTTP 400 Unheard"),
+        (error(501, "NotImplemented"), Unsupported, "s3://bucket/ctx/a: HTTP 501 NotImplemented"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -132,7 +135,7 @@ def test_the_error_of_a_wrong_region_names_the_right_one(transport: str, status:
     with scripted(answer) as server:
         store = open_store(URL, endpoint=server.endpoint, transport=transport)
         for ask in (store.get, store.head, lambda key: store.put(key, b"x")):
-            with pytest.raises(StoreFailure, match=WRONG_REGION):
+            with pytest.raises(Unsupported, match=WRONG_REGION):
                 ask("a")
 
 
@@ -144,7 +147,7 @@ def test_a_server_that_always_leads_elsewhere(transport: str) -> None:
         store = open_store(URL, endpoint=server.endpoint, transport=transport)
         asks = (store.get, store.head, lambda key: store.put(key, b"x"), store.delete, lambda key: list(store.list()))
         for ask in asks:
-            with pytest.raises(StoreFailure, match=r"is in another region|redirects in circles"):
+            with pytest.raises(Unsupported, match=r"is in another region|redirects in circles"):
                 ask("a")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, append, delete, publish, replace, update
-from monocontext.errors import AlreadyExists, DamagedData, NotFound, StoreFailure
+from monocontext.errors import AlreadyExists, DamagedData, NotFound, StoreFailure, Unsupported
 from monocontext.format.generations import listed_generations, read_generation, read_newest
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.stores import open_store
@@ -220,7 +220,7 @@ def test_a_server_that_ignores_conditions_is_refused_by_name() -> None:
         place = open_store(server.url("context"), endpoint=server.endpoint)
         careless = HttpFault("ignores conditions", ignores=frozenset({"if-none-match", "if-match"}))
         server.faults.add(careless, verb="PUT", times=None)
-        with pytest.raises(StoreFailure, match=f"{server.endpoint} ignores conditional writes"):
+        with pytest.raises(Unsupported, match=f"{server.endpoint} ignores conditional writes"):
             publish("text\n", place)
         assert [info.key for info in place.list("generations/")] == []
 

@@ -18,6 +18,7 @@ from monocontext.errors import (
     MonocontextError,
     NotFound,
     StoreFailure,
+    Unsupported,
 )
 from monocontext.stores.checks import not_found_error, one_line
 from monocontext.stores.http.responses import OTHER_REGION, REDIRECTS, ErrorResponse, is_throttling
@@ -25,6 +26,9 @@ from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, ForeignRedire
 from monocontext.stores.s3.settings import NoIdentity, NothingFound
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
+_NEVER = {405, 411, 413, 414, 501}
+_NEVER_CODES = {"EntityTooLarge", "InvalidArgument", "InvalidBucketName", "InvalidRequest", "KeyTooLongError"}
+"""The status and codes of requests that a server never carries out."""
 _REGION = r"[a-z0-9-]{1,40}"
 _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
@@ -84,7 +88,7 @@ def translate(
         return InvalidUrl(f"{url}: {reason}")
     is_endless = isinstance(error, RecursionError) or "maximum recursion depth" in reason
     if is_endless and [name for _, name in _calls_of(error)].count("redirect_from_error") > 1:
-        return StoreFailure(f"{url}: the server redirects in circles and names no region: give region=")
+        return Unsupported(f"{url}: the server redirects in circles and names no region: give region=")
     if isinstance(error, (OSError, *_exception_types("BotoCoreError"))):
         return StoreFailure(f"{url}: {reason}")
     if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
@@ -105,7 +109,7 @@ def _foreign_redirect(response: Any, url: str, client: Callable[[], Any] | None)
         try:
             redirected(Route(here, "/", ""), "/", location)
         except ForeignRedirect as foreign:
-            return StoreFailure(f"{url}: HTTP {metadata['HTTPStatusCode']}: {foreign}")
+            return Unsupported(f"{url}: HTTP {metadata['HTTPStatusCode']}: {foreign}")
     return None
 
 
@@ -132,7 +136,7 @@ def _calls_of(error: BaseException) -> list[tuple[object, str]]:
 def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
     """The error for a response to a GET that is not the object."""
     if refused.elsewhere:
-        return StoreFailure(f"{url}: HTTP {refused.status}: {refused.elsewhere}")
+        return Unsupported(f"{url}: HTTP {refused.status}: {refused.elsewhere}")
     result = refused.status, refused.code, refused.message, refused.object_bytes
     return _error_for_status(*result, url, etag, region=refused.region or "")
 
@@ -174,8 +178,10 @@ def _error_for_status(
         return DamagedData(f"{url} ends before the range starts: found {object_bytes or 'fewer'} bytes in all")
     if status in (301, 307) or code in OTHER_REGION or (code == "400" and region):  # the answer to a HEAD has no code
         if re.fullmatch(_REGION, region):
-            return StoreFailure(f"{url} is in the region {region}: open it with region='{region}': {reason}")
-        return StoreFailure(f"{url} is in another region: give region=: {reason}")
+            return Unsupported(f"{url} is in the region {region}: open it with region='{region}': {reason}")
+        return Unsupported(f"{url} is in another region: give region=: {reason}")
+    if status in _NEVER or code in _NEVER_CODES:
+        return Unsupported(f"{url}: {reason}")
     failure = StoreFailure(f"{url}: {reason}")
     failure.refusals = int(is_throttling(status, code))
     return failure

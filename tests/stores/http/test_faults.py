@@ -8,7 +8,7 @@ from email.utils import formatdate
 
 import pytest
 
-from monocontext.errors import AccessDenied, ContextChanged, DamagedData, NotFound, StoreFailure
+from monocontext.errors import AccessDenied, ContextChanged, DamagedData, NotFound, StoreFailure, Unsupported
 from monocontext.stores import open_store
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.store import S3Store
@@ -316,7 +316,7 @@ def test_a_bucket_in_another_region(turn: Turn) -> None:
         regions = [item.headers["authorization"].split("/")[2] for item in server.asked]
         assert regions == ["us-east-1", "eu-west-9", "eu-west-9"]
     with ObjectServer(DATA, turn, turn) as server:
-        with pytest.raises(StoreFailure, match="is in the region eu-west-9: open it with region='eu-west-9': HTTP "):
+        with pytest.raises(Unsupported, match="is in the region eu-west-9: open it with region='eu-west-9': HTTP "):
             read(store_at(server))
         assert len(server.asked) == 2
 
@@ -331,11 +331,11 @@ def test_a_temporary_redirect_is_followed_for_this_once() -> None:
 
 def test_a_redirect_leads_to_no_other_scheme_and_not_in_circles() -> None:
     with ObjectServer(DATA, error(307, "TemporaryRedirect", Location="https://127.0.0.1:1/x")) as server:
-        with pytest.raises(StoreFailure):
+        with pytest.raises(Unsupported):
             read(store_at(server))
         assert len(server.asked) == 1
     with ObjectServer(DATA, *[error(307, "TemporaryRedirect", Location="/bucket/ctx/a")] * 9) as server:
-        with pytest.raises(StoreFailure):
+        with pytest.raises(Unsupported):
             read(store_at(server))
         assert len(server.asked) == 2
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from monocontext.aio import AsyncMonocontext
-from monocontext.errors import MonocontextError, StoreFailure
+from monocontext.errors import MonocontextError, Unsupported
 from monocontext.stores import open_store
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, ForeignRedirect, Route, redirected
 
@@ -139,7 +139,7 @@ WRITES: dict[str, Callable[[Any], object]] = {
 def test_nothing_goes_to_another_server(verb: str, status: int) -> None:
     with leading(status) as (here, there):
         store = open_store("s3://bucket/ctx", endpoint=here.endpoint)
-        with pytest.raises(StoreFailure) as raised:
+        with pytest.raises(Unsupported) as raised:
             (READS | WRITES)[verb](store)
         store.close()
         assert here.asked[0].headers["x-amz-security-token"] == TOKEN
@@ -166,7 +166,7 @@ def test_nothing_goes_there_by_the_asynchronous_way() -> None:
 def test_nothing_goes_there_by_boto3(verb: str) -> None:
     with leading(302) as (here, there):
         store = open_store("s3://bucket/ctx", endpoint=here.endpoint, transport="boto3")
-        with pytest.raises(StoreFailure, match=f"127.0.0.1:{here.port} redirects to http://127.0.0.1:{there.port}"):
+        with pytest.raises(Unsupported, match=f"127.0.0.1:{here.port} redirects to http://127.0.0.1:{there.port}"):
             READS[verb](store)
         store.close()
         assert there.connections == 0
