@@ -1,8 +1,7 @@
 """Put a text after that of a context. A short one is stored together with short ones before it, with bounded work.
 
-Each append stores a piece: an object with some frames. Sizes of pieces fall into tiers, each `TIER_FACTOR` times the
-one below; when the last `TIER_FACTOR` pieces are in the newest one's tier or below, they become one. Pieces with the
-text of `FULL_FRAMES` full frames become one that gets a search filter and stays.
+Each append stores a piece: an object with some frames. When the last `TIER_FACTOR` pieces are in the newest one's tier
+of sizes or below, they become one. Pieces with the text of `FULL_FRAMES` full frames become one that stays.
 """
 
 from __future__ import annotations
@@ -21,14 +20,10 @@ from monocontext.writing.segments import SegmentLayout, Segments, Written, cut_f
 from monocontext.writing.splice import Stretch, covered, gaps, splice, wants_filters
 from monocontext.writing.stored_text import StoredText
 
-FULL_FRAMES = 16
-"""A piece with as much text as this many full frames, 4 MiB, is full."""
-TIER_FACTOR = 4
-"""The pieces of one tier that become one of the next."""
-LEAST_SHARE = 256
-"""Texts of up to this fraction of a frame, 1 KiB, count as equally small."""
-ROOT_BYTES = 8 << 10
-"""A root after a short append has no copies of text above this size, documents not counted."""
+FULL_FRAMES = 16  # a piece with as much text as this many full frames, 4 MiB, is full
+TIER_FACTOR = 4  # the pieces of one tier that become one of the next
+LEAST_SHARE = 256  # texts of up to this fraction of a frame, 1 KiB, count as equally small
+ROOT_BYTES = 8 << 10  # a root after a short append has no copies of text above this size, documents not counted
 
 
 def short_bytes(layout: SegmentLayout) -> int:
@@ -107,9 +102,8 @@ def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
 
 
 def _cover_end(text: StoredText, root: Manifest, first: int) -> Manifest:
-    """The root with a filter for the frames from about frame `first` on that have none. Columns before may be in
-    directories, which are not read: only a gap that reaches `first` is one."""
-    least = max(first - 2 * FULL_FRAMES, 0)
+    """The root with a filter for the frames from about frame `first` on that have none."""
+    least = max(first - 2 * FULL_FRAMES, 0)  # columns before may be in directories, which are not read
     missing = [(max(start, least), stop) for start, stop in gaps(root.filters, root.frames) if stop >= first]
     return covered(text.after(root), missing) if missing and wants_filters(root) else root
 

@@ -44,24 +44,17 @@ Place = str | os.PathLike[str] | Store
 _ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
 _T = TypeVar("_T")
 
-ATTEMPTS = 100
-"""The most roots on which a change is made again because another writer was faster."""
+ATTEMPTS = 100  # the most roots on which a change is made again because another writer was faster
 _COPY_ATTEMPTS = 20  # the most times that `manifest.json` is read and written again
 _LONGEST_PAUSE_SECONDS = 0.2  # writers that lost pause for a random time, up to this one
 
 
 def check_order(sources: object, url: Place) -> None:
-    """Raises `InvalidUrl` where the arguments (text, place) come in the other order: the place is text of several
-    lines, or the text is only an address."""
+    """Raises `InvalidUrl` where the arguments come in the other order: the place has lines, or the text is a URL."""
     if isinstance(url, str) and "\n" in url:
-        raise InvalidUrl(
-            f"the second argument must be a URL, but it is a text of several lines ({url[:40]!r}): the order is "
-            f"(text, url)"
-        )
+        raise InvalidUrl(f"the URL is a text of several lines ({url[:40]!r}): the order is (text, url)")
     if isinstance(sources, str) and _ADDRESS.fullmatch(sources):
-        raise InvalidUrl(
-            f"the first argument must be the text, but it is only a URL ({sources!r}): the order is (text, url)"
-        )
+        raise InvalidUrl(f"the text is only a URL ({sources!r}): the order is (text, url)")
 
 
 def portable_place(url: Place) -> str | Store:
@@ -93,16 +86,14 @@ def open_store_at(url: Place, options: StoreOptions | None = None) -> Iterator[S
 class Staged(StoreWrapper):
     """A store that remembers the objects that one writer has put and that no committed root names yet.
 
-    `gc` without a grace period removes such objects. It commits a fence first, so its writer loses that commit. What is
-    used for more than one attempt is stored by `once`, which knows what the fence took.
+    `gc` without a grace period commits a fence and removes such objects. `once` knows what the fence took.
     """
 
     def __init__(self, store: Store):
         super().__init__(store)
         self.keys: set[str] = set()
         self.fenced: set[str] = set()  # those of the keys that `gc` may have removed
-        self.has_steps = False
-        """Whether the change was made in steps: then the root does not name all objects of the last attempt."""
+        self.has_steps = False  # a change in steps leaves objects that the root does not name
         self.fence = 0  # the generation of the newest fence
         self._made: dict[Hashable, tuple[Any, set[str]]] = {}
 
@@ -151,8 +142,7 @@ class Staged(StoreWrapper):
 
 
 _Change = Callable[[Manifest | None, Staged], Manifest | None]
-"""Makes the next root from the newest one, which is None where there is no context; None to change nothing. It stores
-what that root names through the store that it is given. `commit` sets its number, name, time and ancestors."""
+"""Makes the next root from the newest one, or None, and stores what it names; None to change nothing."""
 
 
 def commit(store: Store, change: _Change) -> Manifest | None:
@@ -161,12 +151,9 @@ def commit(store: Store, change: _Change) -> Manifest | None:
     If another writer commits first, or `gc` removes objects of the root meanwhile, `change` is called again with the
     newest root (`Staged.once` keeps what need not be stored again). What no root names in the end is removed.
 
-    A reply may be lost although the write succeeded: a root's `write_id` is random, so `put_own` recognises it. While
-    old roots are removed, the number of a generation that others have passed may be free again: a root under such a
-    number is removed, and `change` is called again. Raises `ContextChanged` if it is too late to tell, `StoreFailure`
-    after `ATTEMPTS` lost attempts, and for a server that ignores conditions.
-
-    Cost: 2 requests to read the newest root, 3 for the commit, and what `change` takes.
+    While old roots are removed, the number of a generation that others have passed may be free again: a root under such
+    a number is removed, and `change` is called again. Raises `ContextChanged` if it is too late to tell, `StoreFailure`
+    after `ATTEMPTS` lost attempts, and for a server that ignores conditions. Cost: 5 requests and those of `change`.
     """
     staged = Staged(store)
     base = read_newest(store)

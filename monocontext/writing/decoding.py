@@ -19,10 +19,8 @@ from monocontext.errors import InvalidText
 from monocontext.globs import Globs
 from monocontext.records import dataclass, field
 
-PIECE_BYTES = 1 << 20
-"""The number of bytes that one read of a file or stream returns."""
-HEAD_BYTES = 8_000
-"""The first bytes of a file, which decide whether it is binary, as in git."""
+PIECE_BYTES = 1 << 20  # the number of bytes that one read of a file or stream returns
+HEAD_BYTES = 8_000  # the first bytes of a file, which decide whether it is binary, as in git
 
 _ZSTD_BYTES = 4 << 10  # the compressed bytes that are decoded at once: they may hold 100 MB of text
 
@@ -233,8 +231,7 @@ class Unpacked:
 
 
 class _ZstdFile:
-    """Reads the text of a zstd file in one frame or several. The reader of `zstandard` takes a cut file for a whole
-    one."""
+    """Reads the text of a zstd file in any number of frames. The reader of `zstandard` takes a cut file for whole."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -46,21 +46,19 @@ class DocumentInputs(NamedTuple):
     """Documents to publish, in order: the result of `documents`."""
 
     items: Iterable[Any]
-    unique: bool
 
 
-def documents(items: Iterable[Any] | Mapping[str, Any], *, unique: bool = False) -> DocumentInputs:
+def documents(items: Iterable[Any] | Mapping[str, Any]) -> DocumentInputs:
     """Documents for `publish` and `append`: a mapping of name to text, or an iterable, which is read once.
 
     An item is a text, or a tuple (name, text) or (name, text, metadata). A text is a `str` or the path of a file,
     metadata a mapping that JSON can hold, encoded in at most 64 KiB. A document without a name (None) gets its number
-    as its name. If documents share a name, a lookup by name finds the last one; with `unique` they are an
-    `InvalidText`.
+    as its name. If documents share a name, a lookup by name finds the last one.
 
     A document that does not end in a newline gets one after it, which belongs to no document. Raises `InvalidText` for
     anything that is not a document, before anything is committed.
     """
-    return DocumentInputs(items.items() if isinstance(items, Mapping) else items, unique)
+    return DocumentInputs(items.items() if isinstance(items, Mapping) else items)
 
 
 class DocumentWriter:
@@ -78,8 +76,7 @@ class DocumentWriter:
         """The last page, until another one follows: a small one stays in the root."""
 
     def add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
-        """The next document, given the characters and newlines before it, and its own characters, bytes and
-        newlines."""
+        """The next document: the characters and newlines before it, and its own characters, bytes and newlines."""
         gap, gap_newlines = start[0] - self.end[0], start[1] - self.end[1]
         self.end = start[0] + size[0], start[1] + size[2]
         self.rows.append(DocumentRow(gap, gap_newlines, *size, name, metadata))
@@ -97,8 +94,7 @@ class DocumentWriter:
     def keep(
         self, page: DocumentPageRef, before: DocumentPageRef | None, shift: tuple[int, int], copy: bytes | None = None
     ) -> None:
-        """The next page is an old one, which followed `before`, and whose text moves by so many characters and
-        newlines."""
+        """The next page is an old one, which followed `before`, moved by so many characters and newlines."""
         self.end_page()
         self.store_page()
         old, new = before or _NO_PAGE, self.pages[-1] if self.pages else _NO_PAGE
@@ -140,10 +136,7 @@ class DocumentWriter:
 
 
 class DocumentRows(DocumentWriter):
-    """Collects the documents of a new text while it is read: `begin`, `add_text` for each piece, `end_document`.
-
-    All counts begin with the first reported text, also if that is appended to another text.
-    """
+    """Collects the documents of a new text while it is read. Counts begin with the first text that is reported."""
 
     def __init__(self, store: Store):
         super().__init__(store)
@@ -276,22 +269,17 @@ def _put_names(store: Store, ref: NameTableRef, data: bytes) -> NameTableRef:
 class Change(NamedTuple):
     """The change of one document."""
 
-    text: str | None = None
-    """The new text; None to keep the old one."""
-    metadata: bytes | None = None
-    """The new metadata; None to keep the old ones."""
+    text: str | None = None  # the new text; None to keep the old one
+    metadata: bytes | None = None  # None to keep the old ones
     deletes: bool = False
 
 
 class Patch(NamedTuple):
     """Characters [start, stop) of the old text, and those that replace them."""
 
-    start: int
-    """That of the document, or of its header line, which is deleted with it."""
-    stop: int
-    """That of the document, or of a newline after it that belongs to no document."""
-    text: str
-    """The new text of the document, with a newline at its end."""
+    start: int  # that of the document, or of its header line, which is deleted with it
+    stop: int  # that of the document, or of a newline after it that belongs to no document
+    text: str  # the new text of the document, with a newline at its end
 
 
 def change_documents(
@@ -303,10 +291,8 @@ def change_documents(
     *,
     anew: bool = False,
 ) -> DocumentsRef | None:
-    """Store the pages of documents with a change, and a table of names if some were deleted; with `anew`, all of them.
-
-    `patches`: the changes of the text. Returns the documents of the changed text, or None if it has none.
-    """
+    """Store the pages of documents with a change, and a table of names if some were deleted; with `anew`, all. Returns
+    the documents of the changed text, or None if it has none."""
     numbers = sorted(wanted)
     writer, shift = DocumentWriter(store), (0, 0)
     for page, ref, before in zip(pages, old.pages, (None, *old.pages), strict=False):

@@ -3,14 +3,11 @@
 Invariants:
 
 - without `follow_links` every opened file is in the directory, even if another process swaps in links meanwhile: the
-  path is opened one folder at a time, from the descriptor of the directory, and no step follows a link (Windows has no
-  such descriptors: there a link that is swapped in between the check and the opening is followed)
-- a link to a file of the directory counts as a file; every other link is left out and named
-- a folder in it that contains a context is left out and named: an upload into a folder would otherwise read its own
-  output
+  path is opened one folder at a time, from the descriptor of the directory (Windows has no such descriptors: there a
+  link that is swapped in between the check and the opening is followed)
+- a link to a file of the directory, and a hard link, count as files; every other link is left out and named
+- a folder in it that contains a context is left out and named: it may be what an upload writes
 - pipes, sockets and devices are not files, and opening one never waits
-
-Hard links look like files, and are included.
 """
 
 from __future__ import annotations
@@ -125,13 +122,13 @@ class Folder:
 
 
 def describe_left_out(left_out: dict[str, str]) -> str:
-    """Describe in one line what was left out: folders with a context, links with their targets, then pipes, sockets and
-    devices."""
-    contexts = [name for name, reason in left_out.items() if reason == _CONTEXT]
-    others = [f"{name} ({reason})" for name, reason in left_out.items() if reason in SPECIAL_FILES.values()]
-    links = [
-        f"{name} ({reason})" for name, reason in left_out.items() if reason not in (_CONTEXT, *SPECIAL_FILES.values())
-    ]
+    """Describe in one line what was left out: folders with a context, links with their targets, and what is no file."""
+    contexts: list[str] = []
+    links: list[str] = []
+    others: list[str] = []
+    for name, reason in left_out.items():
+        kind = contexts if reason == _CONTEXT else others if reason in SPECIAL_FILES.values() else links
+        kind.append(name if reason == _CONTEXT else f"{name} ({reason})")
     parts = []
     if contexts:
         parts.append("left out folders that contain a context: " + ", ".join(contexts))

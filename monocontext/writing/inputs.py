@@ -24,8 +24,8 @@ def read_pieces(
 ) -> Iterator[bytes]:
     """Yield the text of the sources, in order, as UTF-8 in pieces that end between characters.
 
-    Neighbouring `bytes` are one stream: a character may begin in one and end in the next. Each file, and each item of
-    `DocumentInputs`, becomes a document of `rows`. Raises `InvalidText` and `NotFound`.
+    Neighbouring `bytes` are one stream. Each file or item of `DocumentInputs` becomes a document of `rows`. Raises
+    `InvalidText` and `NotFound`.
     """
     if isinstance(sources, Mapping):
         sources = documents(sources)
@@ -54,7 +54,6 @@ class _Stream:
     def __init__(self, reading: InputOptions, rows: DocumentRows | None) -> None:
         self.reading, self.rows = reading, rows
         self.ends_line = True  # whether the text so far ends in a newline
-        self._numbers: dict[str, int] = {}  # the numbers of documents whose names must differ
 
     def read(self, sources: Source | Iterable[Source]) -> Iterator[Utf8]:
         items: Any = sources
@@ -106,8 +105,6 @@ class _Stream:
             yield _NEWLINE
         for item in source.items:
             name, text, metadata = parts_of(item, rows.count)
-            if source.unique and (earlier := self._numbers.setdefault(name, rows.count)) != rows.count:
-                raise InvalidText(f"documents {earlier} and {rows.count} are both named {name!r}")
             rows.begin(name, metadata)
             if isinstance(text, str):
                 yield from self._encode(text, f"document {name!r}")
@@ -134,18 +131,11 @@ class _Stream:
 
 def parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
     """Name, text and metadata of a document."""
-    match item:
-        case (name, text):
-            metadata = None
-        case (name, text, metadata):
-            pass
-        case str() | os.PathLike():
-            name, text, metadata = str(number), item, None
-        case _:
-            kind = type(item).__name__
-            raise InvalidText(
-                f"document {number}: expected a text, (name, text) or (name, text, metadata), found {kind}"
-            )
+    parts = (None, item) if isinstance(item, str | os.PathLike) else item
+    if not isinstance(parts, tuple | list) or len(parts) not in (2, 3):
+        kind = type(item).__name__
+        raise InvalidText(f"document {number}: expected a text, (name, text) or (name, text, metadata), found {kind}")
+    name, text, metadata = (*parts, None)[:3]
     name = str(number) if name is None else name
     if not isinstance(text, str | os.PathLike):
         raise InvalidText(f"document {number} ({name!r}): its text must be a str or a path, not {type(text).__name__}")

@@ -28,9 +28,7 @@ from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import publish
 
-SMALL_BYTES = 8 << 20
-"""The text of a file up to this size is kept in memory."""
-_LARGE_BYTES = 64 << 20  # above this size a note announces the read, which takes a while
+SMALL_BYTES = 8 << 20  # the text of a file up to this size is kept in memory
 MOST_PLAIN_BYTES = 512 << 20
 """A folder or an object in a store above this size is refused: it would be read as a whole each time."""
 
@@ -45,9 +43,8 @@ def warn(text: str) -> None:
 def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None) -> Store | None:
     """Return a store with a context of the text of a plain file, folder or object, or None if the URL names none.
 
-    Each file of a folder has a header line. Hidden files and folders, binary files, and files that are not UTF-8 are
-    left out with a warning. Raises `NotFound` for a folder without files, `InvalidText` for bytes that are not UTF-8,
-    and `MonocontextError` for a folder or an object above 512 MiB.
+    Hidden files, and files that are not text, are left out of a folder with a warning. Raises `NotFound` for a folder
+    without files, `InvalidText`, and `MonocontextError` for a folder or an object above 512 MiB.
     """
     path = _find_path(url)
     if path is not None:
@@ -106,11 +103,9 @@ def _refuse_root(url: str, data: bytes) -> None:
 
 
 def _check_size(name: str, size: int, remedy: str) -> None:
-    """Refuse a large text, and announce a long read."""
+    """Refuse a large text."""
     if size > MOST_PLAIN_BYTES:
         raise MonocontextError(f"{name} has {size / 1e9:.1f} GB, too much to read without an upload: {remedy}")
-    if size > _LARGE_BYTES:
-        warn(f"reading {name} ({size / 1e6:,.0f} MB); `monocontext upload` stores it once, with search filters")
 
 
 def _memory(url: str) -> MemoryStore:

@@ -1,8 +1,4 @@
-"""Publish a text as a context, or append to one: store segments and index pages, then commit.
-
-Segments and pages are stored first, under names that no object had before. A crash before the commit leaves the old
-generation, a crash after it the new one.
-"""
+"""Publish a text as a context, or append to one: store segments and index pages, under new names, then commit."""
 
 from __future__ import annotations
 
@@ -48,11 +44,9 @@ def publish(
     `sources` is a `str` (the text), or an iterable of `str` pieces, `bytes` pieces (encoded text, one stream) and paths
     (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
     Each file is a document too. Sources are read once, in memory bounded by about 8 segments and 50 bytes a document.
-    `progress` takes the bytes of text that are stored. `reading` takes `encoding`, `errors`, `header`, `include`,
-    `exclude` and `note` (see `decoding.InputOptions`).
-    `filters`: write search filters too, some 3 to 12 % of the text; a text of fewer than 9 frames, or with frames below
-    512 bytes, gets none. `executor`: any `concurrent.futures.Executor`, whose workers then encode and store batches of
-    32 MiB of text, which this process reads and sends.
+    `progress` takes the bytes of text that are stored. `reading`: see `decoding.InputOptions`. `filters`: write search
+    filters, some 3 to 12 % of the text; fewer than 9 frames, or frames below 512 bytes, get none. `executor`: any
+    `concurrent.futures.Executor`, whose workers then store batches of 32 MiB, which this process reads and sends.
 
     Raises `AlreadyExists` if there is a context already, unless `replace` (earlier generations stay readable), and
     `InvalidText` for a source that is not text; then what was stored is removed, what workers stored by `gc`. Cost: 1
@@ -111,12 +105,9 @@ def append(
     """Add text at the end of the context at `url`, as a new generation. Parameters as for `publish`.
 
     A text of fewer than 16 frames (4 MiB) is merged with short ones before it once these have become many (`appended`):
-    the work of each append is bounded, a root takes at most 8 KB, and each byte is stored again six times in all. Frame
-    size and codec are those of the context unless given. Two appenders at once both succeed, in the order of their
-    commits. Raises `NotFound` if there is no context.
-
-    Cost: 4 PUTs, 4 other requests, and a few GETs if short texts are merged; a longer text costs as much as with
-    `publish`.
+    a root takes at most 8 KB, and each byte is stored again six times in all. Frame size and codec are those of the
+    context unless given. Two appenders at once both succeed. Raises `NotFound` if there is no context. Cost: 4 PUTs, 4
+    other requests, and a few GETs if short texts are merged; for a longer text as for `publish`.
     """
     reads = InputOptions(**reading)
 

@@ -27,14 +27,10 @@ SEGMENT_BYTES = 16 << 20
 SALT_BYTES = 16
 """The random end of a segment, so that no name is stored twice, and `gc` never removes a new object under an old name.
 It is a line of text, so that raw segments stay plain text."""
-ENCODERS = 2
-"""The threads that compress frames."""
-_UPLOADS = 4
-"""PUTs at once. About this many segments are in memory, and the HTTP client has a copy of each."""
+ENCODERS = 2  # the threads that compress frames
+_UPLOADS = 4  # the PUTs at once: about this many segments are in memory, and the HTTP client has a copy of each
 
-_SEGMENTS_PER_TRIM = 4
-"""Freed memory is returned to the system after this many segments: else holes in the heaps of threads keep 140 MB for
-each GB of text."""
+_SEGMENTS_PER_TRIM = 4  # freed memory is returned to the system: else 140 MB stay in heaps for each GB of text
 
 
 @dataclass(frozen=True, slots=True)

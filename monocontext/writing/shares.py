@@ -1,9 +1,8 @@
 """Store or index a text with the workers of an executor: each takes a share of the text, stores its frames and their
 search filter, and returns their records; the driver joins these.
 
-A share is text that the driver sends, or ranges of objects that the worker reads (`index_in_place`). It begins a frame,
-so no worker needs the text of another. The columns of its last frames would cover text of the next one, so these frames
-have none until the commit (`appended`).
+A share is text that the driver sends, or objects that the worker reads (`index_in_place`). The columns of its last
+frames would cover text of the next one, so these frames have none until the commit (`appended`).
 """
 
 from __future__ import annotations
@@ -25,11 +24,9 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.commit import open_store_at, own_options
 from monocontext.writing.segments import SegmentLayout, Written, cut_frames, write_segments
 
-SHARE_BYTES = 32 << 20
-"""Text in a share: about two segments, a second of one core's time."""
-_JOINED = 8
-"""The filters that a worker joins at once: it holds 16 MiB of each. Up to 65,536 frames, as in one upload."""
-_MOST_JOINED_FRAMES = 1 << 16
+SHARE_BYTES = 32 << 20  # text in a share: about two segments, a second of one core's time
+_JOINED = 8  # the filters that a worker joins at once: it holds 16 MiB of each
+_MOST_JOINED_FRAMES = 1 << 16  # as in one upload
 
 _T = TypeVar("_T")
 

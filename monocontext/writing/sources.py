@@ -1,8 +1,7 @@
 """Find the files and objects to read, name their documents, and read each of them as text.
 
-One rule for uploads, syncs and folders that are opened directly: what is named by itself must be text; what is found in
-a folder or a place is left out if it is none, and named. A file of text is in the encoding of the options, or such a
-file compressed by gzip, zstd, bzip2 or xz.
+What is named by itself must be text, perhaps compressed; what is found in a folder or a place is left out, and named,
+if it is none.
 """
 
 from __future__ import annotations
@@ -203,7 +202,7 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
                 for _ in pieces:  # raises `NotText` while the source can still be left out
                     pass
                 file.seek(0)
-                kept, pieces = [], _decode(file, source, replace(reading, note=_no_note))
+                kept, pieces = [], _decode(file, source, replace(reading, note=lambda text: None))
             was_cut = not is_long and _was_cut(file, before)
             if was_cut and attempt < _READS - 1:
                 continue
@@ -219,10 +218,6 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
             return
 
 
-def _no_note(text: str) -> None:
-    """Ignore a note that was made before."""
-
-
 def read_found(
     sources: Iterable[InputFile], reading: InputOptions, left_out: dict[str, list[str]]
 ) -> Iterator[tuple[InputFile, Iterator[Utf8]]]:
@@ -236,14 +231,9 @@ def read_found(
         except NotText as error:
             if not source.where:
                 raise
-            left_out.setdefault(source.where, []).append(describe(source, error))
+            left_out.setdefault(source.where, []).append(f"{source.name} ({error.reason})")
             continue
         yield source, chain(first, pieces)
-
-
-def describe(source: InputFile, error: NotText) -> str:
-    """A source and why it is left out, in a few words."""
-    return f"{source.name} ({error.reason})"
 
 
 def note_left_out(left_out: dict[str, list[str]], reading: InputOptions) -> None:
@@ -274,8 +264,7 @@ def _decode(file: IO[bytes], source: InputFile, reading: InputOptions) -> Iterat
 
 
 def _was_cut(file: IO[bytes], before: os.stat_result | None) -> bool:
-    """Whether a file that was read to its end has become shorter, or was written over. One that grew is fine; an
-    object (None) cannot change."""
+    """Whether a file that was read to its end became shorter, or was written over. An object (None) cannot change."""
     if before is None:
         return False
     now, size = os.fstat(file.fileno()), before.st_size

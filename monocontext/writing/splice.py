@@ -1,7 +1,4 @@
-"""Replace neighbouring frames of a text by others: write the index pages that change, and make the next root.
-
-All writers change a text so: uploads, appends, edits, and those who store frames again.
-"""
+"""Replace neighbouring frames of a text by others, as all writers do: write the pages that change, make the root."""
 
 from __future__ import annotations
 
@@ -80,8 +77,7 @@ def splice(
 
 
 def uncovered(text: StoredText, stretches: Sequence[Stretch]) -> list[tuple[int, int]]:
-    """The frames of the spliced text that lost their filter columns, as ranges: new ones, and those before them whose
-    columns cover text of these."""
+    """The ranges of frames that lost their filter columns: new ones, and those whose columns cover text of these."""
     ranges: list[tuple[int, int]] = []
     shift = 0
     for move, stretch in _moves(text, stretches):
@@ -157,8 +153,7 @@ def _write_index(
 
 
 def moved_frames(text: StoredText, wanted: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
-    """Store the wanted frames of a text in new segments as they are (1 GET for some 8 MiB of neighbours, 1 PUT for 16
-    MiB)."""
+    """Store the wanted frames of a text in new segments as they are (1 GET for some 8 MiB, 1 PUT for 16 MiB)."""
     segments = Segments(text.store.put, SegmentLayout(text.root.frame_bytes, codec=text.root.codec))
     stretches: list[Stretch] = []
     for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if wanted(frame)):

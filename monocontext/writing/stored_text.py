@@ -6,7 +6,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from copy import copy
 from functools import cache
 from itertools import chain, islice
@@ -27,7 +27,7 @@ _READS_AHEAD = 4
 _MOST_PAGES = 64  # the index pages that stay in memory, some 300 KB each
 
 
-class StoredText:
+class StoredText(AbstractContextManager["StoredText"]):
     """A root, the store of its context, and the frames of its text. Use it in a `with` block."""
 
     def __init__(
@@ -46,16 +46,8 @@ class StoredText:
         self._elsewhere = cache(  # few texts need it
             lambda: ContextHandle(store, cache_bytes=0, allow=allow, store_options=store_options, owns_store=False)
         )
-        self._set_root(root)
-
-    def _set_root(self, root: Manifest) -> None:
-        self.root = root
-        self._entries = root.pages
+        self.root, self._entries = root, root.pages
         self._pages: dict[int, Page] = {}
-        self._copy = inline.text_in(root) if root.text else b""
-
-    def __enter__(self) -> StoredText:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._elsewhere.cache_info().currsize:
@@ -64,7 +56,7 @@ class StoredText:
     def after(self, root: Manifest) -> StoredText:
         """The text of another root of this context, with the same options. It is open as long as this one."""
         other = copy(self)
-        other._set_root(root)
+        other.root, other._entries, other._pages = root, root.pages, {}
         return other
 
     def get(self, key: str) -> bytes:
@@ -109,13 +101,11 @@ class StoredText:
         return page
 
     def place(self, frame: Frame) -> tuple[RangeReader, str]:
-        """The store and key of the object of a frame outside the context. Raises `ForeignObject` if that is not an
-        allowed place."""
+        """The store and key of a frame's object outside the context. Raises `ForeignObject` if it is not allowed."""
         return self._elsewhere().place(frame.object, self.root.sources)
 
     def stored(self, frames: Iterable[Frame]) -> Iterator[tuple[Frame, bytes]]:
-        """Yield frames with their stored bytes: 1 GET for some 8 MiB of neighbours in an object, a few of them ahead;
-        none for a text that is in its root."""
+        """Yield frames with their stored bytes (1 GET for some 8 MiB of neighbours; none for a text in its root)."""
         groups = neighbours(frames)
         some = list(islice(groups, 2))
         if len(some) < 2:  # needs no threads
@@ -131,9 +121,9 @@ class StoredText:
     def read_range(self, group: list[Frame]) -> list[tuple[Frame, bytes]]:
         """Neighbouring frames, each with its stored bytes (1 GET)."""
         first, size = group[0], sum(frame.stored_bytes for frame in group)
-        if self._copy:
+        if self.root.text:
             start = self._page_of("frames", 0).stored_starts[first.number]
-            data = self._copy[start : start + size]
+            data = inline.text_in(self.root)[start : start + size]
         else:
             store, key = self.place(first) if "://" in first.object else (self.store, first.object)
             data = store.get_range(key, first.offset, size, etag=first.etag).data
@@ -141,8 +131,7 @@ class StoredText:
         return [(frame, data[at : at + frame.stored_bytes]) for frame, at in zip(group, starts, strict=True)]
 
     def texts(self, frames: Iterable[Frame]) -> Iterator[bytes]:
-        """Yield the text of frames, read as by `stored`, and pass the bytes so far to `progress`. Raises
-        `DamagedData`."""
+        """Yield the text of frames, and pass the bytes so far to `progress`. Raises `DamagedData`."""
         for frame, stored in self.stored(frames):
             data = decode(stored, frame)
             self._read_bytes += len(data)
@@ -161,7 +150,7 @@ class StoredText:
 
 def expanded(store: Store, root: Manifest) -> Manifest:
     """The root with all pages and filters instead of directories (1 GET each). It must not be committed as it is."""
-    return expand(root, lambda directory: store.get(directory.key).data)
+    return expand(root, lambda directory: store.get(directory.key).data) if root.has_directories else root
 
 
 def neighbours(frames: Iterable[Frame], most_bytes: int = _READ_BYTES) -> Iterator[list[Frame]]:

@@ -30,7 +30,7 @@ def complete(program: str, *words: str) -> list[str]:
         ("monocontext memory pu", ["put", "purge"]),
         ("monocontext upload --codec r", ["raw"]),
         ("monocontext upload --errors s", ["strict"]),
-        ("monocontext upload --documents c", ["csv"]),
+        ("monocontext upload --documents j", ["jsonl"]),
         ("monocontext hooks install --agent cl", ["claude-code"]),
         ("monocontext cat --verb", ["--verbose"]),
         ("rlm comp", ["compile"]),

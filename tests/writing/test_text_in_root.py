@@ -109,16 +109,6 @@ def test_filters_and_compaction_keep_the_copies_true(monkeypatch: pytest.MonkeyP
     assert verify(store).problems == []
 
 
-def test_a_replaced_text_takes_its_copies_along() -> None:
-    store = memory()
-    publish(TEXT, store)
-    publish("new\n", store, replace=True)
-    assert gets_of(store, "new\n") == 1
-    publish("", store, replace=True)
-    assert root_of(store).text == ""
-    assert gets_of(store, "") == 1
-
-
 def test_text_elsewhere_is_not_copied(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text(TEXT)
     index(tmp_path / "log.txt", tmp_path / "context")
@@ -145,21 +135,6 @@ def test_a_copy_that_does_not_fit_its_page_is_not_used() -> None:
     commit(store, lambda base, _: build(base))
     assert gets_of(store, TEXT) == 2
     assert any("root" in problem for problem in verify(store).problems)
-
-
-@pytest.mark.parametrize("size", [1, 5, 16_383, 16_384, 16_385, 20_000])
-def test_ends_are_cut_between_characters(size: int) -> None:
-    for unit in ("a", "é", "漢", "😀"):
-        text = ("x" * (size % 4) + unit * size)[:size]
-        gathered = inline.Gathered()
-        for at in range(0, size, 977):
-            gathered.add(text[at : at + 977].encode(), b"")
-        copies = inline.ends(gathered.head, gathered.tail)
-        head, tail = inline.read_end(copies["head"]).decode(), inline.read_end(copies["tail"]).decode()
-        assert text.startswith(head)
-        assert text.endswith(tail)
-        assert len(head) >= min(size, 4000)
-        assert len(tail) >= min(size, 4000)
 
 
 def test_roots_say_what_all_frames_have() -> None:

@@ -1,7 +1,4 @@
-"""Compact a context: store its small segments again as full segments, frames and filters, as a new generation.
-
-A hundred appends or edits can leave a hundred short segments and frames, and dead bytes in others.
-"""
+"""Compact a context: store its small segments again as full segments, frames and filters, as a new generation."""
 
 from __future__ import annotations
 
@@ -41,12 +38,11 @@ def compact(
     context's), or with dead bytes of half a segment or more, are stored again if that makes fewer of them. Frames
     without a search filter get one, and small filters become one, unless `filters` is false. Text outside the context
     stays, without filters if it may not be read (`allow`, as for `Monocontext.open`). If there is nothing to do,
-    returns the newest root. `progress` takes the bytes of text read so far, in both passes.
+    returns the newest root. `progress` takes the bytes of text read so far. Raises `NotFound` if there is no context.
 
-    Cost: 1 GET for each index page and for some 8 MiB of text that is stored again, once to store it and once for
-    filters; 1 PUT for each segment, page and 16 MiB of filter; 1 LIST a thousand segments; about 6 requests for the
-    commit; the memory of `publish`, and some 400 bytes a frame. If another writer commits meanwhile, only frames that
-    it changed or added are stored again. Raises `NotFound` if there is no context.
+    Cost: 1 GET for each index page and for some 8 MiB of text that is stored again, once more for its filters; 1 PUT
+    for each segment, page and 16 MiB of filter; 1 LIST a thousand segments; about 6 requests for the commit; the memory
+    of `publish`, and some 400 bytes a frame.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
@@ -83,8 +79,7 @@ def add_filters(
     root. `rebuild` makes all filters again. `progress` takes the bytes of text read so far. `allow`: as for
     `Monocontext.open`; raises `ForeignObject` where a place is missing.
 
-    Reads the text of these frames once, in bounded memory: 1 GET for some 4 MiB of text and for each index page, 1 PUT
-    for each 16 MiB of filter, about 6 requests for the commit.
+    Cost: 1 GET for some 8 MiB of text and each index page, 1 PUT for 16 MiB of filter, about 6 for the commit.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest | None:
@@ -101,8 +96,7 @@ def add_filters(
 
 
 def _with_filters(text: StoredText) -> Manifest:
-    """The root of a text with a filter column for every frame that may be read, in few filters; the same root if it has
-    these already."""
+    """The root with a filter column for every frame that may be read, in few filters; the same if it has these."""
     root = text.root
     if not wants_filters(root):
         return root

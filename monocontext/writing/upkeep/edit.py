@@ -1,7 +1,6 @@
-"""Replace, add and delete documents of a context, as its next generation.
+"""Replace, add and delete documents of a context: only frames and pages with a change are stored again.
 
-Only frames, index pages and pages of documents with a change are stored again. If another writer commits first, names
-are looked up again in the root of that writer, and the edit is made on it.
+If another writer commits first, names are looked up again in the root of that writer.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.globs import Globs
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple, dataclass
-from monocontext.records import replace as with_fields
+from monocontext.records import replace as replaced
 from monocontext.stores.parallel import at_once
 from monocontext.writing.commit import Place, Staged, commit_at, open_store_at
 from monocontext.writing.decoding import HEADER, InputOptions
@@ -41,13 +40,8 @@ _GROUPS_AT_ONCE = 8  # groups that are stored again in parallel, which bounds th
 _PURPOSE = "to change: `upload` makes one"
 
 
-class Edit(NamedTuple):
-    """The changes of the documents of one root."""
-
-    changes: Mapping[int, Change] = {}
-    """By the number of the document."""
-    added: Written | None = None
-    """New documents, after all others (`publish.store_text`)."""
+Edit = tuple[Mapping[int, Change], Written | None]
+"""The changes of documents, by number, and new ones after all others (`publish.store_text`)."""
 
 
 def replace(
@@ -64,8 +58,8 @@ def replace(
     documents with one name the last is replaced. `allow`: as for `Monocontext.open`. Raises `NotFound`, and changes
     nothing, if a name is missing (`update` appends missing ones). Two writers at once both succeed.
 
-    Cost: 1 GET a page of 4096 documents, 1 for each index page and each range of frames that changes; 1 PUT for 16 MiB
-    of new frames, for each index page and each page of documents with a change; about 6 requests for the commit.
+    Cost: 1 GET a page of 4096 documents, each index page and each range of frames that changes; 1 PUT for 16 MiB of new
+    frames and each page with a change; about 6 requests for the commit.
     """
     return _put(url, documents, allow, store_options, adds=False)
 
@@ -103,10 +97,8 @@ def _put(
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
             raise NotFound(f"no document {missing[0]!r}{more} to replace: `update` adds new ones")
         new = [(name, given[name].text, json.loads(given[name].metadata or b"null")) for name in missing]
-        return Edit(
-            {number: given[name] for name, number in last.items()},
-            store_text(store, as_inputs(new), base) if new else None,
-        )
+        changes = {number: given[name] for name, number in last.items()}
+        return changes, store_text(store, as_inputs(new), base) if new else None
 
     return commit_at(url, options, _PURPOSE, lambda base, store: edited(base, store, plan, options, allow))
 
@@ -123,22 +115,18 @@ def delete(
     """Delete documents from the context at `url`, and return the committed root.
 
     `names` is a name or a glob, or an iterable of names and of globs with `*`, `?` or `[`; a document's own name comes
-    first. All documents with such a name are deleted, and the ones after them get new numbers. The header line before a
-    file of a folder goes too, unless the upload set another `header`. Earlier generations keep the text until `gc`
-    removes them. Parameters and cost as for `replace`; with more than 4096 documents, also a table of names, 16 bytes a
-    document.
+    first. All documents with such a name are deleted, with the header line of a file of a folder, unless the upload set
+    another `header`. Earlier generations keep the text until `gc` removes them. Parameters and cost as for `replace`;
+    with more than 4096 documents, also a table of names, 16 bytes a document.
 
     `forget`: leave the text in no object below `url`. Frames that share a segment with it are stored again, and `gc`
-    without a grace period removes earlier generations; readers of these fail at their next read of a removed object.
-    `find_leftovers` proves the result. `cache_dir`: a folder in which readers on this machine cache data, which is
-    emptied too. Copies in other places remain, such as old versions that the bucket keeps.
+    without a grace period removes earlier generations, whose readers fail then. `cache_dir`: a folder in which readers
+    on this machine cache data, which is emptied too. Copies elsewhere remain, such as old versions that a bucket keeps.
 
     Raises `NotFound`, and changes nothing, if no document has such a name; with `forget`, if none has it in an earlier
     version either (2 GETs a version more). So a deletion that was cut off, or made without `forget`, can be ended.
     """
-    if isinstance(names, bytes) or not isinstance(names, Iterable):
-        raise TypeError(f"names must be a name, a glob or an iterable of names, not {type(names).__name__}")
-    wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    wanted = list(dict.fromkeys(names)) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     if wrong := [name for name in wanted if not isinstance(name, str)]:
         raise TypeError(f"the name of a document must be a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
     if cache_dir is not None and not forget:
@@ -162,10 +150,10 @@ def delete(
         numbers = numbers_of(names_in(pages))
         changes = {number: Change(deletes=True) for some in numbers.values() for number in some}
         if forget and not changes and any(any(numbers_of(there).values()) for there in _earlier_names(store, base)):
-            return Edit()
+            return {}, None
         if missing := [name for name, some in numbers.items() if not some]:
             raise NotFound(f"no document is named {missing[0]!r} or matches that glob")
-        return Edit(changes)
+        return changes, None
 
     with open_store_at(url, store_options) as store:
         root = commit_at(
@@ -220,7 +208,14 @@ def edited(
         return None
     with StoredText(store, old, allow=allow, store_options=options) as text:
         if changes:
-            text = text.after(_with_changes(text, pages, changes))
+            assert old.documents is not None
+            stretches, frames, patches = _stored_again(text, pages, changes)
+            documents = change_documents(store, old.documents, pages, changes, patches)
+            root = splice(text, stretches, frames, documents=documents)
+            if old.filters and stretches:
+                is_large = wants_filters(root)
+                root = covered(text.after(root), uncovered(text, stretches)) if is_large else replaced(root, filters=())
+            text = text.after(root)
         if new is not None:
             text = text.after(with_new(text, new))
         if forget:
@@ -229,33 +224,16 @@ def edited(
         return with_copies(text) if changes or forget else text.root
 
 
-def _with_changes(text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]) -> Manifest:
-    """The root of the text with changed documents, without copies of its text."""
-    documents = text.root.documents
-    assert documents is not None
-    stretches, new, patches = _stored_again(text, pages, changes)
-    root = splice(text, stretches, new, documents=change_documents(text.store, documents, pages, changes, patches))
-    if not text.root.filters or not stretches:
-        return root
-    if not wants_filters(root):
-        return with_fields(root, filters=())
-    return covered(text.after(root), uncovered(text, stretches))
-
-
 class _Place(NamedTuple):
     """The place of a changed document in the old text, in characters."""
 
     number: int
-    text: str
-    """The new text; empty for a document that is deleted."""
-    header: str
-    """The header line that may precede a document that is deleted."""
-    first: int
-    """The first character that may change: that of the header line, if the gap is short enough to be one."""
+    text: str  # the new text; empty for a document that is deleted
+    header: str  # the header line that may precede a document that is deleted
+    first: int  # the first character that may change: that of the header line, if the gap is short enough to be one
     start: int
     stop: int
-    after: int
-    """The start of the document after it."""
+    after: int  # the start of the document after it
 
 
 @dataclass(slots=True)
@@ -270,8 +248,7 @@ class _Group:
 def _stored_again(
     text: StoredText, pages: Sequence[DocumentPage], wanted: Mapping[int, Change]
 ) -> tuple[list[Stretch], Written, dict[int, Patch]]:
-    """Store the frames of changed documents (`wanted`, by number) with the new texts (1 PUT for 16 MiB), a few groups
-    at once. Returns also the changes of the text by number of the document."""
+    """Store the frames of changed documents with the new texts (1 PUT for 16 MiB). Returns also the patches."""
     root = text.root
     segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
     stretches: list[Stretch] = []
@@ -331,11 +308,8 @@ def _grouped(text: StoredText, places: Iterable[_Place]) -> list[_Group]:
 def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
     """The new frames of a group, and its patches. Of a group above 8 MiB only the parts that stay are read."""
     begin, end, size = text.extent(group.first, group.stop)
-    whole = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else None
-
-    def read(start: int, stop: int) -> str:
-        return text.read(start, stop) if whole is None else whole[start - begin : stop - begin]
-
+    whole = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else ""
+    read = (lambda start, stop: whole[start - begin : stop - begin]) if whole else text.read
     patches: dict[int, Patch] = {}
     done = begin
     parts: list[str] = []
@@ -354,8 +328,7 @@ def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, Frame
 
 
 def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
-    """Yield frames of about the same length: a short last one could be missed by later changes around it, and would
-    keep its object in use."""
+    """Yield frames of about the same length: changes around a short last one could leave it, with its object."""
     start = 0
     while (count := round((len(data) - start) / frame_bytes)) > 1:
         stop = frame_end(data, start, (len(data) - start) // count)

@@ -1,7 +1,6 @@
 """Leave deleted text in no object of a context, and prove it.
 
-What lies dead in a segment is computed: its size less that of the frames which the newest root names. Invariants after
-a deletion with `forget`:
+What is dead in a segment is its size less that of the frames which the newest root names. Invariants after a `forget`:
 
 - the newest root, and each later one, names only segments without dead bytes, and filters without dead columns
 - no earlier root, and no object that only those name, is in the store
@@ -96,8 +95,7 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
 
 
 def _wait_for_clock(store: Store, generation: int) -> None:
-    """Wait until a commit is in the past by the store's clock, which may count whole seconds. Then `gc` without a grace
-    period removes all that is older."""
+    """Wait until a commit is in the past by the store's clock, which may count whole seconds, so `gc` takes it so."""
     while committed := next(iter(store.list(generation_key(generation))), None):  # as `gc` looks at it
         if seconds_now(store, committed.now_seconds) > committed.modified_seconds:
             return

@@ -1,6 +1,5 @@
 """Remove old generations, and the objects that no remaining generation names.
 
-Objects never change, and several generations may share one, so the remaining roots decide which objects stay.
 Invariants:
 
 - the newest root, the one in `manifest.json`, and each one that was the newest within the grace period stay, with all
@@ -24,17 +23,15 @@ from monocontext.errors import NotFound, StoreFailure
 from monocontext.format.generations import find_root, generation_in
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
 from monocontext.options import StoreOptions, check_seconds
-from monocontext.records import NamedTuple, dataclass, replace
+from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, StoreBase, get_bounded, innermost, seconds_now
 from monocontext.writing.commit import Place, commit_at, open_store_at
 from monocontext.writing.pages import FOLDERS, OBJECT, NamedPage, id_in, ids_in_page, ids_in_root
 
-OLDER_THAN_SECONDS = 7 * 86400
-"""The age of the objects that `gc` removes: a week."""
+OLDER_THAN_SECONDS = 7 * 86400  # the age of the objects that `gc` removes: a week
 SAFE_SECONDS = 2 * 86400
 """The shortest grace period that needs no fence: an upload may run for two days before it commits."""
-REQUESTS = 16
-"""The number of requests at once."""
+REQUESTS = 16  # the number of requests at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +73,12 @@ def gc(
     takes the bytes of the objects removed so far.
 
     Safe while readers of kept generations, and writers, run. With a grace period below two days (`SAFE_SECONDS`) it
-    first commits the newest text once more, as a fence: an append that has stored but not committed a short text, and
-    an edit, store it again; a longer append and `publish` raise `AlreadyExists`, and change nothing. After a crash
-    another run completes it.
+    first commits the newest text once more, as a fence: short appends and edits that are not committed yet store their
+    text again; a longer append and `publish` raise `AlreadyExists`, and change nothing.
 
-    Raises `NotFound` if there is no context. If a root or page that stays cannot be read, raises `DamagedData` and
-    removes nothing. Cost: 1 LIST for each kind and thousand objects, 1 GET for each generation and its directories, 1
-    for each different page that stays (none for one with a copy in its root), 1 request for each removed object.
+    Raises `NotFound` if there is no context, and `DamagedData` before anything is removed if a root or page that stays
+    cannot be read. Cost: 1 LIST for each kind and thousand objects, 1 GET for each generation, its directories, and
+    each page that stays, 1 request for each removed object.
     """
     check_seconds("older_than_seconds", older_than_seconds)
     with ExitStack() as stack:
@@ -93,27 +89,26 @@ def gc(
         objects = [info for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
         old = [info for info in objects if info.modified_seconds < cutoff]
-        garbage = _garbage(store, old, threads, partial(_superseded, cutoff=cutoff))
-        if older_than_seconds < SAFE_SECONDS and not dry_run and garbage.needs_fence:
+        gone, garbage, kept, needs_fence = _garbage(store, old, threads, partial(_superseded, cutoff=cutoff))
+        if older_than_seconds < SAFE_SECONDS and not dry_run and needs_fence:
             _commit_fence(store)
-            garbage = _garbage(store, old, threads, lambda roots: garbage.roots.keys() & roots.keys())
-        roots = [garbage.roots[number] for number in sorted(garbage.roots)]
-        removed_bytes = 0
-        for some in (roots, garbage.objects) if not dry_run else ():  # a root that exists names objects that exist
+            gone, garbage, kept, _ = _garbage(store, old, threads, lambda roots: gone.keys() & roots.keys())
+        roots, removed_bytes = list(gone.values()), 0
+        for some in (roots, garbage) if not dry_run else ():  # a root that exists names objects that exist
             for info, _ in zip(some, threads.map(lambda info: store.delete(info.key), some), strict=True):
                 removed_bytes += info.size_bytes
                 progress(removed_bytes)
-        kinds = Counter(info.key.partition("/")[0] for info in garbage.objects)
+        kinds = Counter(info.key.partition("/")[0] for info in garbage)
         temporaries, size = innermost(store).sweep(cutoff, dry_run=dry_run)
         return Collected(
             store.url,
             dry_run,
-            kept_generations=garbage.kept_generations,
+            kept_generations=kept,
             generations=len(roots),
             segments=kinds["segments"],
             pages=kinds["index"],
             filters=kinds["filters"],
-            bytes=size + sum(info.size_bytes for info in [*roots, *garbage.objects]),
+            bytes=size + sum(info.size_bytes for info in [*roots, *garbage]),
             temporaries=temporaries,
             documents=kinds["documents"],
         )
@@ -122,18 +117,8 @@ def gc(
 _Roots = dict[int, ObjectInfo]
 
 
-class _Garbage(NamedTuple):
-    """The roots, by generation, and the objects to remove."""
-
-    roots: _Roots
-    objects: list[ObjectInfo]
-    kept_generations: int
-    floor: int
-    """The floor that the newest root announces."""
-
-    @property
-    def needs_fence(self) -> bool:
-        return bool(self.objects) or any(number >= self.floor for number in self.roots)
+_Garbage = tuple[_Roots, list[ObjectInfo], int, bool]
+"""The roots, by generation, and the objects to remove; how many roots stay; whether a fence must come first."""
 
 
 def _garbage(store: Store, old: list[ObjectInfo], threads: Executor, choose: Callable[[_Roots], set[int]]) -> _Garbage:
@@ -159,7 +144,8 @@ def _garbage(store: Store, old: list[ObjectInfo], threads: Executor, choose: Cal
                 raise  # else another `gc` has removed a generation, with the objects that only it names
     newest = max((root for root, _, _ in [*current, *kept]), key=lambda root: root.generation)
     unnamed = [info for info in old if id_in(info.key) not in named]
-    return _Garbage({number: roots[number] for number in gone}, unnamed, len(kept), newest.history.floor)
+    needs_fence = bool(unnamed) or any(number >= newest.history.floor for number in gone)
+    return {number: roots[number] for number in sorted(gone)}, unnamed, len(kept), needs_fence
 
 
 def _list_roots(store: Store) -> _Roots:

@@ -1,7 +1,4 @@
-"""Update the documents of a context from their sources: read and store only those that are new or have changed.
-
-A file counts as unchanged if its size and time are those in the document's metadata, an object by its size and ETag.
-"""
+"""Update the documents of a context from their sources, whose sizes, times and ETags are in the metadata."""
 
 from __future__ import annotations
 
@@ -23,12 +20,11 @@ from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Place, Staged, commit, open_store_at, own_options
 from monocontext.writing.decoding import InputOptions, NotText, ReadingOptions
-from monocontext.writing.documents import Change, documents, names_in
+from monocontext.writing.documents import Change, documents
 from monocontext.writing.publish import store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
     InputFile,
-    describe,
     find_files,
     find_objects,
     named_object,
@@ -76,12 +72,11 @@ def sync(
 
     `delete`: delete documents whose source is gone; raises `NotFound` if there is no source at all. A document stays
     whose name `include` and `exclude` do not select, or whose source is there but is no text; that is noted. `dry_run`:
-    only return the changes. `executor`: its workers encode and store new documents, which this process reads.
-    `reading`: as for `publish`.
+    only return the changes. `executor`: its workers store new documents. `reading`: as for `publish`.
 
-    Reads each source that is new, or whose size or time differs from the recorded one, and in the second case also its
-    document. Changed texts are kept in memory, new ones are not. All changes are one generation. Cost: as for `replace`
-    and `append`. Raises `NotFound` for a missing path, and `InvalidText` for a source that is not text.
+    Reads sources that are new or have another size or time than recorded, and the documents of these. Changed texts are
+    kept in memory, new ones are not. All changes are one generation. Cost: as for `replace` and `append`. Raises
+    `NotFound` for a missing path, and `InvalidText` for a source that is not text.
     """
     options = InputOptions(**reading)
     value = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
@@ -100,19 +95,18 @@ def sync(
 
             def add() -> tuple[Written | None, list[str], dict[str, list[str]]]:
                 """Store new documents; returns also the names of those that are text, and the others."""
-                added: list[str] = []
-                left_out: dict[str, list[str]] = {}
-                inputs = _inputs(result.new, options, left_out, added)
+                added, left_out = list[str](), dict[str, list[str]]()
+                inputs = documents(_inputs(result.new, options, left_out, added))
                 if dry_run:
-                    deque(inputs, 0)
+                    deque(inputs.items, 0)
                     return None, added, left_out
-                new = store_text(store, documents(inputs), base, executor=executor, url=url, store_options=own)
+                new = store_text(store, inputs, base, executor=executor, url=url, store_options=own)
                 return new, added, left_out
 
             new, result.added, left_out = store.once(names, add, again=True) if names else (None, [], {})
             for where, remaining in left_out.items():
                 result.left_out.setdefault(where, []).extend(remaining)
-            return Edit() if dry_run else Edit(result.changes, new)
+            return ({}, None) if dry_run else (result.changes, new)
 
         root = commit(store, lambda base, store: edited(base, store, plan, own))
         note_left_out(result.left_out, options)
@@ -143,8 +137,8 @@ def _compare(
     a source, the last one counts, and the others go."""
     stored: dict[str, list[tuple[DocumentPage, int]]] = {}
     for page in pages:
-        for i, raw in enumerate(names_in([page])):
-            stored.setdefault(raw.decode(), []).append((page, i))
+        for i in range(len(page)):
+            stored.setdefault(page.raw_name(i).decode(), []).append((page, i))
     if delete and stored and not there:
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
     result = _Differences()
@@ -179,7 +173,7 @@ def _compare(
 
     for (file, page, i, metadata), new in zip(unsure, at_once(changed, unsure, _REQUESTS), strict=True):
         if isinstance(new, NotText):
-            result.left_out.setdefault(file.where, []).append(f"{describe(file, new)}, stored as it was")
+            result.left_out.setdefault(file.where, []).append(f"{file.name} ({new.reason}), stored as it was")
             result.known -= 1
         elif new is None:
             result.touched += 1

@@ -57,12 +57,9 @@ def verify(
 ) -> Report:
     """Check every checksum, length and count of a context: root, pages, segments, frames. Reads everything once.
 
-    Also checks that no gram of the text is missing from its search filters, since a search would miss a match then, and
-    that documents are found by name and have the recorded counts. Of filters with other folding tables
-    (`grams.TABLES`), only names and checksums are checked.
-
-    The report lists all damage. Raises `NotFound`, `NotAContext`, `AccessDenied`, or the error of a root that cannot be
-    read: then nothing could be checked.
+    Also checks that no gram of the text is missing from its search filters (of those with other folding tables only
+    names and checksums), and that documents are found by name and have the recorded counts. The report lists all
+    damage. Raises `NotFound`, `NotAContext`, `AccessDenied`, or the error of a root that cannot be read.
     """
     with open_store_at(url, store_options) as store:
         root = find_root(store, generation).manifest

@@ -49,9 +49,8 @@ def restore(
 ) -> Manifest:
     """Make the text of an earlier version, with its documents, the newest one, and return the root that was committed.
 
-    The versions in between stay, so a restore can be undone. Frames that the newest version has too keep their objects.
-    Others, and all pages, are stored again, since `gc` may be about to remove their objects. Search filters that the
-    newest version does not have are made again. `allow`: as for `Monocontext.open`.
+    The versions in between stay, so a restore can be undone. Frames that the newest version lacks, their filters, and
+    all pages are stored again, since `gc` may be about to remove their objects. `allow`: as for `Monocontext.open`.
 
     Cost: 1 GET for each index page of both versions, each page of documents, and 8 MiB of frames that are stored again;
     1 PUT for 16 MiB of these and for each page; some 6 requests for the commit. Raises `NotFound` if there is no such

@@ -144,33 +144,6 @@ def test_compressed_objects_name_sync(place: Place, kind: str) -> None:
 
 
 @pytest.mark.usefixtures("small_reads")
-@pytest.mark.parametrize("frame_bytes", [1, 5, 100])
-@pytest.mark.parametrize(
-    ("data", "at"),
-    [
-        (b"abc\xff", 3),
-        (b"0123456789\xe6\xbc", 10),
-        (b"0123456789\xe6\xbcx", 10),
-        (b"\x80" * 200, 0),
-        (b"01234\x80\x80\x80\x80\x80\x80\x80\x80\x80", 5),
-        (b"\xef\xbb\xbfab\xff", 5),
-        ("x\ud800".encode("utf-8", "surrogatepass"), 1),
-        (b"\xc0\xaf", 0),
-        (b"ab\xf8\x88\x80\x80\x80", 2),
-    ],
-    ids=range(9),
-)
-def test_what_is_not_utf_8_is_refused_with_its_place(data: bytes, at: int, frame_bytes: int) -> None:
-    name = uuid.uuid4().hex
-    store = open_store(f"memory://{name}/texts")
-    store.put("a.txt", b"good\n")
-    store.put("bad.txt", data)
-    with pytest.raises(InvalidText, match=rf"texts/bad\.txt: not UTF-8 at byte {at}: .*sync --encoding"):
-        index(f"memory://{name}/texts", f"memory://{name}/context", frame_bytes=frame_bytes)
-    forget(name)
-
-
-@pytest.mark.usefixtures("small_reads")
 def test_a_byte_order_mark_is_skipped_with_a_note(place: Place) -> None:
     notes: list[str] = []
     place.put("0.txt", b"\xef\xbb\xbf")
@@ -265,21 +238,6 @@ def test_links_out_of_a_source(tmp_path: Path) -> None:
 
 
 # -- together with other contexts ----------------------------------------------------
-
-
-@pytest.mark.slow
-@everywhere
-def test_append_onto_a_virtual_context(place: Place) -> None:
-    index(place.url("texts"), place.url("context"), frame_bytes=50)
-    root = append("appended é\n" * 9, place.url("context"))
-    assert (root.codec, len(root.sources)) == ("raw", 1)
-    assert read(place.url("context")) == WHOLE + "appended é\n" * 9
-    assert verify(place.url("context")).problems == []
-    place.put("a.txt", b"changed")
-    with Monocontext.open(place.url("context")) as context:
-        assert context[-11:] == "appended é\n"
-        with pytest.raises(ContextChanged):
-            _ = context[0]
 
 
 def test_a_deeprecurse_prefix(place: Place) -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import subprocess
-import sys
-import textwrap
 import zlib
 from pathlib import Path
 from typing import Any
@@ -18,14 +15,10 @@ from hypothesis import strategies as st
 from monocontext import Monocontext
 from monocontext.errors import AccessDenied, InvalidText, InvalidUrl
 from monocontext.format.generations import find_root
-from monocontext.format.index import FrameRecord
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.testing import CountingStore
 from monocontext.writing.folder import Folder
-from monocontext.writing.pages import record_of
 from monocontext.writing.publish import append, publish
-from monocontext.writing.segments import SALT_BYTES
-from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.verify import verify
 from tests.writing.upkeep.upkept import memory
 
@@ -350,24 +343,6 @@ def test_lone_surrogates_are_refused(before: str, surrogate: str) -> None:
 # -- how it is stored ----------------------------------------------------
 
 
-@pytest.mark.parametrize("codec", ["raw", "zstd"])
-def test_the_same_text_gives_the_same_frames(codec: str, tmp_path: Path) -> None:
-    def objects(sources: Any) -> tuple[bytes, list[FrameRecord]]:
-        store = memory()
-        root = publish(sources, store, frame_bytes=50, segment_bytes=100, codec=codec)
-        with StoredText(store, root) as text:
-            frames = list(text.frames(0, root.frames))
-        segments = [store.get(name).data[:-SALT_BYTES] for name in dict.fromkeys(frame.object for frame in frames)]
-        return b"".join(segments), [record_of(frame) for frame in frames]
-
-    (tmp_path / "file").write_bytes(TEXT.encode())
-    first = objects(TEXT)
-    assert objects(TEXT) == first
-    assert objects(list(TEXT)) == first
-    assert objects([TEXT.encode()[:11], TEXT.encode()[11:]]) == first
-    assert objects(tmp_path / "file") == first
-
-
 def test_an_append_keeps_the_layout_of_the_context() -> None:
     store = memory()
     publish("a" * 100, store, frame_bytes=10, codec="raw")
@@ -401,34 +376,6 @@ def test_what_publish_costs() -> None:
     puts = [request for request in store.log if request.verb == "put"]
     assert len(puts) == 4 + 1 + 2  # segments, a page, the commit and its copy
     assert store.requests - len(puts) <= 6
-
-
-@pytest.mark.slow
-def test_memory_stays_bounded() -> None:
-    """200 MB out of a generator, in a process of its own."""
-    program = """
-        import resource, sys
-        from monocontext.writing.publish import publish
-        sys.path.insert(0, {here!r})
-
-        def pieces():
-            for i in range(2000):
-                yield f"{{i:08d}} " * 11111 + "é\\n"
-
-        publish("warm", {url!r} + "/warm")
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        root = publish(pieces(), {url!r} + "/large", codec={codec!r})
-        print(root.text_bytes, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
-    """
-    import tempfile
-
-    for codec in ("raw", "zstd"):
-        with tempfile.TemporaryDirectory() as url:
-            code = textwrap.dedent(program).format(here=str(Path.cwd()), url=url, codec=codec)
-            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        size, megabytes = map(int, done.stdout.split())
-        assert size > 200_000_000
-        assert megabytes < 200, codec
 
 
 def test_a_place_where_the_text_belongs_is_an_error(tmp_path: Path) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from random import Random
 
 import pytest
 
-from monocontext import Monocontext
 from monocontext.errors import ContextChanged
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import generation_key
 from monocontext.stores.memory import MemoryStore
-from monocontext.testing import CountingStore, WrappedStore
+from monocontext.testing import WrappedStore
 from monocontext.writing.appended import TIER_FACTOR, merged
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.gc import gc
@@ -37,34 +35,6 @@ def test_few_pieces_and_each_byte_is_stored_again_once_a_tier(seed: int) -> None
 
 
 LINE = "{:06d} the quick brown fox jumps over the lazy dog, é\n"
-
-
-@pytest.mark.slow
-def test_three_hundred_appends_stay_cheap() -> None:
-    """Requests, bytes and roots do not grow with the number of appends, and a scan takes few GETs."""
-    random, store = Random(1), CountingStore(memory())
-    pieces = [LINE.format(n) * random.randrange(1, 40) for n in range(300)]
-    publish(pieces[0], store, frame_bytes=4096)
-    requests = []
-    for piece in pieces[1:]:
-        store.reset()
-        root = append(piece, store)
-        requests.append(len(store.log))
-        assert not any(request.verb == "list" for request in store.log)
-        assert len(dataclasses.replace(root, text="", head="", tail="").to_bytes()) <= 8 << 10
-    text = "".join(pieces)
-    assert max(requests) <= 60
-    assert sum(requests[150:]) <= 1.2 * sum(requests[:149])
-    assert len(root.filters) <= 3
-    assert sum(ref.frames for ref in root.filters) >= root.frames / 2
-    stored = sum(info.size_bytes for info in store.list())
-    assert stored <= 40 * len(text.encode())
-    store.reset()
-    with Monocontext.open(store, cache_bytes=0) as context:
-        assert len(store.log) == 1
-        assert str(context) == text
-    assert len(store.log) <= 60
-    assert verify(store).problems == []
 
 
 def test_a_long_text_closes_the_short_ones_before_it() -> None:

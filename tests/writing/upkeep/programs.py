@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from monocontext import Monocontext, append, delete, publish, replace, update
-from monocontext.errors import AlreadyExists, MonocontextError, NotFound
+from monocontext.errors import MonocontextError
 from monocontext.stores.protocol import Store
 from monocontext.text.search import ranked
 from monocontext.writing.upkeep.compact import add_filters, compact
@@ -16,15 +16,11 @@ from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.versions import restore
 
-from .upkept import Overtaken
-
 WORDS = ("alpha", "gamma ray", "délta", "ΐota", "kilo\n", "x", "\n", "\r\n", "日本語テキスト", "12:34:56")
 STEPS = (
-    *("replace", "replace", "delete", "append", "update", "sync", "meet", "meet"),
+    *("replace", "replace", "delete", "append", "update", "sync"),
     *("compact", "filters", "gc", "forget", "restore", "open"),
 )
-MET = ("replace", "delete", "append", "update", "compact", "filters", "gc")
-"""The steps that another writer may take right before a commit."""
 
 
 def text_of(texts: dict[str, str]) -> str:
@@ -104,45 +100,25 @@ class Program:
         self.count += len(found)
         return found
 
-    def step(self, kind: str = "") -> str:
-        """Take a step, of a random kind unless given, and check what it left; returns its kind."""
-        kind = kind or self.chance.choice(STEPS)
-        if kind == "meet":
-            first, second = self.chance.choice((*MET, "restore", "sync")), self.chance.choice(MET)
-            if first == "sync":
-                second = self.chance.choice(("append", "delete"))
-            kind = f"{first} after {second}"
-            self._meet(first, second)
-        elif kind == "open":
+    def step(self) -> None:
+        """Take a step of a random kind, and check what it left."""
+        kind = self.chance.choice(STEPS)
+        if kind == "open":
             self.opened.append((Monocontext.open(self.store, cache_bytes=0), text_of(self.texts)))
         else:
-            self._act(kind, self.store)
+            getattr(self, f"_{kind}")()
         check(self.store, self.texts, self.chance)
         self._look_back(kind)
         with Monocontext.open(self.store) as context:
             self.versions[context.generation] = dict(self.texts)
-        return kind
 
     def close(self) -> None:
         while self.opened:
             self.opened.pop()[0].close()
 
-    def _act(self, kind: str, store: Store) -> None:
-        getattr(self, f"_{kind}")(store)
-
-    def _meet(self, first: str, second: str) -> None:
-        """Another writer commits the second step right before the first one would commit."""
-        before = dict(self.texts)
-        try:
-            self._act(first, Overtaken(self.store, lambda: self._act(second, self.store)))
-        except NotFound:  # nothing was changed but by the other one
-            assert before.keys() - self.texts.keys() or (first, second) == ("restore", "gc")
-        except AlreadyExists:
-            assert first in ("compact", "filters")
-
     def _look_back(self, kind: str) -> None:
         """Earlier generations read as they were. Once they are removed, that or an error."""
-        is_removed = "gc" in kind or kind == "forget"
+        is_removed = kind in ("gc", "forget")
         for context, whole in self.opened:
             at = self.chance.randrange(len(whole) + 1)
             piece = whole[at : at + 9]
@@ -164,49 +140,47 @@ class Program:
             with Monocontext.open(self.store, generation=number) as context:
                 assert str(context) == text_of(self.versions[number])
 
-    # -- steps: the texts are looked at again afterwards, since another writer may have changed them meanwhile
-
-    def _replace(self, store: Store) -> None:
+    def _replace(self) -> None:
         changed = self.changed()
-        replace(store, changed)
+        replace(self.store, changed)
         self.texts |= changed
 
-    def _update(self, store: Store) -> None:
+    def _update(self) -> None:
         changed = self.changed() | self.new()
-        update(store, changed)
+        update(self.store, changed)
         self.texts |= changed
 
-    def _append(self, store: Store) -> None:
+    def _append(self) -> None:
         added = self.new()
-        append(dict(added), store)
+        append(dict(added), self.store)
         self.texts |= added
 
-    def _delete(self, store: Store, forget: bool = False) -> None:
+    def _delete(self, forget: bool = False) -> None:
         gone = self.some()
-        delete(store, gone, forget=forget)
+        delete(self.store, gone, forget=forget)
         self.texts = {name: text for name, text in self.texts.items() if name not in gone}
 
-    def _forget(self, store: Store) -> None:
-        self._delete(store, forget=True)
+    def _forget(self) -> None:
+        self._delete(forget=True)
 
-    def _compact(self, store: Store) -> None:
-        compact(store)
+    def _compact(self) -> None:
+        compact(self.store)
 
-    def _filters(self, store: Store) -> None:
-        add_filters(store)
+    def _filters(self) -> None:
+        add_filters(self.store)
 
-    def _gc(self, store: Store) -> None:
-        gc(store, older_than_seconds=0)
+    def _gc(self) -> None:
+        gc(self.store, older_than_seconds=0)
 
-    def _restore(self, store: Store) -> None:
+    def _restore(self) -> None:
         if not self.versions:
             return
         number = self.chance.choice(list(self.versions))
         texts = self.versions[number]
-        restore(store, number)
+        restore(self.store, number)
         self.texts = dict(texts)
 
-    def _sync(self, store: Store) -> None:
+    def _sync(self) -> None:
         """The folder gets what the context holds but for some changes. A file that stays is not written again, also
         where its document was replaced meanwhile."""
         before = dict(self.texts)
@@ -223,12 +197,9 @@ class Program:
         self.files = wanted
         if not wanted:
             return
-        done = sync(self.folder, store, delete=True)
+        done = sync(self.folder, self.store, delete=True)
         assert set(done.added) == wanted.keys() - before.keys()
         assert set(done.changed) == {name for name in wanted if before.get(name, wanted[name]) != wanted[name]}
         assert set(done.deleted) == before.keys() - wanted.keys()
-        self.texts = {
-            name: wanted[name] if name in done.changed else text
-            for name, text in self.texts.items()
-            if name not in done.deleted
-        } | {name: wanted[name] for name in done.added}
+        kept = {name: wanted[name] for name in before if name in wanted}
+        self.texts = kept | {name: wanted[name] for name in done.added}

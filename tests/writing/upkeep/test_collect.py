@@ -184,7 +184,6 @@ def page(store: Store) -> str:
     return read_generation(store, 2).pages[0].key
 
 
-LATER = {"format": 9, "min_reader": 9}
 DAMAGE = {
     "root": changed(second, lambda data: data.replace(b'"frames": ', b'"frames": 1')),
     "later format": changed(
@@ -267,7 +266,7 @@ def test_a_crash_at_every_removal(random: Random) -> None:
             assert keys(store) >= named_ids(store)
         else:
             break
-        check(store, text + "more\n", random, 3)
+        check(store, text + "more\n", random)
         gc(store)
         assert keys(store) == named_ids(store)
     assert removals > 20

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ from monocontext.format import inline
 from monocontext.format.generations import listed_generations, read_newest
 from monocontext.format.manifest import Manifest
 from monocontext.stores.disk.cache import DiskCache
-from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
 from monocontext.writing.upkeep import edit
@@ -30,13 +28,6 @@ from monocontext.writing.upkeep.versions import restore
 from tests.budget import examples
 
 from .programs import Program, check
-
-
-@pytest.fixture
-def store() -> Iterator[MemoryStore]:
-    name = uuid.uuid4().hex
-    yield MemoryStore(name)
-    forget(name)
 
 
 @pytest.fixture

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
 import tracemalloc
-import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,21 +12,11 @@ import pytest
 from monocontext import Monocontext, append, publish, replace
 from monocontext.errors import InvalidText, NotFound
 from monocontext.stores.local import LocalStore
-from monocontext.stores.memory import MemoryStore, forget
+from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, WrappedStore
-from monocontext.writing import shares
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.sync import sync
-from monocontext.writing.upkeep.verify import verify
-from tests.budget import examples
-
-
-@pytest.fixture
-def store() -> Iterator[MemoryStore]:
-    name = uuid.uuid4().hex
-    yield MemoryStore(name)
-    forget(name)
 
 
 @pytest.fixture
@@ -159,45 +146,6 @@ def test_a_context_among_its_own_objects_is_left_out(store: MemoryStore) -> None
         sync(store.url, f"{store.url}/ctx")
     with Monocontext.open(f"{store.url}/ctx") as context:
         assert list(context.documents) == ["a.txt"]
-
-
-@pytest.mark.parametrize("seed", range(examples(60)))
-def test_random_changes_of_a_tree(store: MemoryStore, tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    files: dict[str, str] = {}
-    tree = tmp_path / "tree"
-    for step in range(6):
-        for _ in range(chance.randrange(1, 9)):
-            name = f"{chance.choice(('', 'x/', 'y/z/'))}{chance.randrange(12)}"
-            if name in files and chance.random() < 0.3:
-                (tree / name).unlink()
-                del files[name]
-            else:
-                files[name] = f"{name} at {step} {chance.random()}\n" * chance.randrange(40)
-                (tree / name).parent.mkdir(parents=True, exist_ok=True)
-                (tree / name).write_text(files[name])
-                os.utime(tree / name, ns=(step, chance.randrange(1 << 60)))
-        sync(tree, store, delete=True)
-        assert texts_in(store) == files
-    assert verify(store).ok
-
-
-def test_workers_store_new_documents(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of a first sync, and of a later one that changes others."""
-    monkeypatch.setattr(shares, "SHARE_BYTES", 1 << 20)
-    stored: list[int] = []
-    real = shares._store
-    monkeypatch.setattr(shares, "_store", lambda place, pieces, *ends: stored.append(1) or real(place, pieces, *ends))
-    with ThreadPoolExecutor(2) as pool:
-        sync(tree, tmp_path / "context", executor=pool)
-        (tree / "a.txt").write_text("A longer\n")
-        (tree / "large.txt").write_text("line\n" * 1_000_000)
-        found = sync(tree, tmp_path / "context", executor=pool)
-    assert (found.added, found.changed, found.unchanged) == (("large.txt",), ("a.txt",), 2)
-    assert len(stored) > 1
-    texts = texts_in(LocalStore(tmp_path / "context"))
-    assert texts == {"a.txt": "A longer\n", "sub/b.txt": "B", "sub/c.txt": "", "large.txt": "line\n" * 1_000_000}
-    assert verify(tmp_path / "context").ok
 
 
 def test_an_empty_folder_deletes_nothing(store: MemoryStore, tree: Path, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from monocontext import Monocontext
 from monocontext.errors import NotFound
 from monocontext.format.filters.checking import Checker
 from monocontext.format.filters.grams import TABLES
@@ -19,7 +18,6 @@ from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import FILTER_KIND, FilterRef, filter_key
 from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore
 from monocontext.writing.documents import documents
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.verify import verify
@@ -65,15 +63,6 @@ def tamper(store: Store, number: int, change: Callable[[np.ndarray, FilterRef], 
 def problem(store: Store) -> str:
     (found,) = verify(store).problems
     return found
-
-
-def test_each_part_is_read_once() -> None:
-    store = CountingStore(memory())
-    publish(words(Random(1), 3000), store, frame_bytes=FRAME_BYTES)
-    store.reset()
-    report = verify(store)
-    assert (report.ok, report.filters) == (True, 1)
-    assert sum(request.key.startswith("filters/") for request in store.log) == 1
 
 
 @pytest.mark.slow
@@ -149,21 +138,6 @@ def test_filters_of_several_objects_and_groups(monkeypatch: pytest.MonkeyPatch) 
     ]
     rewrite(store, manifest, 1, parts=ref.parts[:-1])
     assert f"expected {len(ref.parts)} objects, found {len(ref.parts) - 1}" in problem(store)
-
-
-@pytest.mark.slow
-def test_a_stream_that_ends_shortly_behind_a_full_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns of the group before the last one end where the stream does, too: a match may go on behind it."""
-    monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 10)
-    store = memory()
-    text = "x" * (10 * FRAME_BYTES - 5) + "needle"  # the eleventh frame is one character
-    publish(text, store, frame_bytes=FRAME_BYTES)
-    append("-4711" + "y" * 9000, store, filters=False)
-    append("z" * 9000, store)
-    assert sum(ref.frames for ref in root(store).filters) > 10, "also frames behind the first group have columns"
-    assert verify(store).problems == []
-    with Monocontext.open(store) as context:
-        assert context.find("needle-4711") == len(text) - 6
 
 
 def test_document_counts_that_are_not_those_of_the_text() -> None:

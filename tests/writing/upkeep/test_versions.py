@@ -17,9 +17,9 @@ from monocontext.writing.upkeep.versions import list_versions, restore
 from tests.budget import examples
 
 from .programs import Program, check
-from .test_edit import asks_filters, store
+from .test_edit import asks_filters
 
-__all__ = ["asks_filters", "store"]
+__all__ = ["asks_filters"]
 
 
 def test_versions_are_listed(store: Store) -> None:
