@@ -1,13 +1,13 @@
-"""What LangGraph's `BaseStore` promises, kept by its own in-memory store and by ours alike. Run as a program."""
+"""What LangGraph's `BaseStore` promises, kept by its own store in memory and by ours. Run by `test_bridges.py`."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import pytest
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, Item, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
@@ -18,12 +18,11 @@ from monocontext.stores import open_store
 from monocontext.testing import CountingStore
 
 
-def raises(kind: type[Exception], work: Callable[[], object]) -> None:
-    try:
-        work()
-    except kind:
-        return
-    raise AssertionError(f"no {kind.__name__}")
+@pytest.fixture(params=["theirs", "memory", "directory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> BaseStore:
+    if request.param == "theirs":
+        return InMemoryStore()
+    return LangGraphStore(Memory.open(tmp_path if request.param == "directory" else f"memory://{tmp_path.name}"))
 
 
 def got(store: BaseStore, namespace: tuple[str, ...], key: str) -> Item:
@@ -32,7 +31,7 @@ def got(store: BaseStore, namespace: tuple[str, ...], key: str) -> Item:
     return item
 
 
-def items_come_back(store: BaseStore) -> None:
+def test_items_come_back(store: BaseStore) -> None:
     value = {"text": "ünï\n", "n": 1, "nested": {"list": [1, None, True]}}
     store.put(("users", "ann"), "likes", value)
     item = got(store, ("users", "ann"), "likes")
@@ -48,7 +47,7 @@ def items_come_back(store: BaseStore) -> None:
         assert store.get(("users", "ann"), "likes") is None
 
 
-def keys_are_any_text(store: BaseStore) -> None:
+def test_keys_are_any_text(store: BaseStore) -> None:
     keys = ["", "..", "a..b", ".x", "a/b", "../up", "ключ", "a b\n", "store:", "🔑"]
     for number, key in enumerate(keys):
         store.put(("odd", "k:"), key, {"n": number})
@@ -58,7 +57,7 @@ def keys_are_any_text(store: BaseStore) -> None:
         assert got(store, ("odd", "k:"), key).value == {"n": number}, key
 
 
-def searches_narrow(store: BaseStore) -> None:
+def test_searches_narrow(store: BaseStore) -> None:
     for number in range(15):
         kind = "odd" if number % 2 else "even"
         store.put(("docs", f"team{number % 3}"), f"{number:02}", {"n": number, "kind": kind})
@@ -79,10 +78,11 @@ def searches_narrow(store: BaseStore) -> None:
         pages = [store.search(("docs",), filter=narrowed, limit=step, offset=at) for at in range(0, 15, step)]
         assert sorted(item.value["n"] for page in pages for item in page) == [*expected]
     assert store.search(("nowhere",)) == []
-    raises(ValueError, lambda: store.search(("docs",), filter={"n": {"$like": 1}}))
+    with pytest.raises(ValueError, match="like"):
+        store.search(("docs",), filter={"n": {"$like": 1}})
 
 
-def namespaces_are_listed(store: BaseStore) -> None:
+def test_namespaces_are_listed(store: BaseStore) -> None:
     for namespace in (("ns", "b", "y"), ("ns", "a"), ("ns", "b", "x"), ("ns", "b", "x", "deep"), ("nsx",)):
         store.put(namespace, "k", {})
     every = [("ns", "a"), ("ns", "b", "x"), ("ns", "b", "x", "deep"), ("ns", "b", "y")]
@@ -93,7 +93,7 @@ def namespaces_are_listed(store: BaseStore) -> None:
     assert store.list_namespaces(prefix=("ns",), limit=2, offset=1) == every[1:3]
 
 
-def batches_keep_their_order(store: BaseStore) -> None:
+def test_batches_keep_their_order(store: BaseStore) -> None:
     store.put(("batch",), "a", {"n": 0})
     space = ("batch",)
     ends = [PutOp(space, "gone", {"n": 3}), PutOp(space, "gone", None)]
@@ -107,7 +107,7 @@ def batches_keep_their_order(store: BaseStore) -> None:
     assert store.get(("batch",), "gone") is None
 
 
-def works_from_async_code(store: BaseStore) -> None:
+def test_works_from_async_code(store: BaseStore) -> None:
     async def run() -> None:
         await asyncio.gather(*(store.aput(("async",), str(n), {"n": n}) for n in range(8)))
         items = await asyncio.gather(*(store.aget(("async",), str(n)) for n in range(8)))
@@ -120,12 +120,13 @@ def works_from_async_code(store: BaseStore) -> None:
     asyncio.run(run())
 
 
-def namespaces_are_checked(store: BaseStore) -> None:
+def test_namespaces_are_checked(store: BaseStore) -> None:
     for namespace in ((), ("langgraph", "x"), ("a.b",), ("",)):
-        raises(InvalidNamespaceError, lambda namespace=namespace: store.put(namespace, "k", {}))
+        with pytest.raises(InvalidNamespaceError):
+            store.put(namespace, "k", {})
 
 
-def searches_read_what_they_return() -> None:
+def test_searches_read_what_they_return() -> None:
     counted = CountingStore(open_store("memory://contract-reads"))
     store = LangGraphStore(Memory(counted))
     for number in range(60):
@@ -136,7 +137,8 @@ def searches_read_what_they_return() -> None:
         assert counted.counts == {"list": 1, "get": gets}, options
 
 
-def lifetimes_are_minutes_and_begin_anew(memory: Memory) -> None:
+def test_lifetimes_are_minutes_and_begin_anew(tmp_path: Path) -> None:
+    memory = Memory.open(tmp_path)
     store = LangGraphStore(memory, ttl={"default_ttl": 2, "refresh_on_read": True})
     store.put(("ttl",), "default", {})
     store.put(("ttl",), "given", {"n": 1}, ttl=0.05)
@@ -154,29 +156,6 @@ def lifetimes_are_minutes_and_begin_anew(memory: Memory) -> None:
     time.sleep(3.5)
     assert store.get(("ttl",), "given") is None
     assert store.get(("ttl",), "default") is not None
-    raises(InvalidEntry, lambda: store.put(("ttl",), "bad", {}, ttl=-1))
-    raises(InvalidEntry, lambda: store.put(("ttl",), "bad", {"x": object()}))
-
-
-CONTRACT = [
-    items_come_back, keys_are_any_text, searches_narrow, namespaces_are_listed, batches_keep_their_order,
-    works_from_async_code, namespaces_are_checked,
-]  # fmt: skip
-
-
-def main(folder: str) -> None:
-    for promise in CONTRACT:
-        promise(InMemoryStore())
-        for number, url in enumerate(("memory://contract", folder)):
-            memory = Memory.open(url if number else f"{url}-{promise.__name__}")
-            memory.clear()
-            promise(LangGraphStore(memory))
-    memory = Memory.open(folder)
-    memory.clear()
-    lifetimes_are_minutes_and_begin_anew(memory)
-    searches_read_what_they_return()
-    print(f"{len(CONTRACT) + 2} promises kept")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    for value, ttl in (({}, -1), ({"x": object()}, None)):
+        with pytest.raises(InvalidEntry):
+            store.put(("ttl",), "bad", value, ttl=ttl)

@@ -34,8 +34,10 @@ def test_langgraph(tmp_path: Path) -> None:
     done = subprocess.run([*command, *PACKAGES], capture_output=True, text=True)
     if done.returncode != 0:
         pytest.skip(f"pip cannot fetch {PACKAGES}: {done.stderr.strip().splitlines()[-1]}")
-    paths = os.pathsep.join([str(tmp_path / "packages"), str(CHECKOUT)])
-    assert run("tests/memory/contract_langgraph.py", tmp_path / "m", PYTHONPATH=paths).endswith("kept\n")
+    paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path / "packages"), str(CHECKOUT)])}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/memory/contract_langgraph.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT, env={**os.environ, **paths})
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.skipif(not DSPY, reason="no dspy here: pip install 'dspy>=3.4', or name an interpreter")
