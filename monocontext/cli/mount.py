@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 import sys
-import threading
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
@@ -26,8 +25,8 @@ from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext
 
 _DEVICE = Path("/dev/fuse")
-_FOREVER_SECONDS = 86_400
-"""The kernel may keep names, sizes and data: the version that is mounted never changes."""
+_KEPT = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), 86_400)
+"""The seconds for which the kernel may keep names, sizes and data: the version that is mounted never changes."""
 _SIGNALLED = 8
 """What libfuse returns when a signal ended it."""
 
@@ -53,10 +52,9 @@ def mount(
     with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
         note(f"{context.url}, version {context.generation}, in {folder}: Ctrl-C or fusermount3 -u ends it")
         try:
-            timeouts = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), _FOREVER_SECONDS)
             fsname = context.url.replace(",", "_")  # a comma would begin another option
-            files, flags = MountedFiles(context), {"foreground": True, "ro": True, "kernel_cache": True}
-            fuse(files, str(folder), fsname=fsname, subtype="monocontext", **flags, **timeouts)
+            flags = {"foreground": True, "ro": True, "kernel_cache": True, "subtype": "monocontext", **_KEPT}
+            fuse(MountedFiles(context), str(folder), fsname=fsname, **flags)
         except RuntimeError as error:
             if error.args != (_SIGNALLED,):
                 raise MonocontextError(f"{folder} cannot be mounted: libfuse says why above") from None
@@ -82,13 +80,13 @@ def _as_errno(method: Method) -> Method:
     """Let a method raise errors with a number alone: others, such as a store's, become EIO and a line on stderr."""
 
     @wraps(method)
-    def call(*arguments: Any) -> Any:
+    def call(self: MountedFiles, path: str, *arguments: Any) -> Any:
         try:
-            return method(*arguments)
+            return method(self, path, *arguments)
         except Exception as error:
             if isinstance(error, OSError) and error.errno and not isinstance(error, MonocontextError):
                 raise
-            note(f"{arguments[1]}: {error}")
+            note(f"{path}: {error}")
             raise OSError(errno.EIO, os.strerror(errno.EIO)) from None
 
     return call  # type: ignore[return-value]
@@ -104,7 +102,6 @@ class MountedFiles:
         self._files = TextFiles(lambda: context, lambda text: len(TextBytes(text)))
         created: str = context.span.source.reader.manifest.created  # type: ignore[attr-defined]
         self._time = int(datetime.fromisoformat(created).timestamp() * 1e9)
-        self._lock = threading.Lock()
         self._numbers = count(1)
         self._open: dict[int, TextBytes] = {}
 
@@ -125,10 +122,8 @@ class MountedFiles:
         record = self._files.find(path)
         if record is None:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-        opened = TextBytes(self._files.view(record))
-        with self._lock:
-            number = next(self._numbers)
-            self._open[number] = opened
+        number = next(self._numbers)
+        self._open[number] = TextBytes(self._files.view(record))
         return number
 
     @_as_errno
@@ -136,8 +131,6 @@ class MountedFiles:
         opened = self._open[handle]
         return opened.read(min(offset, len(opened)), min(offset + size, len(opened)))
 
-    @_as_errno
     def release(self, path: str, handle: int) -> int:
-        with self._lock:
-            del self._open[handle]
+        del self._open[handle]
         return 0

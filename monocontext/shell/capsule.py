@@ -81,7 +81,11 @@ class Capsule:
         """The last error that is none of a file, such as that of a store. Commands may take it for a missing file."""
         self._lent: dict[int, Any] = {}
         """Memory that bashkit reads and then gives back, by address."""
-        own = {"read_file": self._read, "stat": self._stat, "read_dir": self._list, "exists": self._exists}
+        own: dict[str, Callable[[str, Any], None]] = {
+            "read_file": lambda path, result: self._lend(result[0], self.files.read(path)),
+            "stat": lambda path, result: _describe(result[0], self.files.stat(path)),
+            "read_dir": self._list, "exists": self._exists,
+        }  # fmt: skip
         functions = {name: kind(self._answering(own.get(name, _refuse))) for name, kind in _FUNCTIONS.items()}
         functions |= dict.fromkeys(("free_bytes", "free_dir_entries"), _FREE(self._free))
         self._table = _Table(**functions)
@@ -98,22 +102,15 @@ class Capsule:
             try:
                 work(ctypes.string_at(path.pointer, path.length).decode(), result)
             except Exception as failure:
-                number = failure.errno if isinstance(failure, OSError) else None
+                number, message = getattr(failure, "errno", None), getattr(failure, "strerror", None) or str(failure)
                 if number not in _ERROR_KINDS:
                     self.failure = str(failure)
                 error[0].kind = _ERROR_KINDS.get(number or 0, 0)
-                message = failure.strerror if isinstance(failure, OSError) else None
-                self._lend(error[0].message, (message or str(failure)).encode(errors="replace"))
+                self._lend(error[0].message, message.encode(errors="replace"))
                 return 1
             return 0
 
         return answer
-
-    def _read(self, path: str, result: Any) -> None:
-        self._lend(result[0], self.files.read(path))
-
-    def _stat(self, path: str, result: Any) -> None:
-        _describe(result[0], self.files.stat(path))
 
     def _list(self, path: str, result: Any) -> None:
         found = [(name.encode(), info) for name, info in self.files.entries(path)]

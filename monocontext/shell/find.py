@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from monocontext.shell.call import NOT_OURS, ShellCall
@@ -36,13 +37,11 @@ def _sized(value: str) -> Test:
     return test
 
 
-def _named(field: int, glob: str, *, fold: bool = False) -> Test:
+def _named(field: int, fold: Callable[[str], str], glob: str) -> Test:
     if "\\" in glob:
         raise ValueError("fnmatch knows no escapes")
-    glob = glob.replace("[^", "[!")
-    if fold:
-        return lambda entry: fnmatchcase(str(entry[field]).lower(), glob.lower())
-    return lambda entry: fnmatchcase(str(entry[field]), glob)
+    glob = fold(glob.replace("[^", "[!"))
+    return lambda entry: fnmatchcase(fold(str(entry[field])), glob)
 
 
 def _typed(letters: str) -> Test:
@@ -56,8 +55,8 @@ def _act(word: str, entry: _Entry) -> bool:
 
 
 _TESTS: dict[str, Callable[[str], Test]] = {
-    "-path": partial(_named, 0), "-name": partial(_named, 1), "-iname": partial(_named, 1, fold=True), "-type": _typed,
-    "-size": _sized,
+    "-path": partial(_named, 0, str), "-name": partial(_named, 1, str), "-iname": partial(_named, 1, str.lower),
+    "-type": _typed, "-size": _sized,
 }  # fmt: skip
 
 
@@ -67,28 +66,27 @@ async def find(call: ShellCall) -> int:
     operands, words = call.arguments[:first] or ["."], call.arguments[first:]
     prints = {"-print", "-print0"} & set(words)
     end = "\0" if "-print0" in prints else "\n"
+    if len(prints) > 1:
+        return NOT_OURS
     depths = {"-mindepth": 0, "-maxdepth": 1 << 30}
     try:
-        if len(prints) > 1:
-            return NOT_OURS
         for option in depths.keys() & set(words):
             at = words.index(option)
             depths[option] = int(words[at + 1])
             del words[at : at + 2]
         test = _either(words)
-    except (KeyError, IndexError, ValueError):
+    except (KeyError, IndexError, ValueError, StopIteration):
         return NOT_OURS
-    status = NOT_OURS if words else 0
-    for operand in operands if not words else ():
+    status = 0
+    for operand in operands:
         path = call.path(operand)
         if not call.files.exists(path):
             await call.complain(f"'{operand}': No such file or directory")
             status = 1
             continue
         for depth, entry in _walk(call, path, operand, call.files.stat(path), 0, depths["-maxdepth"]):
-            if depth >= depths["-mindepth"]:
-                fits = test(entry)
-                await call.write((entry.path + end) * (sum(map(prints.__contains__, entry.done)) if prints else fits))
+            if depth >= depths["-mindepth"] and (test(entry) or prints) and prints <= set(entry.done):
+                await call.write(entry.path + end)
     return status
 
 
@@ -103,25 +101,27 @@ def _walk(call: ShellCall, path: str, shown: str, info: Any, depth: int, most: i
 
 
 def _either(words: list[str]) -> Test:
-    """The test that words stand for. They are taken from the list, up to one that is no part of it."""
+    """The test that words stand for, which are taken from the list."""
     choices: list[list[Test]] = [[]]
-    while words and words[0] != ")":
-        word = words.pop(0)
-        if word in ("-o", "-or"):
+    while words:
+        if words[0] in ("-o", "-or"):
+            del words[0]
             choices.append([])
         else:
-            choices[-1].append(_one(word, words))
+            choices[-1].append(_one(words))
     return lambda entry: any(all(test(entry) for test in tests) for tests in choices)
 
 
-def _one(word: str, words: list[str]) -> Test:
+def _one(words: list[str]) -> Test:
+    word = words.pop(0)
     if word in ("!", "-not"):
-        negated = _one(words.pop(0), words)
+        negated = _one(words)
         return lambda entry: not negated(entry)
     if word == "(":
-        inner = _either(words)
-        del words[0]  # its end
-        return inner
+        depths = accumulate((word == "(") - (word == ")") for word in words)
+        end = next(i for i, depth in enumerate(depths) if depth < 0)
+        inner, words[: end + 1] = words[:end], []
+        return _either(inner)
     if word in ("-prune", "-print", "-print0"):
         return partial(_act, word)
     return _TESTS[word](words.pop(0))

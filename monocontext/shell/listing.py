@@ -12,6 +12,8 @@ from monocontext.shell.call import ShellCall
 _SHORT = "aAlh1RSrtdFpnogGCUk"
 _LONG = {"all": "a", "almost-all": "A", "human-readable": "h", "recursive": "R", "reverse": "r", "directory": "d",
          "classify": "F", "color=": "", "full-time": ""}  # fmt: skip
+_HALF_A_YEAR = 15_778_476
+"""Seconds. Older times are shown with their year."""
 _BLOCK_BYTES = 4096
 """The size of a folder, and what files take a multiple of."""
 
@@ -77,7 +79,8 @@ async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any])
         row = f"{name}{'/' if is_folder(info) and flags & set('Fp') else ''}\n"
         if flags & set("lnog"):
             kind = "drwxr-xr-x 2" if is_folder(info) else "-rw-r--r-- 1"
-            when = time.strftime("%b %e %H:%M", time.gmtime(info["modified"]))
+            form = "%b %e %H:%M" if time.time() - info["modified"] < _HALF_A_YEAR else "%b %e  %Y"
+            when = time.strftime(form, time.gmtime(info["modified"]))
             row = f"{kind} user user {sizes[name]:>{width}} {when} {row}"
         await call.write(row)
 

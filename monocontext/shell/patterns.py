@@ -11,7 +11,7 @@ _CLASSES = {
 }  # fmt: skip
 _CLASS = re.compile(r"\[:(\w+):\]")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
-_INTERVAL = re.compile(r"\d+(?:,\d*)?|,\d+")
+_NO_INTERVAL = re.compile(r"(?<!\\)(?:\\\\)*\\\{(?!(?:\d+(?:,\d*)?|,\d+)\\\})")
 _ESCAPES = {r"\<": r"\b(?=\w)", r"\>": r"\b(?<=\w)", r"\`": r"\A", r"\'": r"\Z"}
 _ESCAPES |= {escape: escape for escape in (rf"\{letter}" for letter in "bBwWsS123456789")}
 
@@ -23,31 +23,21 @@ def from_posix(pattern: str, *, extended: bool) -> str:
         raise re.error("Trailing backslash")
     if "[" in tokens:
         raise re.error("Unmatched [, [^, [:, [., or [=")
+    if not extended and _NO_INTERVAL.search(pattern):
+        raise re.error("Unmatched \\{, or invalid content of \\{\\}")
     operators = [_operator(token, extended) for token in tokens]
     result: list[str] = []
-    depth = offset = 0
-    while offset < len(tokens):
-        token, operator = tokens[offset], operators[offset]
+    depth = 0
+    for token, operator, after in zip(tokens, operators, [*operators, ")"][1:], strict=True):
         begins = not result or result[-1] in ("(", "|")
-        ends = offset + 1 == len(tokens) or operators[offset + 1] in (")", "|")
-        offset += 1
+        literal = {")": not depth} if extended else {"^": not begins, "$": after not in (")", "|")}
         if operator in ("*", "+", "?") and (begins or result[-1] == "^"):
-            result.append("" if extended and begins else re.escape(operator))
+            result.append("" if extended and begins else rf"\{operator}")
         elif operator == "*" and result[-1] in ("*", "+", "?"):
             continue
-        elif operator == "{":
-            close = next((i for i in range(offset, len(tokens)) if operators[i] == "}"), len(tokens))
-            bounds = "".join(tokens[offset:close])
-            is_interval = close < len(tokens) and _INTERVAL.fullmatch(bounds)
-            if not is_interval and not extended:
-                raise re.error("Unmatched \\{" if close == len(tokens) else "Invalid content of \\{\\}")
-            result.append(f"{{{bounds}}}" if is_interval and not begins else re.escape(token))
-            offset = close + 1 if is_interval else offset
-        elif operator in ("^", "$"):
-            result.append(operator if extended or (begins if operator == "^" else ends) else rf"\{operator}")
-        elif operator == ")" and not depth and extended:
-            result.append(r"\)")
-        elif operator and operator != "}":
+        elif literal.get(operator) or (operator == "{" and begins):
+            result.append(rf"\{operator}")
+        elif operator:
             depth += (operator == "(") - (operator == ")")
             result.append(operator)
         elif len(token) > 1 and token[0] == "[":

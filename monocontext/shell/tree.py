@@ -1,8 +1,7 @@
 """The documents of a text as files. Names and sizes are in the pages of documents; no text is read for them.
 
-A document `src/a.py` is the file `/src/a.py`; a text without documents is the file `/text`, if it is not empty. Empty
-parts, `.` and `..` of a name are left out. Where that is no name, or the name of another file or folder, the path is
-`NAME~NUMBER`, with `~` for slashes.
+A document `src/a.py` is the file `/src/a.py`; a text without documents is `/text`, if it is not empty. Empty parts, `.`
+and `..` of a name are left out. Where no name is left, or another's, the path is `NAME~NUMBER`, with `~` for slashes.
 """
 
 from __future__ import annotations
@@ -28,9 +27,6 @@ class FileInfo(NamedTuple):
     size_bytes: int
 
 
-_FOLDER = FileInfo(True, 0)
-
-
 class TextFiles:
     """The files of a text. Paths begin with a slash and have no other at their ends, but for the folder `/`.
 
@@ -53,14 +49,13 @@ class TextFiles:
         record = self.find(path)
         if record is None and path != "/" and path not in self._folders:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
-        return FileInfo(False, record.bytes) if record is not None else _FOLDER
+        return _info(record)
 
     def entries(self, path: str) -> list[tuple[str, FileInfo]]:
         """The entries of a folder."""
         if path not in self._folders:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
-        entries = self._folders[path].items()
-        return [(name, FileInfo(False, record.bytes) if record is not None else _FOLDER) for name, record in entries]
+        return [(name, _info(record)) for name, record in self._folders[path].items()]
 
     def read(self, path: str) -> bytes:
         record = self.find(path)
@@ -131,6 +126,10 @@ class TextFiles:
                 path = f"/{record.name.replace('/', '~')}~{record.number}".replace("\0", "~")
             folders[dirname(path)][basename(path)] = record
         return folders
+
+
+def _info(record: Document | None) -> FileInfo:
+    return FileInfo(record is None, record.bytes if record is not None else 0)
 
 
 def _path_of(name: str) -> str:

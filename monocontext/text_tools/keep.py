@@ -18,11 +18,9 @@ _PURGE_SECONDS = 300.0
 """The time between two purges: a LIST of a thousand entries costs as much as ten GETs."""
 _HEAD_CHARACTERS = 500
 _MOST_NAME = 200
-"""The longest name, in characters."""
+_MOST_CHARACTERS = 256 << 20
 _MOST_NUMBER = 1000
 """The most texts that may be kept under one name, each with a number."""
-_MOST_CHARACTERS = 256 << 20
-"""The longest text."""
 
 
 class KeepTool:

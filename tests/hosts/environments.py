@@ -56,10 +56,6 @@ FRAMEWORKS = (
 )
 """Agent frameworks, which take `monocontext.tools`; smolagents takes the text itself."""
 DEEPAGENTS = Host("deepagents", "deepagents", ("deepagents==0.7.32", SHELL))
-SANDBOXES = Host("sandboxes", "sandboxes", ("e2b==2.63.0", "daytona==0.226.1", "vercel-sandbox==0.10.0"))
-"""Not hosts: providers of sandboxes, whose calls are compared with the doubles of examples/sandboxes."""
-LIBRARIES = Host("libraries", "libraries", ("pandas==2.3.3",))
-"""Not a host: libraries that read files, for `context.file()`."""
 
 
 def build(host: Host, wheels: list[Path]) -> None:
@@ -73,7 +69,7 @@ def build(host: Host, wheels: list[Path]) -> None:
 
 
 def main(names: list[str]) -> None:
-    known = {host.name: host for host in (*HOSTS, *FRAMEWORKS, DEEPAGENTS, SANDBOXES, LIBRARIES)}
+    known = {host.name: host for host in (*HOSTS, *FRAMEWORKS, DEEPAGENTS)}
     if unknown := set(names) - set(known):
         raise SystemExit(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,18 +1,15 @@
-"""rlm-minimal, which is not on PyPI: the checkout named by RLM_MINIMAL, or else a class of its documented shape."""
+"""rlm-minimal, which is not on PyPI: a class of its documented shape."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import json
-import os
 import re
-import sys
 import tempfile
 from typing import Any
 
 from contract import QUESTION, Turns, lines_for, measure, measure_documents, tell
-from openai_server import answering
 
 
 def cell(code: str) -> str:
@@ -25,17 +22,8 @@ def final(expression: str) -> str:
 
 
 def run(context: Any, model: Turns) -> str:
-    def lazy(kind: Any) -> Any:
-        return kind if isinstance(context, str) else lines_for("rlm-minimal", context)["lazy"](kind)
-
-    if not CHECKOUT:
-        return str(lazy(Shape)(model).completion(context, QUESTION))
-    with answering(model) as url:
-        os.environ |= {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": url}
-        from rlm.rlm_repl import RLM_REPL
-
-        lm = lazy(RLM_REPL)(model="scripted", recursive_model="scripted")
-        return str(lm.completion(context, QUESTION))
+    kind = Shape if isinstance(context, str) else lines_for("rlm-minimal", context)["lazy"](Shape)
+    return str(kind(model).completion(context, QUESTION))
 
 
 class ShapeOfEnvironment:
@@ -83,9 +71,6 @@ class Shape:
                 return str(self.repl_env.locals[named[1]])
 
 
-CHECKOUT = os.environ.get("RLM_MINIMAL", "")
-
 if __name__ == "__main__":
-    sys.path[:0] = [CHECKOUT] if CHECKOUT else []
     assert measure_documents(run, cell=cell, final=final) < 4_000_000
     tell(measure("rlm-minimal", run, cell=cell, final=final))

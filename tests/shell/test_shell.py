@@ -67,28 +67,18 @@ def test_folders_of_names_that_are_alike_or_within_each_other(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("command", "lines"),
     [
-        ("cat mid | wc -l", "60000"),
-        ("grep e mid > /tmp/x; wc -l < /tmp/x", "60000"),
         ("sed -n 1,50000p mid > /tmp/x; wc -l < /tmp/x", "50000"),
         ("{ grep e mid; } 2>&1 | wc -l", "60000"),
         ("x=$(grep e mid); echo ${#x}", "1859999"),
-        ("sort <(grep e mid) | wc -l", "60000"),
-        ("echo mid | xargs grep e | wc -l", "60000"),
         ("cat long | grep -c each", "400000"),
-        ("echo long | xargs cat | grep -c each", "400000"),
         ("find . -name long -exec cat {} + | grep -c each", "400000"),
-        ("wc -w long | cut -d' ' -f1", "2000000"),
         ("grep e long | grep -c each", "400000"),
         ("grep e long 2>/dev/null | grep -c each", "400000"),
-        ("sed -n 1,350000p long | grep -c each", "350000"),
         ("{ grep e long; } 2>&1 | grep -c each", None),
         ("sort <(grep e long) | tail -1", None),
-        ("echo long | xargs grep e | grep -c each", None),
         ("find . -name long -exec grep e {} + | grep -c each", None),
         ("for f in mid mid mid mid mid mid; do grep e $f; done 2>&1 | grep -c each", None),
-        ("timeout 20 grep e long | grep -c each", None),
         ("x=$(head -n 400000 long); echo ${#x}", None),
-        ("head -n 400000 long > /tmp/x", None),
     ],
 )
 def test_output_above_10_mib_is_whole_or_an_error(long_lines: Bash, command: str, lines: str | None) -> None:
@@ -171,6 +161,7 @@ def test_a_pattern_that_backtracks_ends_the_process_and_not_the_host(
         with pytest.raises(ToolRefusal, match="stopped after 12 s; it begins anew, and /tmp is empty"):
             shell.run("grep -E '(a+)+$' a", 1000)
         assert time.monotonic() - began < 40
+        assert "stopped for lack of time" in shell.run("sleep 6; cat a", 1000).stderr
         assert shell.run("ls /tmp; cat a | wc -c", 1000).stdout == "42\n"
         shell.close()
 

@@ -1,7 +1,7 @@
 """As much of the packages of E2B, Daytona, Vercel and Modal as examples/sandboxes use, with a process of this machine.
 
-Names, parameters and what crosses the streams are those of e2b 2.63.0, daytona 0.226.1 and vercel-sandbox 0.10.0;
-`tests/hosts/run_sandboxes.py` compares them with the packages. Imports nothing but the standard library.
+Names, parameters and what crosses the streams are those of e2b 2.63.0, daytona 0.226.1 and vercel-sandbox 0.10.0.
+Imports nothing but the standard library.
 """
 
 from __future__ import annotations
