@@ -17,8 +17,7 @@ _WRITE_CHARACTERS = 64 << 10
 
 
 class ShellCall:
-    """A call. `context` is bashkit's `CommandContext`; `texts` has the files of each text by its folder, an inner
-    folder before the one around it."""
+    """A call. `context` is bashkit's `CommandContext`; `texts` has the files of each text by its folder."""
 
     def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
         self.name: str = context.name.removeprefix("__")
@@ -37,10 +36,9 @@ class ShellCall:
 
     def locate(self, path: str) -> tuple[TextFiles, str] | None:
         """The files of the text that a path is in, and the path in it; None for other paths."""
-        for folder, files in self._texts.items():
-            if path == folder or path.startswith(folder + "/"):
-                return files, path.removeprefix(folder) or "/"
-        return None
+        folders = [folder for folder in self._texts if path == folder or path.startswith(folder + "/")]
+        folder = max(folders, key=len, default="")
+        return (self._texts[folder], path.removeprefix(folder) or "/") if folder else None
 
     def document(self, operand: str) -> tuple[TextFiles, Document] | None:
         """The document of an operand; None if it names anything else."""

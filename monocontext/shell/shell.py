@@ -44,7 +44,6 @@ class Shell:
         self._folders, self._open, self._seconds = list(texts), list(texts.values()), seconds
         self._lock = threading.Lock()
         self._child: Child | None = None
-        self._versions = [0] * len(texts)
         self._opened: dict[int, tuple[Monocontext, ReaderServer]] = {}
         """The texts that the process has used."""
 
@@ -56,12 +55,11 @@ class Shell:
         if len(command) > _MOST_CHARACTERS:
             raise ToolRefusal(f"a command has at most {_MOST_CHARACTERS:,} characters, this one has {len(command):,}")
         with self._lock:
-            for index, (text, _) in list(self._opened.items()):
-                if self._open[index]() is not text:
-                    del self._opened[index]
-                    self._versions[index] += 1
+            changed = [index for index, (text, _) in self._opened.items() if self._open[index]() is not text]
+            for index in changed:
+                del self._opened[index]
             request = {
-                "command": command, "folders": self._folders, "versions": self._versions, "seconds": self._seconds,
+                "command": command, "folders": self._folders, "changed": changed, "seconds": self._seconds,
                 "most_bytes": most_bytes,
             }  # fmt: skip
             child = self._child = self._child or Child("monocontext.shell.worker")

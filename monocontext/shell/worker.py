@@ -60,7 +60,7 @@ class _Worker:
 
     def __init__(self, host: Host, folders: list[str]) -> None:
         self._host, self._folders = host, folders
-        self._versions, self._end = [0] * len(folders), 0.0
+        self._end = 0.0
         self._capsules = [Capsule(self._files(i)) for i in range(len(folders))]
         self._systems = [bashkit.FileSystem.from_capsule(capsule.value) for capsule in self._capsules]
         self._scratch = bashkit.FileSystem()
@@ -78,12 +78,11 @@ class _Worker:
 
         return TextFiles(open_text, _size_of)
 
-    async def run(self, command: str, versions: list[int], seconds: float, most_bytes: int) -> dict[str, Any]:
-        """Run a command line. `versions`: a number for each text, which is opened again if its number is another."""
+    async def run(self, command: str, changed: list[int], seconds: float, most_bytes: int) -> dict[str, Any]:
+        """Run a command line. `changed`: the texts to open again."""
         self._end = time.monotonic() + _READ_SHARE * seconds
-        for i, version in enumerate(versions):
-            if self._versions[i] != version:
-                self._capsules[i].files, self._versions[i] = self._files(i), version
+        for i in changed:
+            self._capsules[i].files = self._files(i)
         home = self._folders[0] if len(self._folders) == 1 else "/"
         bash = bashkit.Bash(
             username="user", hostname="monocontext", cwd=home, timeout_seconds=seconds, max_commands=_MOST_COMMANDS,
@@ -95,8 +94,7 @@ class _Worker:
         for folder, system in zip(self._folders, self._systems, strict=True):
             bash.mount(folder, system, read_only=True)
         bash.mount("/tmp", self._scratch)
-        files = {folder: capsule.files for folder, capsule in zip(self._folders, self._capsules, strict=True)}
-        texts = {folder: files[folder] for folder in sorted(files, key=len, reverse=True)}
+        texts = {folder: capsule.files for folder, capsule in zip(self._folders, self._capsules, strict=True)}
         calls: list[ShellCall] = []
         for name, work in _COMMANDS.items():
             bash.add_command(name, partial(_run_command, work, texts, calls))

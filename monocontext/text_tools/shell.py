@@ -44,4 +44,4 @@ class ShellTool(Shell):
         parts += [f"[exit code {ran.exit_code}]"] if ran.exit_code else []
         parts += [f"[{ran.note}]"] if ran.note else []
         text = "\n".join(part.removesuffix("\n") for part in parts if part)
-        return ToolReply(text, Output(ran.stdout, ran.stderr, ran.exit_code, ran.note))
+        return ToolReply(text, ran)
