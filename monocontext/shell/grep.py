@@ -114,10 +114,14 @@ class _Stored:
 
     def _place_at(self, character: int) -> Place | None:
         """How the file that has a character is shown; None if it is not to be searched."""
-        path, record = self.files.path_at(character) or ("", None)
-        if record is None or (self.shown is None and not self.select(path[1:])):
+        found = self.files.path_at(character)
+        if found is None:
             return None
-        name, _ = (self.root + path[1:], record) if self.shown is None else self.shown.get(record.number, ("", None))
+        path, record = found
+        if self.shown is not None:
+            name, _ = self.shown.get(record.number, ("", record))
+        else:
+            name = self.root + path[1:] if self.select(path[1:]) else ""
         return place_of(self.files.text, record, name) if name else None
 
 

@@ -165,8 +165,8 @@ def print_lines(found: Iterable[Line], style: Style) -> Iterator[str]:
         if style.has_headings and style.has_names:
             yield style.paint(NAME, place.name)
         seen = True
-        for line in with_context(place, lines, style):
-            yield from style.rows(line) if line else ["--"]
+        for line in with_context(place, lines, style) if style.before or style.after else lines:
+            yield from style.rows(line) if line else ("--",)
 
 
 def count_lines(found: Iterable[Line], style: Style) -> Iterator[tuple[str, int]]:

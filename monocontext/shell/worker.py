@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,6 +26,9 @@ from monocontext.shell.parts import document
 from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext, served_text
+
+if sys.platform != "win32":
+    import resource
 
 _MOST_COMMANDS = 50_000
 _MOST_LOOPS = 200_000

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from typing import Any
 
 from monocontext import Monocontext
 from monocontext.testing import S3StandIn
+
+sys.path.append(str(Path(__file__).parents[2]))  # the last, since its `rlm` is not the host's
 from tests.virtual import virtual_context
 
 FRAME_BYTES = 8 << 10
