@@ -6,7 +6,6 @@ import gc
 import os
 import random
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -14,14 +13,13 @@ from contextlib import closing
 import pytest
 from begun_threads import begun_threads
 
-from monocontext.errors import AccessDenied, DamagedData, NotFound
+from monocontext.errors import DamagedData, NotFound
 from monocontext.stores import open_store
 from monocontext.stores.http.client import Client
 from monocontext.stores.s3.store import S3Store
 from monocontext.testing import SeaweedServer
 
 DATA = random.Random(9).randbytes(1 << 20)
-AWKWARD = ["a b", "a+b&c=d?e#f", "ä€😀/x", "%41", "~-_.!*'()", "a;b,c:d@e$", "back\\slash", '[x]{y}|^`"<>']
 
 
 def open_s3(server: SeaweedServer, prefix: str = "transport", **options: object) -> S3Store:
@@ -70,15 +68,6 @@ def in_child(say: Callable[[], str]) -> str:
     return said
 
 
-@pytest.mark.parametrize("key", AWKWARD)
-def test_awkward_keys_are_signed_as_they_are_sent(seaweed: SeaweedServer, key: str) -> None:
-    store = open_s3(seaweed, "awk ward+ü")
-    store.put(key, key.encode())
-    assert store.get(key).data == key.encode()
-    assert store.get_range(key, 1, 2).data == key.encode()[1:3]
-    assert transport_of(store).pool.reused == 1
-
-
 def test_the_same_answers_and_errors_as_boto3(filled: SeaweedServer) -> None:
     ours, theirs = open_s3(filled), open_s3(filled, transport="boto3")
     assert theirs._connection.transport("dev-bucket") is None
@@ -104,21 +93,6 @@ def _outcome(ask: Callable[[S3Store], object], store: S3Store) -> object:
         return ask(store)
     except Exception as error:
         return type(error), str(error)
-
-
-@pytest.mark.parametrize("skew_seconds", [-7200, 7200])
-def test_a_skewed_clock_is_refused_by_the_server(filled: SeaweedServer, skew_seconds: float) -> None:
-    """Put right by the client; where that does not, the server refuses, so its check is known to look at the time."""
-    store = open_s3(filled)
-    skewed = transport_of(store)
-    skewed._wall_clock = lambda: time.time() + skew_seconds
-    assert store.get_range("a", 0, 5).data == DATA[:5]
-    assert abs(skewed._server_ahead_seconds + skew_seconds) < 5
-    assert store.get_range("a", 5, 5).data == DATA[5:10]
-    skewed._server_ahead_seconds = 0
-    skewed._repair = lambda response, call: False  # type: ignore[method-assign]
-    with pytest.raises(AccessDenied, match="transport/a refused: HTTP 403 RequestTimeTooSkewed"):
-        store.get_range("a", 0, 5)
 
 
 @pytest.mark.slow

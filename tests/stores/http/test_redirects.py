@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import product
@@ -10,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from monocontext.aio import AsyncMonocontext
-from monocontext.errors import MonocontextError, Unsupported
+from monocontext.errors import Unsupported
 from monocontext.stores import open_store
 from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, ForeignRedirect, Route, redirected
 
@@ -146,19 +144,6 @@ def test_nothing_goes_to_another_server(verb: str, status: int) -> None:
         assert there.connections == 0
         assert "\n" not in str(raised.value)
         assert f"http://127.0.0.1:{here.port} redirects to http://127.0.0.1:{there.port}: no cred" in str(raised.value)
-
-
-@pytest.mark.slow
-def test_nothing_goes_there_by_the_asynchronous_way() -> None:
-    async def read(endpoint: str) -> None:
-        async with await AsyncMonocontext.open("s3://bucket/ctx", endpoint=endpoint):
-            pass
-
-    with leading(307) as (here, there):
-        with pytest.raises(MonocontextError):
-            asyncio.run(read(here.endpoint))
-        assert here.asked[0].headers["x-amz-security-token"] == TOKEN
-        assert there.connections == 0
 
 
 @pytest.mark.slow

@@ -65,17 +65,6 @@ def test_the_timeout_is_four_times_the_slowest_in_a_hundred() -> None:
     assert timeout.seconds == 10.0
 
 
-@pytest.mark.parametrize("before", [0, 1, 5, 30, 99])
-def test_two_slow_answers_are_chance_and_three_are_not(before: int) -> None:
-    """One in five hundred first bytes of S3 takes a second: by itself it must not make stalls last four."""
-    timeout = SilenceTimeout(10.0)
-    for _ in range(before):
-        timeout.learn(0.03)
-    for expected in (LEAST_SECONDS, LEAST_SECONDS, 4.8):
-        timeout.learn(1.2)
-        assert timeout.seconds == pytest.approx(expected)
-
-
 def test_silence_is_given_up_when_a_retry_can_be_paid_for() -> None:
     time = Time()
     with pytest.raises(Stalled, match=r"no byte for 1\.0 s"):
