@@ -123,12 +123,9 @@ def test_names(key: str, other: str, cut: int) -> None:
     assert name.startswith(prefix_of(key[:cut]))
 
 
-@pytest.mark.parametrize(
-    "rest", ["", "A", "%61", "%4A", "%c3", "%ed%a0%80", "a/b", "a+/b", "%", "%4", "a b", ".x", "é"]
-)
-def test_names_that_are_no_entries(rest: str) -> None:
-    assert key_of(f"entries/{rest}") is None
-    assert key_of(rest) is None
+def test_names_that_are_no_entries() -> None:
+    rests = ["", "A", "%61", "%4A", "%c3", "%ed%a0%80", "a/b", "a+/b", "%", "%4", "a b", ".x", "é"]
+    assert [rest for rest in rests if key_of(f"entries/{rest}") is not None or key_of(rest) is not None] == []
 
 
 def test_other_objects_are_left_alone(any_store: Store) -> None:

@@ -22,7 +22,7 @@ from monocontext.memory import Memory, MemoryTool
 from monocontext.memory.entry import Entry, round_to_clock
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Blob, ObjectInfo, Store
-from monocontext.testing import CountingStore, Crash, CrashingStore, SeaweedServer, WrappedStore
+from monocontext.testing import CountingStore, SeaweedServer, WrappedStore
 
 R = TypeVar("R")
 
@@ -145,21 +145,6 @@ def test_a_client_whose_clock_is_wrong(any_store: Store, hours: int) -> None:
     assert right.list() == askew(wrong.list) == ["own", "theirs"]
     assert right.get("short") is None
     assert askew(lambda: wrong.get("short")) is None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("landed", [False, True])
-def test_killed_between_put_and_reply(any_store: Store, landed: bool) -> None:
-    memory = Memory(any_store)
-    memory.put("kept", "before")
-    killed = Memory(CrashingStore(any_store, 0, landed=landed))
-    with pytest.raises(Crash):
-        killed.put("kept", "after", 1000)
-    assert memory.get("kept") == ("after" if landed else "before")
-    with pytest.raises(Crash):
-        Memory(CrashingStore(any_store, 0, landed=landed)).put_new("claim", "mine")
-    assert memory.put_new("claim", "another's") is not landed
-    assert set(memory) == {"kept", "claim"}
 
 
 WRITER = """
