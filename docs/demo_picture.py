@@ -12,10 +12,12 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from textwrap import wrap
+from typing import NamedTuple
 
+from monocontext import Monocontext
+from monocontext.testing import CountingStore, SlowStore
 from rlm import RLM, Step
 from rlm.cli import demo
-from rlm.cli.demo import Cost
 from rlm.trajectory.completion import Completion
 
 PICTURE = Path(__file__).parent / "plots" / "demo.svg"
@@ -32,11 +34,25 @@ text { fill: #e6edf3 } .seen { fill: #9ea7b3 } .bar { fill: #484f58 } .read { fi
 """
 
 
+class Cost(NamedTuple):
+    """The cost of one way to read."""
+
+    way: str
+    gets: int
+    bytes_read: int
+    seconds: float
+
+
 def run() -> tuple[Completion, list[Step], Cost, Cost]:
     """The answer, its turns, and the costs of reading and of a download."""
     steps = list[Step]()
     with RLM(lm=demo.SlowScriptedLM(demo.LOG_TURNS), on_step=steps.append) as rlm:
-        completion, lazy, whole = demo.ask_the_log(rlm, demo.large_log(), 0.03)
+        counted = CountingStore(SlowStore(demo.large_log(), 0.03, bytes_per_second=demo.BYTES_PER_SECOND))
+        with Monocontext.open(counted) as context:
+            completion = rlm.completion(demo.LOG_QUESTION, context)
+            lazy = Cost("monocontext", counted.gets, counted.bytes_read, context.stats.wait_seconds)
+            size = len(context)
+    whole = Cost("a download of everything (computed)", -(-size // (16 << 20)), size, size / demo.BYTES_PER_SECOND)
     return completion, steps, lazy, whole
 
 

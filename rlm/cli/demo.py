@@ -1,7 +1,6 @@
 """The command `rlm demo`: questions about a log of 10 GB, a text of 30 MB in an S3 server, and a plain folder.
 
 A script plays the model; its code really runs. The index of the log repeats one block of frames and its filter.
-The engine and the latency of a bucket are real.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ import uuid
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import click
 from rich.console import Console
@@ -33,7 +33,8 @@ from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.testing import CountingStore, SeaweedServer, SlowStore, find_weed
+from monocontext.stores.protocol import Store
+from monocontext.testing import SeaweedServer, SlowStore, find_weed
 from monocontext.writing.pages import IndexWriter, row_of
 from rlm.cli.options import Runner, describe_rights, one_line_errors
 from rlm.context.excerpt import make_printable
@@ -41,13 +42,11 @@ from rlm.errors import RunnerUnavailable
 from rlm.models.lm import Reply, ScriptedLM
 from rlm.rlm import RLM
 from rlm.runners.runner import DEFAULT_RUNNER
-from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import print_step
 
 BYTES_PER_SECOND = 90e6  # of one connection to S3
 TURN_SECONDS = 0.6
 SIZE_BYTES = 10 * 10**9
-_SIZE_BYTES_OF_32_BITS = 2 * 10**9  # where `len()` is limited to 2 Gi
 _FRAME_BYTES, _LINE_BYTES, _BLOCK_FRAMES = 256 << 10, 128, 256
 LOG_QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
 DISK = "sdq7"
@@ -88,15 +87,6 @@ _FOLDER_TURNS = (
 )
 
 
-class Cost(NamedTuple):
-    """The cost of one way to read."""
-
-    way: str
-    gets: int
-    bytes_read: int
-    seconds: float
-
-
 class SlowScriptedLM(ScriptedLM):
     """Scripted replies that take as long as those of a model, `TURN_SECONDS`: text is read ahead meanwhile."""
 
@@ -121,16 +111,17 @@ def demo(
     remark(describe_rights(runner))
     console = Console(stderr=True)
     options = {"runner": runner, "on_step": None if is_quiet() else print_step, "prices": {"scripted": (0, 0)}}
-    console.print(
-        f"Each GET takes {latency_ms:.0f} ms and its bytes come at {BYTES_PER_SECOND / 1e6:.0f} MB/s here, "
-        "as in a bucket of your region.\n"
-    )
-    size_bytes = _SIZE_BYTES_OF_32_BITS if where == "wasm" else SIZE_BYTES
-    right = [
-        _show_the_log(console, latency_ms / 1000, size_bytes, options),
-        _show_the_library(console, latency_ms / 1000, options),
-        _show_the_folder(console, options),
-    ]
+    slow = partial(SlowStore, seconds=latency_ms / 1000, bytes_per_second=BYTES_PER_SECOND)  # as in a near bucket
+    folder = Path(sysconfig.get_path("stdlib")) / "json"
+    with ExitStack() as stack:
+        log = slow(large_log(SIZE_BYTES if where != "wasm" else 2 * 10**9))  # `len()` is limited to 2 Gi there
+        right = [_ask(console, "1. a log of 10 GB, made as it is read", LOG_QUESTION, LOG_TURNS, log, options, DISK)]
+        title, expected = "2. the standard library's source in S3", ("tarfile.py", str(tarfile.RECORDSIZE))
+        library = slow(_publish_library(stack))
+        right.append(_ask(console, title, _QUESTION, _TURNS, library, options, *expected))
+        stack.enter_context(warnings.catch_warnings(action="ignore"))  # compiled files in the folder are left out
+        title = f"3. a plain folder, {folder}: nothing is stored"
+        right.append(_ask(console, title, _FOLDER_QUESTION, _FOLDER_TURNS, folder, options, "json.load"))
     console.print(
         "[bold]Next: your own text[/bold]\n"
         "  monocontext upload FILES... mytext      # mytext is a directory, or s3://bucket/prefix\n"
@@ -150,13 +141,11 @@ def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
     def line(text: str) -> str:
         return text.ljust(_LINE_BYTES - 1) + "\n"
 
-    def served() -> str:
-        clock = f"{dice.randrange(24):02}:{dice.randrange(60):02}:{dice.randrange(60):02}"
-        level, host = dice.choice(("INFO", "INFO", "DEBUG", "WARN")), f"host-{dice.randrange(40)}"
-        what = f"txn={dice.getrandbits(32):08x} served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms"
-        return line(f"2026-11-22T{clock} {level} {host} {what}")
-
-    lines = [served() for _ in range(_FRAME_BYTES // _LINE_BYTES)]
+    lines = [
+        line(f"2026-11-22T{dice.randrange(24):02}:{dice.randrange(60):02}:00 INFO host-{dice.randrange(40)} "
+             f"txn={dice.getrandbits(32):08x} served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms")
+        for _ in range(_FRAME_BYTES // _LINE_BYTES)
+    ]  # fmt: skip
     failed = line("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
     fatal = line("2026-11-22T09:26:53 FATAL host-17 giving up on txn=ab12cd34")
     store = MemoryStore(name := uuid.uuid4().hex)
@@ -180,66 +169,31 @@ def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
     return store
 
 
-def ask_the_log(rlm: RLM, store: MemoryStore, latency_seconds: float) -> tuple[Completion, Cost, Cost]:
-    """Answer the question. Returns the cost too, and the computed cost of a full download in segments of 16 MiB."""
-    counted = CountingStore(SlowStore(store, latency_seconds, bytes_per_second=BYTES_PER_SECOND))
-    with Monocontext.open(counted) as context:
-        completion = rlm.completion(LOG_QUESTION, context)
-        lazy = Cost("monocontext", counted.gets, counted.bytes_read, context.stats.wait_seconds)
-        size = len(context)
-    whole = Cost("a download of everything (computed)", -(-size // (16 << 20)), size, size / BYTES_PER_SECOND)
-    return completion, lazy, whole
-
-
-def _show_the_log(console: Console, latency_seconds: float, size_bytes: int, options: dict[str, Any]) -> bool:
-    console.rule("1. a log of 10 GB, computed as it is read", align="left")
-    console.print(f"Question: {LOG_QUESTION}\nA script plays the model. Its code really runs.\n")
-    with RLM(lm=SlowScriptedLM(LOG_TURNS), **options) as rlm:
-        completion, *costs = ask_the_log(rlm, large_log(size_bytes), latency_seconds)
-    right = _print_answer(console, completion.answer, DISK)
-    for way, gets, size, seconds in costs:
-        console.print(f"{way}: {gets:,} requests, {size / 1e6:,.1f} MB read, {seconds:,.2f} s waited")
-    return right
-
-
-def _show_the_library(console: Console, latency_seconds: float, options: dict[str, Any]) -> bool:
-    """Ask about the standard library's source in a local S3 server, or in a directory where there is no server."""
-    library = Path(sysconfig.get_path("stdlib"))
-    console.rule("2. the standard library's source in S3", align="left")
-    with ExitStack() as stack:
-        if find_weed() is None:
-            url, stored = f"{stack.enter_context(tempfile.TemporaryDirectory())}/context", StoreOptions()
-        else:
-            server = stack.enter_context(SeaweedServer())
-            url, stored = server.url("stdlib"), StoreOptions(client=server.client())
-        manifest = publish(
-            [library], url, store_options=stored, include=("*.py",), exclude=("site-packages/*", "lib2to3/*"),
-            errors="replace", note=lambda _: None,
-        )  # fmt: skip
-        console.print(Text(f"Question: {_QUESTION}\nUploaded {manifest.characters:,} characters to {url}.\n"))
-        store = SlowStore(open_store(url, **stored), latency_seconds, bytes_per_second=BYTES_PER_SECOND)
-        return _ask(console, _QUESTION, _TURNS, store, options, "tarfile.py", str(tarfile.RECORDSIZE))
-
-
-def _show_the_folder(console: Console, options: dict[str, Any]) -> bool:
-    """Ask about a plain folder, without a server or an upload."""
-    folder = Path(sysconfig.get_path("stdlib")) / "json"
-    console.rule(f"3. a plain folder, {folder}", align="left")
-    console.print(f"Question: {_FOLDER_QUESTION}\nNothing is stored: the files are read as they are.\n")
-    with warnings.catch_warnings(action="ignore"):  # compiled files in the folder are left out
-        return _ask(console, _FOLDER_QUESTION, _FOLDER_TURNS, folder, options, "json.load")
+def _publish_library(stack: ExitStack) -> Store:
+    """The standard library's source in a local S3 server, or in a directory where there is no server."""
+    if find_weed() is None:
+        url, stored = f"{stack.enter_context(tempfile.TemporaryDirectory())}/context", StoreOptions()
+    else:
+        server = stack.enter_context(SeaweedServer())
+        url, stored = server.url("stdlib"), StoreOptions(client=server.client())
+    publish(
+        [Path(sysconfig.get_path("stdlib"))], url, store_options=stored, include=("*.py",),
+        exclude=("site-packages/*", "lib2to3/*"), errors="replace", note=lambda _: None,
+    )  # fmt: skip
+    return open_store(url, **stored)
 
 
 def _ask(
-    console: Console, question: str, turns: Sequence[str], place: Any, options: dict[str, Any], *expected: str
-) -> bool:
+    console: Console, title: str, question: str, turns: Sequence[str], place: Any, options: dict[str, Any],
+    *expected: str,
+) -> bool:  # fmt: skip
+    """Show one act; whether its answer holds what is expected."""
+    console.rule(Text(title), align="left")
+    console.print(Text(f"Question: {question}\nA script plays the model. Its code really runs.\n"))
     with Monocontext.open(place) as context, RLM(lm=SlowScriptedLM(turns), **options) as rlm:
-        answer = rlm.completion(question, context).answer
-        console.print(f"{context.stats.gets:,} requests, {context.stats.bytes_fetched / 1e6:.1f} MB read.")
-    return _print_answer(console, answer, *expected)
-
-
-def _print_answer(console: Console, answer: str, *expected: str) -> bool:
+        answer, stats = rlm.completion(question, context).answer, context.stats
+        read = f"{stats.gets:,} requests, {stats.bytes_fetched / 1e6:,.1f} MB read, {stats.wait_seconds:,.2f} s waited"
+        console.print(f"{read}, of {len(context):,} characters.")
     right = all(words in answer.replace(",", "") for words in expected)
     print(make_printable(answer, terminal=sys.stdout.isatty()))
     console.print("The answer is right.\n" if right else "The answer is WRONG.\n")
