@@ -124,11 +124,8 @@ class _ClaudeTurns(TurnMaker):
         return turns + self._turn("user", "text", text, marks=marks)
 
     def _assistant_turns(self, record: Record) -> list[Turn]:
-        content, marks, turns = (
-            part(record, "message").get("content"),
-            ("sidechain=yes",) * bool(record.get("isSidechain")),
-            list[Turn](),
-        )
+        content, turns = part(record, "message").get("content"), list[Turn]()
+        marks = ("sidechain=yes",) * bool(record.get("isSidechain"))
         for block in blocks_of(content if isinstance(content, list) else [{"text": text_of(content)}]):
             if block.get("type") in ("tool_use", "server_tool_use"):
                 turns += self._call_turn(block, marks)

@@ -29,10 +29,7 @@ _UNCHANGED: dict[_Path, frozenset[str]] = {
 }  # fmt: skip
 """Fields that are not searched if they hold no list or object: of a record, a message, and a payload of Codex."""
 _UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
-_SEALS = {
-    "thinking": "signature",
-    "redacted_thinking": "data",
-}  # signed: without secrets, the block stays
+_SEALS = {"thinking": "signature", "redacted_thinking": "data"}  # signed: without secrets, the block stays
 _MOST_INLINE = 256  # characters. Longer base64 is replaced as a picture.
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_\r\n-]+")
 _MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,40}")

@@ -297,11 +297,8 @@ def find_named(text: str, start: int, stop: int) -> list[Span]:
     if element and is_secret(element["value"], field.strength, is_sure=False):
         return [element.span("value")]
     # The name may itself be a value, with the secret in the next field.
-    has_no_value = field.separator in ("", " ", ">", ",", "(") or text[field.value_at : field.value_at + 1] in (
-        "",
-        "\n",
-    )
-    if has_no_value or field.before in ('"', "'"):
+    following = text[field.value_at : field.value_at + 1]
+    if field.separator in ("", " ", ">", ",", "(") or following in ("", "\n") or field.before in ('"', "'"):
         bridge = _BRIDGE.match(text, field.end)
         if bridge and bridge[0].startswith("</"):
             element = _XML_VALUE.match(text, bridge.end())
