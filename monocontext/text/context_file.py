@@ -51,16 +51,6 @@ class ContextFile(io.TextIOBase):
             searched = ahead
         return self._take(min(newline + 1 - self._offset, most))
 
-    def __next__(self) -> str:  # type: ignore[override]
-        start, after = self._offset, self._buffer.find("\n", self._offset) + 1
-        if after:
-            self._offset = after
-            return self._buffer[start:after]
-        line = self.readline()
-        if not line:
-            raise StopIteration
-        return line
-
     def readlines(self, hint: int | None = -1, /) -> list[str]:  # type: ignore[override]
         """Lines as a real list; `ContextTooLarge` where the rest of the file is above the text's limit."""
         if hint is None or hint <= 0:

@@ -188,7 +188,7 @@ class Span:
         result = self.windows(start, stop, reverse=reverse, eager=eager, only=only, is_search=True)
         if only is not None:
             result = windows.fill_gaps(result, needle, self.source.read, only.stop, reverse)
-        return windows.join_windows(result, needle, reverse), only
+        return result, only
 
     def _report_match(self, at: int, only: Candidates | None) -> int:
         """Count a match in the statistics, and convert its offset to this span's; -1 stays -1."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from monocontext.text.windows import join_texts
-
 MAX_WAIT_CHARACTERS = 8 << 20
 r"""After this many characters without `\n`, `split_lines` also cuts at rarer line ends, which takes three times as
 long."""
@@ -23,7 +21,7 @@ def split_text(texts: Iterable[str], separator: str) -> Blocks:
     reach = len(separator) - 1
     seam = ""
     taken = 0
-    for text in join_texts(texts, separator):
+    for text in texts:
         taken += len(text)
         if separator not in (seam + text if seam else text):
             rest.append(text)

@@ -11,19 +11,14 @@ faster than to decode first. Derived text is searched as `str`. One search sees 
 from __future__ import annotations
 
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate
 from typing import Any
 
 from monocontext.engine import scan
 from monocontext.engine.frame import FrameText
 
-SHORT_NEEDLE = 1 << 12
-"""For needles of at least this many characters, windows are joined: a step from window to window costs as much as the
-needle is long, too much where windows are far shorter."""
 FEW = 100
-"""Up to this many positions, `overlap` tries each one in C. More of them are handled together."""
+"""The most positions that `overlap` tries: a needle that repeats itself has more."""
 
 
 class Window:
@@ -82,22 +77,6 @@ class Window:
         if text is None or self._stop is None:
             return _decode(data)
         return text.text if len(data) == len(text.data) else _decode(data)
-
-
-class Joined(Window):
-    """Adjacent windows joined into one."""
-
-    __slots__ = ("_firsts", "_parts")
-
-    def __init__(self, parts: list[Window]):
-        data = parts[0].data[:0].join([part.data for part in parts])
-        super().__init__(parts[0].start, data, stop=parts[-1].stop)
-        self._parts = parts
-        self._firsts = [0, *accumulate(len(part.data) for part in parts[:-1])]
-
-    def character(self, position: int) -> int:
-        part = bisect_right(self._firsts, position) - 1
-        return self._parts[part].character(position - self._firsts[part])
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
@@ -178,39 +157,6 @@ def _in_units(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, 
 # -- preparing windows for a search ------------------------------------------------------------------------------------
 
 
-def join_windows(windows: Iterable[Window], needle: str, reverse: bool = False) -> Iterator[Window]:
-    """The same windows, joined to at least a quarter of a long needle each; reads at most that much further."""
-    if len(needle) < SHORT_NEEDLE:
-        yield from windows
-        return
-    group: list[Window] = []
-    units = 0
-    for window in windows:
-        if group and not window.follows:
-            yield _joined(group, reverse)
-            group, units = [], 0
-        group.append(window)
-        units += len(window.data)
-        if units >= len(needle) // 4:
-            yield _joined(group, reverse)
-            group, units = [], 0
-    if group:
-        yield _joined(group, reverse)
-
-
-def join_texts(texts: Iterable[str], needle: str) -> Iterator[str]:
-    """Like `join_windows`, for texts in order."""
-    if len(needle) < SHORT_NEEDLE:
-        return iter(texts)
-    return (window.data for window in join_windows((Window(0, text) for text in texts), needle))
-
-
-def _joined(group: list[Window], reverse: bool) -> Window:
-    joined = Joined(group[::-1] if reverse else group) if len(group) > 1 else group[0]
-    joined.follows = group[0].follows
-    return joined
-
-
 def fill_gaps(
     windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int, reverse: bool = False
 ) -> Iterator[Window]:
@@ -254,42 +200,20 @@ def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], l
 
 
 def overlap(data: Any, units: Any) -> int:
-    """The length of the longest proper prefix of a needle at the end of the data: an occurrence may begin there."""
+    """The length of the longest proper prefix of a needle at the end of the data, where an occurrence may begin; after
+    `FEW` other beginnings, the length from the next one on."""
     tail = data[-(len(units) - 1) :] if len(units) > 1 else data[:0]
     offset = tail.find(units[:1])
     for _ in range(FEW):
         if offset < 0 or units.startswith(tail[offset:]):
-            return len(tail) - offset if offset >= 0 else 0
+            break
         offset = tail.find(units[:1], offset + 1)
-    tail = tail[offset:] if offset >= 0 else tail[:0]
-    return _longest_prefix(tail, units) if tail else 0
-
-
-def _longest_prefix(tail: Any, units: Any) -> int:
-    """The length of the longest prefix of a needle at the end of the tail; the tail is not longer than the needle."""
-    borders = _borders(units[: len(tail)])
-    size = 0
-    for unit in tail:
-        while size and units[size] != unit:
-            size = borders[size - 1]
-        size += units[size] == unit
-    return size
+    return len(tail) - offset if offset >= 0 else 0
 
 
 def has_border(needle: str) -> bool:
-    """Whether two occurrences can overlap: some proper prefix is also a suffix."""
-    return _borders(needle)[-1] > 0
-
-
-def _borders(units: Any) -> list[int]:
-    """For each prefix, the length of its longest border: a proper prefix that is a suffix (Knuth, Morris and Pratt)."""
-    borders = [0]
-    for unit in units[1:]:
-        size = borders[-1]
-        while size and units[size] != unit:
-            size = borders[size - 1]
-        borders.append(size + (units[size] == unit))
-    return borders
+    """Whether two occurrences may overlap: some proper prefix is also a suffix."""
+    return overlap(needle[1:], needle) > 0
 
 
 # -- units -------------------------------------------------------------------------------------------------------------
