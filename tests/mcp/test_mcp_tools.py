@@ -295,10 +295,10 @@ def test_a_pattern_that_backtracks_for_ever_is_ended_and_others_are_answered(
 def test_what_was_found_before_a_search_is_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "aa\n" + ("x" * 99 + "\n") * 180_000 + "a" * 60 + "b\n"
     publish(text, tmp_path, filters=False)
-    monkeypatch.setattr(search_process, "END_SECONDS", 10)
+    monkeypatch.setattr(search_process, "END_SECONDS", 20)
     reply = Tools(Served({"t": str(tmp_path)})).context_search("(a+)+$")
     assert reply.startswith("0:1:aa\n")
-    assert f"next range: start={16 << 20} stop={len(text)}]\n[the search was stopped after 10 s" in reply
+    assert f"next range: start={16 << 20} stop={len(text)}]\n[the search was stopped after 20 s" in reply
     assert len(reply.encode()) <= MAX_REPLY_BYTES
 
 
