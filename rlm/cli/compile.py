@@ -40,13 +40,7 @@ def compile_command(
     rlm = RLM(**choose_models(model_options), **limits) if _has_model(model_options, extractive) else None
     try:
         for name in names:
-            result = compile_sessions(
-                url,
-                name,
-                rlm,
-                store_options=options,
-                on_session=lambda name, number, of: remark(f"{number}/{of} {name}"),
-            )
+            result = compile_sessions(url, name, rlm, store_options=options, on_session=_tell)
             _print_result(url, result, as_json)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the digests made so far are kept, and the same command resumes") from None
@@ -72,8 +66,11 @@ def _has_model(flags: dict[str, Any], extractive: bool) -> bool:
     return True
 
 
-def _print_result(url: str, result: Any, as_json: bool) -> None:
+def _tell(name: str, number: int, of: int) -> None:
+    remark(f"{number}/{of} {name}")
 
+
+def _print_result(url: str, result: Any, as_json: bool) -> None:
     brief = f"{url.rstrip('/')}/{COMPILED}/{key_part(result.project, 'project')}/{BRIEF}"
     if as_json:
         fields = {name: getattr(result, name) for name in ("project", "sessions", "read", "dropped")}

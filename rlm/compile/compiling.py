@@ -128,9 +128,8 @@ class _Compilation:
             if self._keep_brief(fresh, stored, covered, set(versions), waiting=len(new) - len(created)):
                 break
         else:
-            raise StoreFailure(
-                f"{self._store.url}/{self._root}: others stored their brief {_ATTEMPTS} times: try again"
-            )
+            where = f"{self._store.url}/{self._root}"
+            raise StoreFailure(f"{where}: others stored their brief {_ATTEMPTS} times: try again")
         if self._spent:
             why = f"{describe_end(self._spent)}; the digests made so far are kept, and are not paid again"
             raise BudgetSpent(why, reason=self._spent)
@@ -148,8 +147,6 @@ class _Compilation:
                 self._spent = error.reason
                 break
         return created
-
-    # -- one session ---------------------------------------------------------------------------------------------------
 
     def _digest(self, info: SessionInfo, key: str) -> str:
         """Digest a session; returns the key of its digest."""
@@ -185,8 +182,6 @@ class _Compilation:
         self._result.dropped += bullets - len(result)
         return result
 
-    # -- the brief -----------------------------------------------------------------------------------------------------
-
     def _keep_brief(
         self, fresh: Sequence[str], stored: set[str], covered: str, sessions: set[str], *, waiting: int
     ) -> bool:
@@ -203,16 +198,14 @@ class _Compilation:
         if is_whole and known and known[1] == covers and self._note(waiting) in before:
             return True
         wanted = list(fresh) if is_whole else list(dict.fromkeys([*self._newest(stored), *fresh]))
-        text = self._make_brief(before, [self._get(key) for key in wanted], sessions, waiting)
+        digests = [get_bounded(self._store, key, _MOST_BYTES).data.decode("utf-8", "replace") for key in wanted]
+        text = self._make_brief(before, digests, sessions, waiting)
         data = f"{text}\n<!-- digests {covers} -->\n".encode("utf-8", "replace")
         try:
             put_own(self._store, f"{self._root}/{BRIEF}", data, if_match=etag)
         except (AlreadyExists, NotFound):
             return False
         return True
-
-    def _get(self, key: str) -> str:
-        return get_bounded(self._store, key, _MOST_BYTES).data.decode("utf-8", "replace")
 
     def _newest(self, stored: set[str]) -> list[str]:
         """The newest digests, for a brief that does not cover them: a run has ended before it stored its brief."""
@@ -230,10 +223,10 @@ class _Compilation:
             batch = digests[start : start + _DIGESTS_AT_ONCE]
             merged = self._merge(summary, batch) if self._rlm and not self._spent else []
             summary = merged or _pick(summary, [parse_statements(digest, _ids_in(digest)) for digest in batch])
-        lm = self._rlm.lms[0] if self._rlm else None
-        by = (
-            f"Compiled by {getattr(lm, 'model', type(lm).__name__)} from {len(sessions)} sessions." if lm else _BY_RULES
-        )
+        by = _BY_RULES
+        if self._rlm:
+            lm = self._rlm.lms[0]
+            by = f"Compiled by {getattr(lm, 'model', type(lm).__name__)} from {len(sessions)} sessions."
         return _format_brief(f"# Brief. {by}\n{self._note(waiting)}", summary)
 
     def _merge(self, summary: Sequence[Statement], digests: Sequence[str]) -> list[Statement]:
