@@ -217,7 +217,7 @@ class CloudStore(StoreBase):
             kind = ContextChanged if if_match is None else AlreadyExists
             raise kind(f"{name}: {_line(error)}") from error
         except failures.NotSupportedError as error:
-            raise Unsupported(
+            raise StoreFailure(
                 f"{name}: the server does not support ranges, so every read would fetch the whole object"
             ) from error
         except (failures.BaseError, OSError) as error:

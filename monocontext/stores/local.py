@@ -27,15 +27,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from monocontext.errors import (
-    AccessDenied,
-    ContextChanged,
-    InvalidUrl,
-    MonocontextError,
-    NotFound,
-    StoreFailure,
-    Unsupported,
-)
+from monocontext.errors import AccessDenied, ContextChanged, InvalidUrl, MonocontextError, NotFound, StoreFailure
 from monocontext.stores.address import path_is_within
 from monocontext.stores.checks import (
     check_key,
@@ -338,8 +330,7 @@ def _translate_errors(name: str, *, writing: bool = False) -> Iterator[None]:
         raise
     except (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         if writing:
-            kind = StoreFailure if isinstance(error, FileNotFoundError) else Unsupported
-            raise kind(f"cannot write {name}: {error.strerror}") from error
+            raise StoreFailure(f"cannot write {name}: {error.strerror}") from error
         raise not_found_error(name) from error
     except PermissionError as error:
         raise AccessDenied(f"no permission for {name}: {error.strerror}") from error
