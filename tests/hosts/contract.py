@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -97,25 +96,19 @@ class Seen:
     """Characters of the text that were sent in all."""
     requests: int = 0
     """All requests, those of the index and of search filters too."""
-    first_cell_seconds: float = 0.0
-    """From the call that starts the host until the model was told what the first cell printed."""
-    bare_seconds: float = 0.0
-    """The same with a `str` of a few lines in place of the text: the host's own start."""
 
 
 class Turns:
-    """The scripted model: gives the replies in turn, and notes when it was asked."""
+    """The scripted model: gives the replies in turn, and notes what it was asked."""
 
     def __init__(self, replies: list[str], on_first: Callable[[], None] = lambda: None) -> None:
         self._replies = iter(replies)
         self._on_first = on_first
         self.asked: list[Any] = []
-        self.moments: list[float] = []
 
     def __call__(self, prompt: Any = None) -> str:
         if not self.asked:
             self._on_first()
-        self.moments.append(time.monotonic())
         self.asked.append(prompt)
         return next(self._replies)
 
@@ -156,28 +149,23 @@ def measure(
     final: Callable[[str], str],
     given: Callable[[Any], Any] = lambda context: context,
     name: str = "context",
-    bare: Run | None = None,
 ) -> Seen:
-    """Run a host twice: over a `str` of a few lines, for its own start, and over the text of 4 GiB.
+    """Run a host over a `str` of a few lines, and over the text of 4 GiB.
 
     `cell` writes code as a reply of the host's dialect, `final` an expression as its final answer; `given` makes what
     the host takes out of a `Monocontext`.
     """
     short = Turns([cell(LOOK.format(name=name)), final(repr(ANSWER))])
-    began = time.monotonic()
-    (bare or run)(LINE * 40 + SECRET + "\n", short)
-    seen = Seen(host, bare_seconds=short.moments[1] - began)
+    assert run(LINE * 40 + SECRET + "\n", short) == ANSWER
+    seen = Seen(host)
     with served() as text:
 
         def note() -> None:
             seen.before = text.sent()
 
         model = Turns([*(cell(code.format(name=name)) for code in CELLS), final("found")], note)
-        began = time.monotonic()
         seen.answer = run(given(text.context), model)
-        seen.first_cell_seconds = model.moments[1] - began
-        seen.read = text.sent()
-        seen.requests = text.server.requests
+        seen.read, seen.requests = text.sent(), text.server.requests
     return seen
 
 

@@ -32,8 +32,6 @@ class Host:
     """Pinned."""
     has_rlm: bool = False
     """Whether our `rlm` goes in too: no requirement has a package of that name."""
-    most_late_seconds: float = 1.0
-    """How much later than with a short `str` the first cell may have printed what it prints."""
 
     @property
     def python(self) -> Path:
@@ -42,7 +40,7 @@ class Host:
 
 HOSTS = (
     Host("rlms", "rlms", ("rlms[ipython]==0.1.3",)),
-    Host("dspy", "dspy", ("dspy==3.4.1",), has_rlm=True, most_late_seconds=3.0),
+    Host("dspy", "dspy", ("dspy==3.4.1",), has_rlm=True),
     Host("rlm-minimal", "rlm_minimal", ("openai>=2",)),
 )
 SHELL = "bashkit==0.20.1"

@@ -18,32 +18,15 @@ from tests.hosts.environments import DEEPAGENTS, FRAMEWORKS, HOSTS, Host
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 HERE = Path(__file__).parent
-ATTEMPTS = 3
-"""The time until the first cell is compared with the host's own, and the machine may be busy with other things."""
 
 
-@pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
+@pytest.mark.parametrize("host", [*HOSTS, *FRAMEWORKS], ids=lambda host: host.name)
 def test_a_host_answers_over_4_gib(host: Host) -> None:
-    """The answer is right, little is read before and during the run, and the first cell is no later than usual."""
+    """The answer is right, and little is read before and during the run."""
     if not host.python.exists():
         pytest.skip(f"no environment for {host.name}: make test-hosts HOSTS={host.name}")
-    for attempt in range(ATTEMPTS):
-        seen = run(host)
-        assert seen.answer == ANSWER
-        assert seen.before < 100_000
-        assert 0 < seen.read < 100_000
-        if seen.first_cell_seconds - seen.bare_seconds < host.most_late_seconds:
-            return
-        told = f"first cell after {seen.first_cell_seconds:.2f} s, of a short str after {seen.bare_seconds:.2f} s"
-        assert attempt < ATTEMPTS - 1, told
-
-
-@pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda framework: framework.name)
-def test_an_agent_answers_over_4_gib(framework: Host) -> None:
-    """The lines of docs/hosts.md: the answer is right, and little is read. The script compares the descriptions."""
-    if not framework.python.exists():
-        pytest.skip(f"no environment for {framework.name}: make test-hosts HOSTS={framework.name}")
-    seen = run(framework)
+    told = [line.removeprefix("SEEN ") for line in started(host).splitlines() if line.startswith("SEEN ")]
+    seen = Seen(**json.loads(told[-1]))
     assert seen.answer == ANSWER
     assert seen.before < 100_000
     assert 0 < seen.read < 100_000
@@ -54,12 +37,6 @@ def test_a_deep_agent_works_on_documents() -> None:
     if not DEEPAGENTS.python.exists():
         pytest.skip("no environment for deepagents: make test-hosts HOSTS=deepagents")
     assert "deepagents: equal" in started(DEEPAGENTS)
-
-
-def run(host: Host) -> Seen:
-    """One run of a host."""
-    told = [line.removeprefix("SEEN ") for line in started(host).splitlines() if line.startswith("SEEN ")]
-    return Seen(**json.loads(told[-1]))
 
 
 def started(host: Host) -> str:
