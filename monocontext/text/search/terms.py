@@ -38,8 +38,8 @@ _MOST_SPACES = 100
 """The most spaces in a phrase that search filters allow for, where the phrase crosses the end of a frame."""
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff\u212a\u212b]")
 _ASCII = bytes(range(128))
-_MANY = 8
-"""A text in which one byte of this many is not ASCII is folded at once, any other letter by letter."""
+_SAMPLE, _MANY = 2048, 8
+"""A text of whose first characters one of so many is not ASCII is folded at once, any other letter by letter."""
 _SIGMA, _FINAL_SIGMA = "\u03c3\u03c2"
 
 
@@ -195,12 +195,13 @@ def fold(text: str) -> str:
     sigma."""
     if text.isascii():
         return text.lower()
-    data = text.encode("utf-8", "surrogatepass").lower()
-    others = data.translate(None, _ASCII)
-    if _MANY * len(others) > len(data):
+    head = text[:_SAMPLE]
+    if _MANY * len(re.sub("[\0-\x7f]+", "", head)) > len(head):
         return _ACCENTED.sub(lambda found: _fold_letter(found[0]), text).lower().replace(_FINAL_SIGMA, _SIGMA)
+    data = text.encode("utf-8", "surrogatepass").lower()
+    others = data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
     text = data.decode("utf-8", "surrogatepass")
-    for letter in set(others.decode("utf-8", "surrogatepass")):  # a fourth of the time of `lower`
+    for letter in set(others):  # a fourth of the time of `lower`
         if (folded := _fold_letter(letter)) != letter:
             text = text.replace(letter, folded)
     return text
