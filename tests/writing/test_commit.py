@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,10 +12,9 @@ import pytest
 
 from monocontext import Monocontext, append, delete, publish, replace, update
 from monocontext.errors import AlreadyExists, DamagedData, NotFound, StoreFailure, Unsupported
-from monocontext.format.generations import listed_generations, read_generation, read_newest
+from monocontext.format.generations import listed_generations, read_generation
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.stores import open_store
-from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, HttpFault, S3StandIn, WrappedStore
 from monocontext.testing.http_faults import refuse
@@ -29,24 +27,9 @@ from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.verify import verify
 from monocontext.writing.upkeep.versions import list_versions, restore
+from tests.writing.upkeep.upkept import documents_of, memory
 
 SECRET = "the person who asked to be forgotten"
-
-
-def memory() -> MemoryStore:
-    return MemoryStore(uuid.uuid4().hex)
-
-
-def texts_of(store: Store) -> dict[str, str]:
-    """The documents of the newest version; each name must occur once."""
-    root = read_newest(store)
-    assert root is not None
-    with Monocontext.open(store, generation=root.generation) as context:
-        names = [record.name for record in context.documents.records()]
-        assert len(names) == len(set(names)), "doubled"
-        texts = {name: str(context.documents[name]) for name in names}
-        assert str(context) == "".join(text for text in texts.values())
-        return texts
 
 
 def orphans(store: Store) -> list[str]:
@@ -126,7 +109,7 @@ def test_every_pair_of_writers(first: str, second: str, tmp_path: Path) -> None:
     if not is_refused:
         expected = change(expected)
     assert meeting.met or first.startswith("gc")
-    assert texts_of(store) == expected
+    assert documents_of(store) == expected
     assert verify(store).problems == []
     assert orphans(store) == []
 
@@ -144,7 +127,7 @@ def test_a_writer_beside_a_forget_leaves_nothing(verb: str, folder: str, tmp_pat
         VERBS[verb][0](meeting, tmp_path)
     if meeting.met:
         assert find_leftovers(store, [SECRET]) == []
-        assert "d2" not in texts_of(store)
+        assert "d2" not in documents_of(store)
         assert verify(store).problems == []
         assert orphans(store) == []
 
@@ -159,7 +142,7 @@ def test_a_second_attempt_has_what_workers_stored(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         sync(tmp_path, meeting, executor=pool)
     assert meeting.met
-    assert texts_of(store) == BASE | {"d7": NEW, "a": NEW, "long": NEW * 9000}
+    assert documents_of(store) == BASE | {"d7": NEW, "a": NEW, "long": NEW * 9000}
     assert verify(store).problems == []
     assert orphans(store) == []
 

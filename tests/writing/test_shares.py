@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,10 @@ import pytest
 
 from monocontext import Monocontext, append, publish
 from monocontext.engine.reader import Reader
-from monocontext.errors import AccessDenied, ContextChanged, InvalidText, NotFound
+from monocontext.errors import AccessDenied, InvalidText, NotFound
 from monocontext.format import inline
 from monocontext.format.generations import find_root
 from monocontext.stores import open_store
-from monocontext.stores.memory import MemoryStore
 from monocontext.testing import WrappedStore
 from monocontext.writing import index_in_place, shares
 from monocontext.writing.index_in_place import index
@@ -25,13 +22,10 @@ from monocontext.writing.splice import gaps
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 from tests.budget import examples
+from tests.writing.upkeep.upkept import memory
 
 SHARE_BYTES = 1500
 WORDS = ["alpha", "gamma ray", "délta", "ΐota", "kilo\n", "x", "\n", "\r\n", "\r", "日本語", "12:34:56", "\ufeff"]
-
-
-def fresh() -> MemoryStore:
-    return MemoryStore(uuid.uuid4().hex)
 
 
 def content(dice: random.Random) -> bytes:
@@ -97,7 +91,7 @@ def sent(sources: Any, store: Any, **options: Any) -> list[str]:
 @pytest.mark.parametrize("seed", range(examples(60)))
 def test_a_tree_is_what_an_upload_without_workers_makes(seed: int, tmp_path: Path) -> None:
     sources = tree(tmp_path, random.Random(seed))
-    spread, here = fresh(), fresh()
+    spread, here = memory(), memory()
     with ThreadPoolExecutor(2) as pool:
         assert sent(sources, spread, executor=pool) == sent(sources, here)
     assert told(spread) == told(here)
@@ -107,7 +101,7 @@ def test_a_tree_is_what_an_upload_without_workers_makes(seed: int, tmp_path: Pat
 def test_texts_that_are_sent_and_appended(seed: int) -> None:
     dice = random.Random(seed)
     first, second = (f"{content(dice).decode(errors='replace')}{'word ' * dice.randrange(4000)}" for _ in range(2))
-    spread, here = fresh(), fresh()
+    spread, here = memory(), memory()
     with ThreadPoolExecutor(2) as pool:
         for store, executor in ((spread, pool), (here, None)):
             publish(first, store, frame_bytes=600, executor=executor)
@@ -132,37 +126,6 @@ def test_objects_that_workers_index(seed: int, tmp_path: Path) -> None:
     assert len(list(open_store(tmp_path / "spread").list("filters/"))) < 12  # not one for each of 40 shares
 
 
-class Before(ThreadPoolExecutor):
-    """Does something before the first task."""
-
-    def __init__(self, once: Any) -> None:
-        super().__init__(1)
-        self._once = [once]
-
-    def submit(self, work: Any, /, *args: Any, **options: Any) -> Any:
-        while self._once:
-            self._once.pop()()
-        return super().submit(work, *args, **options)
-
-
-def test_what_changed_since_it_was_listed(tmp_path: Path) -> None:
-    """An object is pinned to its ETag."""
-    path = tmp_path / "texts" / "a.txt"
-    path.parent.mkdir()
-
-    def write_over() -> None:
-        path.write_text("other\n" * 2000)
-        os.utime(path, ns=(1, 1))
-
-    path.write_text("first\n" * 1000)
-    with (
-        Before(write_over) as pool,
-        pytest.raises(ContextChanged, match=r"^[^\n]*a\.txt was replaced: expected ETag [^\n]*$"),
-    ):
-        index(tmp_path / "texts", tmp_path / "ctx", executor=pool)
-    assert not (tmp_path / "ctx" / "manifest.json").exists()
-
-
 class NoDeletes(WrappedStore):
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         raise AccessDenied(f"{key}: no right to delete")
@@ -171,7 +134,7 @@ class NoDeletes(WrappedStore):
 def test_a_writer_needs_no_right_to_delete(tmp_path: Path) -> None:
     """The filters that were joined stay then, until `gc`."""
     (tmp_path / "a.txt").write_text("some words\n" * 2000)
-    store = fresh()
+    store = memory()
     with ThreadPoolExecutor(2) as pool:
         publish(tmp_path / "a.txt", NoDeletes(store), frame_bytes=600, executor=pool)
     left = len(list(store.list("filters/")))
@@ -190,14 +153,14 @@ def test_bad_text_and_a_missing_file_are_one_line(tmp_path: Path) -> None:
             index(tmp_path / "texts", tmp_path / "ctx", frame_bytes=600, executor=pool)
     with ThreadPoolExecutor(2) as pool:
         with pytest.raises(InvalidText, match=r"bad.txt: not utf-8 at byte 4 \(0xff\)"):
-            publish(tmp_path / "bad.txt", fresh(), executor=pool)
+            publish(tmp_path / "bad.txt", memory(), executor=pool)
         with pytest.raises(NotFound, match=r"none.txt: no such file"):
-            publish([tmp_path / "none.txt"], fresh(), executor=pool)
+            publish([tmp_path / "none.txt"], memory(), executor=pool)
 
 
 @pytest.mark.parametrize("text", ["ab", "line\n" * 100])
 def test_a_share_whose_frames_all_stay_open_leaves_no_filter(text: str) -> None:
-    store = fresh()
+    store = memory()
     with ThreadPoolExecutor(1) as threads:
         publish(text, store, frame_bytes=600, executor=threads, replace=True)
     assert not list(store.list("filters/"))

@@ -18,7 +18,7 @@ from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.writing.commit import commit
 from monocontext.writing.index_in_place import index
-from monocontext.writing.upkeep.compact import add_filters, compact
+from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.verify import verify
 from tests.engine.counted import memory
 
@@ -90,23 +90,6 @@ def test_batches_of_an_executor_too() -> None:
     assert (bool(root_of(large).text), bool(root_of(large).head)) == (False, True)
     assert verify(small).ok
     assert verify(large).ok
-
-
-def test_filters_and_compaction_keep_the_copies_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = memory()
-    publish(TEXT, store, frame_bytes=600, filters=False)
-    for _ in range(3):
-        append(TEXT, store, filters=False)
-    add_filters(store)
-    assert root_of(store).text
-    compact(store, frame_bytes=2000)
-    assert root_of(store).frames < 20
-    assert gets_of(store, TEXT * 4) == 1
-    monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 10)
-    compact(store, frame_bytes=8000)
-    root = root_of(store)
-    assert (root.text, bool(root.head), bool(root.tail)) == ("", True, True)
-    assert verify(store).problems == []
 
 
 def test_text_elsewhere_is_not_copied(tmp_path: Path) -> None:

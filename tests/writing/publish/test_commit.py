@@ -18,7 +18,7 @@ from monocontext.errors import AlreadyExists, DamagedData, NotAContext, NotFound
 from monocontext.format.generations import find_root, read_generation
 from monocontext.format.manifest import ROOT_KEY, generation_key
 from monocontext.stores.protocol import Store
-from monocontext.testing import CountingStore, Crash, CrashingStore, WrappedStore
+from monocontext.testing import Crash, CrashingStore, WrappedStore
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.verify import verify
@@ -195,22 +195,6 @@ def test_append_of_nothing() -> None:
     assert append("", store).generation == 1
     assert append([], store).generation == 1
     assert len(list(store.list("generations/"))) == 1
-
-
-def test_an_append_rewrites_the_short_tail_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pages(monkeypatch, 5)
-    store = CountingStore(memory())
-    publish("x" * 1230, store, frame_bytes=100)  # 13 frames: pages of 5, 5 and 3
-    before = {info.key: info.etag for info in store.list()}
-    store.reset()
-    append("y" * 150, store)
-    puts = [request.key.split("/")[0] for request in store.log if request.verb == "put"]
-    assert puts == ["segments", "index", "generations", "manifest.json"]
-    after = {info.key: info.etag for info in store.list()}
-    assert {key for key in before if before[key] != after[key]} == {ROOT_KEY}
-    old, new = read_generation(store, 1), read_generation(store, 2)
-    assert new.pages[:2] == old.pages[:2]
-    assert [page.frames for page in new.pages] == [5, 10, 15]
 
 
 # -- a pointer that lags, lies or is foreign ----------------------------------------------------

@@ -13,7 +13,6 @@ from monocontext.errors import AlreadyExists, InvalidText, NotFound
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.writing.documents import documents
-from monocontext.writing.upkeep.compact import compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 
@@ -51,22 +50,6 @@ def test_an_iterable_streams_with_metadata(store: MemoryStore, tmp_path: Path) -
         assert context.documents.count == 5
 
 
-def test_places_are_those_of_the_text(store: MemoryStore) -> None:
-    given = [(f"n{i}", "é" * (i % 7) + "\n" * (i % 3)) for i in range(300)]
-    publish(documents(given), store, frame_bytes=64)
-    with Monocontext.open(store) as context:
-        whole = str(context)
-        for record in context.documents.records():
-            assert whole[record.start : record.stop] == given[record.number][1]
-            assert record.first_line == whole.count("\n", 0, record.start)
-            assert record.newlines == given[record.number][1].count("\n")
-            assert record.bytes == len(given[record.number][1].encode())
-            if len(record):
-                assert context.documents.at(record.start) == context.documents.at(record.stop - 1) == record
-        between = next(r.stop for r in context.documents.records() if len(r) and whole[r.stop - 1] != "\n")
-        assert context.documents.at(between) is None
-
-
 def test_files_of_a_directory_are_documents_whatever_they_hold(store: MemoryStore, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.txt").write_text("=== FILE: forged ===\nnot a file\n")
@@ -81,14 +64,6 @@ def test_files_of_a_directory_are_documents_whatever_they_hold(store: MemoryStor
         assert context.documents.at(str(context).index("not a file")).name == "a.txt"  # type: ignore[union-attr]
 
 
-def test_a_file_keeps_its_text(store: MemoryStore, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("no newline")
-    publish([tmp_path / "a.txt", "plain text"], store)
-    assert texts_of(store) == [("a.txt", "no newline")]
-    with Monocontext.open(store) as context:
-        assert str(context) == "no newlineplain text"
-
-
 def test_plain_text_has_no_documents(store: MemoryStore) -> None:
     root = publish("text", store)
     assert root.documents is None
@@ -97,24 +72,6 @@ def test_plain_text_has_no_documents(store: MemoryStore) -> None:
         assert len(context.documents) == context.documents.count == 0
         with pytest.raises(ValueError, match="one text without documents"):
             Monocontext.open(store, shape="list")
-
-
-def test_appends_and_compact_keep_documents(store: MemoryStore) -> None:
-    expected: list[tuple[str, str]] = []
-    for turn in range(30):
-        given = [(f"{turn % 4}-{i}", f"text {turn} {i}" + "\n" * (i % 2)) for i in range(turn % 5)]
-        (append if turn else publish)(documents(given) if turn % 3 else dict(given), store, frame_bytes=32)
-        if turn % 7 == 0 and turn:
-            append("text that is no document", store)
-        expected += given
-    assert texts_of(store) == expected
-    before = verify(store)
-    assert (before.problems, before.documents) == ([], len(expected))
-    compact(store, frame_bytes=256)
-    assert texts_of(store) == expected
-    assert verify(store).problems == []
-    gc(store, older_than_seconds=0)
-    assert texts_of(store) == expected
 
 
 def test_documents_without_text_are_kept(store: MemoryStore) -> None:

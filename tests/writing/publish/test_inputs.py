@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from monocontext import Monocontext
 from monocontext.errors import AccessDenied, InvalidText, InvalidUrl
-from monocontext.format.generations import find_root
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.testing import CountingStore
 from monocontext.writing.folder import Folder
@@ -104,14 +100,6 @@ def test_bad_arguments(options: dict[str, Any], words: str) -> None:
 )
 def test_what_is_no_text(sources: Any, options: dict[str, Any], words: str) -> None:
     assert words in must_refuse(sources, **options)
-
-
-@given(st.lists(st.integers(0, len(TEXT.encode())), max_size=8))
-def test_bytes_may_be_cut_inside_characters(cuts: list[int]) -> None:
-    data = TEXT.encode()
-    bounds = [0, *sorted(cuts), len(data)]
-    pieces = [data[start:stop] for start, stop in itertools.pairwise(bounds)]
-    assert read_back(pieces) == TEXT
 
 
 # -- directories ----------------------------------------------------
@@ -351,17 +339,6 @@ def test_an_append_keeps_the_layout_of_the_context() -> None:
     root = append("c" * 100, store, frame_bytes=50, codec="zstd")
     assert (root.frame_bytes, root.codec, root.frames) == (50, "zstd", 22)
     assert str(Monocontext.open(store)) == "a" * 100 + "b" * 100 + "c" * 100
-
-
-@pytest.mark.parametrize("frame_bytes", [1, 2, 3, 5, 7, 64, 1000])
-def test_what_the_root_says(frame_bytes: int) -> None:
-    for text in (TEXT, TEXT + "rest", "\n", "x", "\r\n", "\n\n"):
-        store = memory()
-        root = publish(text, store, frame_bytes=frame_bytes)
-        assert root == find_root(store).manifest
-        sizes = (root.characters, root.text_bytes, root.newlines, root.final_newline)
-        assert sizes == (len(text), len(text.encode()), text.count("\n"), text.endswith("\n"))
-        assert root.lines == len(Monocontext.open(store).lines)
 
 
 def test_progress() -> None:

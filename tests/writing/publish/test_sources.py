@@ -22,6 +22,7 @@ from monocontext.errors import InvalidText
 from monocontext.writing.decoding import InputOptions
 from monocontext.writing.sources import InputFile, read_source
 from monocontext.writing.upkeep.sync import sync
+from tests.writing.upkeep.upkept import documents_of
 
 WORDS = "".join(f"{number} words\n" for number in range(9000))
 TEXTS = {
@@ -52,11 +53,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def texts_in(place: Any) -> dict[str, str]:
-    with Monocontext.open(place) as context:
-        return {name: str(context.documents[name]) for name in context.documents}
-
-
 def by_workers(source: Path, place: Path, **options: Any) -> None:
     with ThreadPoolExecutor(2) as pool:
         publish(source, place, executor=pool, **options)
@@ -79,7 +75,7 @@ def test_packed_text_is_read_and_what_is_no_text_is_named(
     write(folder, tmp_path / "ctx", note=notes.append)
     expected = dict.fromkeys(TEXTS, WORDS) | {"gz.txt": "\x1f is no gzip\n"}
     expected["c.log.zst"] += "second frame\n"
-    assert texts_in(tmp_path / "ctx") == expected
+    assert documents_of(tmp_path / "ctx") == expected
     (said,) = notes
     assert "left out 8 files that are not text: " in said
     for name, (_, reason) in NO_TEXTS.items():
@@ -87,9 +83,11 @@ def test_packed_text_is_read_and_what_is_no_text_is_named(
 
 
 def test_a_folder_that_is_opened_follows_the_same_rule(folder: Path, recwarn: pytest.WarningsRecorder) -> None:
-    assert list(texts_in(folder)) == list(TEXTS)
+    with Monocontext.open(folder) as context:
+        assert list(context.documents) == list(TEXTS)
     assert "left out 8 files that are not text" in str(recwarn[0].message)
-    assert texts_in(folder / "b.log.gz") == {"b.log.gz": WORDS}
+    with Monocontext.open(folder / "b.log.gz") as context:
+        assert str(context) == WORDS
 
 
 @pytest.mark.parametrize("name", NO_TEXTS)
@@ -108,7 +106,7 @@ def test_a_document_whose_file_is_no_text_any_more_stays_and_is_named(folder: Pa
     (folder / "a.log").write_bytes(b"crash\0\0 of a log\n")
     found = sync(folder, place, delete=True, note=notes.append)
     assert (found.changed, found.deleted, found.unchanged) == ((), (), 5)
-    assert texts_in(place)["a.log"] == WORDS
+    assert documents_of(place)["a.log"] == WORDS
     assert "a.log (binary), stored as it was" in notes[0]
     (folder / "a.log").unlink()
     assert sync(folder, place, delete=True, note=str).deleted == ("a.log",)
@@ -125,7 +123,7 @@ def test_deleting_leaves_excluded_names_alone(tmp_path: Path) -> None:
     assert sync(tmp_path / "in", place, delete=True, exclude=("*.py",)).deleted == ("gone.md",)
     assert sync(tmp_path / "in", place, delete=True, include=("*.md",)).deleted == ()
     assert sync(tmp_path / "in", place, delete=True).deleted == ("gone.py",)
-    assert list(texts_in(place)) == ["a.md", "lib/l.py"]
+    assert list(documents_of(place)) == ["a.md", "lib/l.py"]
 
 
 @pytest.mark.parametrize("write", [publish, by_workers, sync])
@@ -136,9 +134,9 @@ def test_a_repository_without_git_and_what_git_ignores(write: Callable[..., Any]
         (tree / name).parent.mkdir(exist_ok=True)
         (tree / name).write_text("out/\n.env\n")
     write(tree, tmp_path / "ctx", note=str)
-    assert list(texts_in(tmp_path / "ctx")) == [".gitignore", "a.txt"]
+    assert list(documents_of(tmp_path / "ctx")) == [".gitignore", "a.txt"]
     write(tree, tmp_path / "all", ignored=True, note=str)
-    assert set(texts_in(tmp_path / "all")) == {".env", ".gitignore", "a.txt", "out/b.txt"}
+    assert set(documents_of(tmp_path / "all")) == {".env", ".gitignore", "a.txt", "out/b.txt"}
 
 
 def test_a_file_of_a_folder_and_that_file_alone_have_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +146,7 @@ def test_a_file_of_a_folder_and_that_file_alone_have_one_name(tmp_path: Path, mo
     publish(Path("logs"), tmp_path / "ctx")
     (tmp_path / "logs" / "b.log").write_text("b\n")
     append(Path("logs/b.log"), tmp_path / "ctx")
-    assert list(texts_in(tmp_path / "ctx")) == ["a.log", "b.log"]
+    assert list(documents_of(tmp_path / "ctx")) == ["a.log", "b.log"]
     assert sync(Path("logs"), tmp_path / "ctx", delete=True).added == ()
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from monocontext import Monocontext, append, delete, publish, replace, update
 from monocontext.errors import MonocontextError
 from monocontext.stores.protocol import Store
-from monocontext.text.search import ranked
 from monocontext.writing.upkeep.compact import add_filters, compact
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.sync import sync
@@ -52,21 +51,9 @@ def check(store: Store, texts: dict[str, str], chance: random.Random) -> None:
         if word := line[:20].strip():
             hits = [(hit.line_number, hit.line) for hit in context.grep(word, fixed=True)]
             assert hits == [(number, each) for number, each in enumerate(whole.split("\n"), 1) if word in each]
-        if word := chance.choice(line.split() or [""])[:20]:
-            query = f'"{word}"' if chance.random() < 0.3 else word
-            assert passages(context, query) == passages(context, query, everything=True)
     with Monocontext.open(store, shape="dict") as lazy:
         name = chance.choice(list(texts))
         assert (lazy[name], list(lazy)) == (texts[name], list(texts))
-
-
-def passages(context: Monocontext, query: str, *, everything: bool = False) -> list[tuple[int, int, float]] | None:
-    """The passages of a search, or the first of all passages; None for a query without a word."""
-    try:
-        some = ranked.search(context.span, query, 1 << 40 if everything else 10, 1 << 40, None)
-    except ValueError:
-        return None
-    return [(one.start, one.stop, one.score) for one in some[:10]]
 
 
 class Program:
@@ -106,7 +93,8 @@ class Program:
         if kind == "open":
             self.opened.append((Monocontext.open(self.store, cache_bytes=0), text_of(self.texts)))
         else:
-            getattr(self, f"_{kind}")()
+            upkeep = {"compact": compact, "filters": add_filters, "gc": lambda store: gc(store, older_than_seconds=0)}
+            upkeep[kind](self.store) if kind in upkeep else getattr(self, f"_{kind}")()
         check(self.store, self.texts, self.chance)
         self._look_back(kind)
         with Monocontext.open(self.store) as context:
@@ -162,15 +150,6 @@ class Program:
 
     def _forget(self) -> None:
         self._delete(forget=True)
-
-    def _compact(self) -> None:
-        compact(self.store)
-
-    def _filters(self) -> None:
-        add_filters(self.store)
-
-    def _gc(self) -> None:
-        gc(self.store, older_than_seconds=0)
 
     def _restore(self) -> None:
         if not self.versions:

@@ -58,18 +58,6 @@ def test_nothing_to_do_costs_two_requests_and_the_pages(random: Random) -> None:
         assert (store.puts, store.gets) == (0, 3)  # two roots, and a LIST of segments
 
 
-def test_small_frames_become_large_ones(random: Random) -> None:
-    store = memory()
-    text = words(random, 2000)
-    publish(text, store, frame_bytes=64, segment_bytes=SEGMENT_BYTES)
-    assert compact(store, segment_bytes=SEGMENT_BYTES).generation == 1
-    after = compact(store, segment_bytes=SEGMENT_BYTES, frame_bytes=1024)
-    assert after.frame_bytes == 1024
-    assert after.frames < len(text.encode()) / 700
-    assert len(after.filters) == 1
-    check(store, text, random)
-
-
 def test_without_filters(random: Random) -> None:
     store = memory()
     text = grow_context(store, random, 1000, 40)
@@ -78,15 +66,6 @@ def test_without_filters(random: Random) -> None:
     assert set(after.filters) <= set(before)  # what fits is kept, none is made
     check(store, text, random)
     assert sum(ref.frames for ref in compact(store, segment_bytes=SEGMENT_BYTES).filters) == after.frames
-
-
-def test_bad_sizes() -> None:
-    store = memory()
-    publish("x", store)
-    with pytest.raises(ValueError, match="segment_bytes"):
-        compact(store, segment_bytes=0)
-    with pytest.raises(ValueError, match="frame_bytes"):
-        compact(store, frame_bytes=1 << 30)
 
 
 def test_the_plan() -> None:
@@ -165,12 +144,3 @@ def test_dead_bytes_are_given_back(random: Random) -> None:
     after = root(store)
     assert sum(info.size_bytes for info in store.list("segments/")) < 1.3 * after.stored_bytes
     check(store, "".join(texts.values()), random)
-
-
-def test_progress_counts_what_is_read(random: Random) -> None:
-    store = memory()
-    text = grow_context(store, random, 60, 20)
-    seen: list[int] = []
-    compact(store, segment_bytes=SEGMENT_BYTES, progress=seen.append)
-    assert seen == sorted(seen)
-    assert len(text.encode()) <= seen[-1] <= 2 * len(text.encode())

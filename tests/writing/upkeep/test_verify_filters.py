@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import sys
 from collections.abc import Callable
 from random import Random
 
@@ -120,24 +119,6 @@ def test_filters_of_other_tables_are_not_compared(store: Store) -> None:
     manifest = root(store)
     rewrite(store, manifest, 0, fold="unicode-99.0")
     assert verify(store).ok
-
-
-def test_filters_of_several_objects_and_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.format.filters.layout.FILTER_PART_BYTES", 1100)
-    monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 70)
-    store = memory()
-    manifest = publish(words(Random(3), 3000), store, frame_bytes=FRAME_BYTES)
-    assert len(manifest.filters) > 2
-    assert max(len(ref.parts) for ref in manifest.filters) > 2
-    assert verify(store).ok
-    ref = manifest.filters[1]
-    rewrite(store, manifest, 1, parts=(ref.parts[1], ref.parts[0], *ref.parts[2:]))
-    assert [found.split(":")[0] for found in verify(store).problems] == [
-        f"block 0 of {filter_key(ref.parts[1])}",
-        f"block {FilterLayout(ref).blocks_per_part} of {filter_key(ref.parts[0])}",
-    ]
-    rewrite(store, manifest, 1, parts=ref.parts[:-1])
-    assert f"expected {len(ref.parts)} objects, found {len(ref.parts) - 1}" in problem(store)
 
 
 def test_document_counts_that_are_not_those_of_the_text() -> None:

@@ -6,11 +6,13 @@ import dataclasses
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 
 from monocontext import Monocontext
 from monocontext.format.generations import find_root
 from monocontext.format.manifest import Manifest
+from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.testing import WrappedStore
@@ -34,6 +36,15 @@ def root(store: Store) -> Manifest:
 def text_of(store: Store) -> str:
     with Monocontext.open(store, cache_bytes=0) as context:
         return str(context)
+
+
+def documents_of(store: Store | Path) -> dict[str, str]:
+    """The documents of the newest version; each name must occur once."""
+    root = find_root(open_store(store) if isinstance(store, Path) else store).manifest
+    with Monocontext.open(store, generation=root.generation) as context:
+        names = [record.name for record in context.documents.records()]
+        assert len(names) == len(set(names)), "doubled"
+        return {name: str(context.documents[name]) for name in names}
 
 
 def words(random: Random, lines: int) -> str:
