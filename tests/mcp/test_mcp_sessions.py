@@ -14,7 +14,7 @@ def test_uploaded_listed_read_and_searched(archive: Tools) -> None:
     assert archive.context_list() == "[no context is served here]"
     said = archive.upload_context(session_id="84ede0c3", thread_id="team")
     assert said == f"{SESSION}: 200 new records, 200 new turns, to project team; secrets taken out: 0"
-    assert "0 new records" in archive.upload_context(thread_id="team")
+    assert "0 new records" in archive.upload_context(project_dir="-home-u-api", thread_id="team")
     assert archive.context_list() == "sessions/team"
     listed = archive.session_list()
     assert listed.startswith(f"{SESSION}  claude-code  2026-02-10T10:00:00.000Z  200 turns  message 0 word")
@@ -39,6 +39,7 @@ def test_uploaded_listed_read_and_searched(archive: Tools) -> None:
 def test_refused(archive: Tools) -> None:
     for wrong in (
         lambda: archive.upload_context(session_id="none"),
+        lambda: archive.upload_context(project_dir="none"),
         lambda: archive.session_read("none"),
         lambda: archive.context_slice("sessions/none"),
     ):
