@@ -25,7 +25,7 @@ PYTHONS = [each for each in os.environ.get("MONOCONTEXT_MCP_PYTHONS", "").split(
 
 def run(*command: str | Path) -> str:
     environment = {**os.environ, "PYTHONPATH": str(SCRIPT.parents[2])}
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, env=environment, timeout=100)
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
