@@ -15,7 +15,6 @@ import click
 from monocontext import Monocontext
 from monocontext.cli.options import options_of
 from monocontext.options import StoreOptions
-from monocontext.sessions.local_sessions import open_folder, open_machine
 from rlm.errors import RLMError
 
 LOCAL_SESSIONS = "sessions:"
@@ -57,6 +56,8 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
     `options` are those of a store in S3. `shape` is text, or list or dict for the documents of a stored context.
     Raises UsageError, and the errors of `Monocontext.open`.
     """
+    from monocontext.sessions.local_sessions import open_folder, open_machine  # it reads and writes stored texts
+
     if shape not in ("text", "list", "dict"):
         raise UsageError(f"--shape must be text, list or dict, not {shape!r}")
     if shape != "text" and (context == "-" or ("://" not in context and Path(context).is_file())):
