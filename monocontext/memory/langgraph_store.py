@@ -21,7 +21,7 @@ from langgraph.store.memory import InMemoryStore
 from monocontext.errors import AlreadyExists, InvalidEntry, NotFound
 from monocontext.memory.entry import Entry
 from monocontext.memory.memory import Memory
-from monocontext.memory.objects import THREADS
+from monocontext.memory.objects import MEMORY_REQUESTS
 from monocontext.stores.parallel import at_once
 
 _PREFIX = "store:"
@@ -47,8 +47,8 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
         """
         value = list(ops)
         puts = {(op.namespace, op.key): op for op in value if isinstance(op, base.PutOp)}
-        results = at_once(self._read, value, THREADS)
-        at_once(self._put, puts.values(), THREADS)
+        results = at_once(self._read, value, MEMORY_REQUESTS)
+        at_once(self._put, puts.values(), MEMORY_REQUESTS)
         return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:

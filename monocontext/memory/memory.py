@@ -24,7 +24,7 @@ from monocontext.errors import AlreadyExists, DamagedData, NotFound
 from monocontext.memory.encoding import check_ttl, encode_entry
 from monocontext.memory.entry import Entry, Found, Sizes
 from monocontext.memory.names import name_of, prefix_of
-from monocontext.memory.objects import THREADS, Entries
+from monocontext.memory.objects import MEMORY_REQUESTS, Entries
 from monocontext.options import StoreOptions, validate_options
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store, put_own
@@ -191,7 +191,7 @@ class Memory(StoreUser):
         """
         names = iter(self._entries.infos(prefix_of(prefix)))
         while part := [info.key for info in islice(names, max(ahead, 1))]:
-            yield from (entry for entry in at_once(self._read_live, part, THREADS) if entry is not None)
+            yield from (entry for entry in at_once(self._read_live, part, MEMORY_REQUESTS) if entry is not None)
 
     def search(
         self, pattern: str | re.Pattern[str], prefix: str = "", *, ignore_case: bool = False, fixed: bool = False
@@ -228,7 +228,7 @@ class Memory(StoreUser):
     def clear(self, prefix: str = "") -> int:
         """Remove every key that begins with `prefix`; returns their number (1 LIST, 1 DELETE each, 16 at once)."""
         infos = self._entries.infos(prefix_of(prefix))
-        return len(at_once(lambda info: self.store.delete(info.key), infos, THREADS))
+        return len(at_once(lambda info: self.store.delete(info.key), infos, MEMORY_REQUESTS))
 
     def purge(self) -> int:
         """Remove the objects of expired entries; returns their number (cost as of `entries`, and 1 DELETE each).
@@ -244,7 +244,7 @@ class Memory(StoreUser):
                 return False
             return True
 
-        return sum(at_once(remove, expired, THREADS))
+        return sum(at_once(remove, expired, MEMORY_REQUESTS))
 
     # -- more than text --------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from monocontext.memory.names import key_of
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, innermost
 
-THREADS = 16
+MEMORY_REQUESTS = 16
 """Requests at once."""
 _MOST_TRIES = 100
 _REMEMBERED = 20_000
@@ -79,7 +79,7 @@ class Entries:
             except DamagedData as error:
                 return error
 
-        return filter(None, at_once(look, infos, THREADS))
+        return filter(None, at_once(look, infos, MEMORY_REQUESTS))
 
     def infos(self, prefix: str) -> list[ObjectInfo]:
         """The objects under a prefix of names, in the order of their keys (1 LIST a thousand)."""
