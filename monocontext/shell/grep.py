@@ -182,6 +182,8 @@ def _parse(call: ShellCall) -> tuple[list[tuple[str, str]], list[str]]:
 async def _compile(call: ShellCall, options: list[tuple[str, str]], operands: list[str]) -> tuple[_Query, list[str]]:
     """The query, and the operands that name files."""
     flags = {word for word, _ in options}
+    listings = [word for word, _ in options if word in ("files-with-matches", "files-without-match")]
+    flags -= {word for word in listings if word != listings[-1]}
     patterns = [line for word, value in options if word == "regexp" for line in value.split("\n")]
     for word, value in options:
         patterns += await call.lines(value) if word == "file" else []

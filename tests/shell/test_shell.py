@@ -53,6 +53,7 @@ def test_several_texts_are_folders(tmp_path: Path) -> None:
     assert bash("grep -rn needle /logs /tmp-text") == "/logs/a.txt:1:one needle\n/tmp-text/text:1:two needles"
     assert bash("wc -c /tmp-text/text") == "18 /tmp-text/text"
     assert "/logs/a.txt:1" in bash("grep -rc needle /")
+    assert bash("cd /logs; grep -l -L two *; rg --files-without-match -l one a.txt") == "a.txt\na.txt"
     with pytest.raises(TypeError, match="several texts need shell=True"):
         monocontext.tools({"logs": tmp_path / "a"})
 
