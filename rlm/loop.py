@@ -287,16 +287,17 @@ class Loop:
         """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
         if parsed.fault in (faults.TAKEN_BACK, faults.TO_COME):
             return parsed.own_text.strip()
-        beside = parse_reply(parsed.words).final
-        if parsed.blocks and (beside or any(gives_answer(block.code) for block in parsed.blocks)):
+        beside = parse_reply(parsed.words)
+        if parsed.blocks and (beside.final or any(gives_answer(block.code) for block in parsed.blocks)):
             self._run(parsed.blocks, cells)
             if cells[-1].result.final_answer is not None:
                 return cells[-1].result.final_answer
         broken = "\n".join(block.code for block in parsed.blocks if not compiles(block.code))
-        for final in (parsed.final, beside, parse_reply(broken).final):
-            if final is not None:
-                is_alone = not cells[-1].result.raised if cells else final.stands_alone(parsed.own_text, reply.thinking)
-                if (answer := self._text_answer(final, (), is_alone)[0]) is not None:
+        has_raised = bool(cells) and cells[-1].result.raised
+        for said in (parsed, beside, parse_reply(broken)):
+            if said.final is not None:
+                is_alone = not has_raised and said.final.stands_alone(said.own_text, reply.thinking)
+                if (answer := self._text_answer(said.final, (), is_alone)[0]) is not None:
                     return answer
         return _answer_words(parsed) or None
 

@@ -1,8 +1,7 @@
 """Parse a reply of the model into code to run, or an answer in words. Pure; each step takes linear time.
 
 `docs/decisions/012-rlm-loop.md` lists the makes of code: fences, code between marks (one row of `_MARKS` each), calls
-written as text, and a reply that is only code. An answer in words is `FINAL(...)` at the start of a line, in a reply
-without code. A turn that the reply invents (`REPL output:`) ends it.
+written as text, and a reply that is only code. An answer in words is `FINAL(...)` at the start of a line without code.
 """
 
 from __future__ import annotations
@@ -269,12 +268,13 @@ def _find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
             if _LINE_END.match(hidden, end + 1):
                 stop = end if "\n" not in hidden[start:end] else max(hidden.find("\n\n", end, stop), 0) or stop
             is_sure = _balance(masked[:stop], end + 1) < 0
+            end = end if is_sure else max(end, hidden.rfind(")", 0, stop))  # all of it, for a forced answer
         inside = text[start:end].strip()
         ends_line = _LINE_END.match(hidden, end + 1 + len(match["mark"] or "")) is not None
         if end < 0 or not inside or (match["mark"] and is_sure and not ends_line):
             continue
-        call, is_name = call_of(inside), match["name"] == "FINAL_VAR"
-        answer, claims = read_written(inside, call)
+        is_name = match["name"] == "FINAL_VAR"
+        answer, claims = read_written(inside, call := call_of(inside))
         value = answer.strip("\"'`") if is_name else answer
         yield TextFinal(value, is_name, claims, call, (match.start(), end + 1), is_sure, ends_line)
 

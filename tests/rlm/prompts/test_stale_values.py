@@ -109,7 +109,9 @@ def test_an_answer_that_is_only_announced_counts_when_the_model_insists() -> Non
     ("reply", "answer"),
     [("```python\ncount = 42\n```\n\n```\nFINAL(count)\n```", "42"), ("```repl\ncount = 1/0\n```\nFINAL(count)", ""),
      ("```repl\n1/0\n```\nFINAL(42)", "42"), ("<think>\nI set count = 42.\n</think>\nFINAL(count)", ""),
-     ("FINAL(41)\n\nNo wait, it is 42.", "FINAL(41)\n\nNo wait, it is 42."), ("FINAL_VAR(count)", "12")],
+     ("FINAL(41)\n\nNo wait, it is 42.", "FINAL(41)\n\nNo wait, it is 42."), ("FINAL_VAR(count)", "12"),
+     ("FINAL(The list:\n1) one\n2) two)", "The list:\n1) one\n2) two"),
+     ("```bash\nx = 2\n```\nFINAL(count)\n```repl\na = 1\n```", "")],
 )  # fmt: skip
 def test_a_forced_answer_is_no_value_of_before_either(reply: str, answer: str) -> None:
     assert RLM(lm=ScriptedLM([SEEN, reply]), runner="local", max_iterations=1).completion("q", "t").answer == answer
