@@ -299,6 +299,8 @@ class Loop:
                 is_alone = not has_raised and said.final.stands_alone(said.own_text, reply.thinking)
                 if (answer := self._text_answer(said.final, (), is_alone)[0]) is not None:
                     return answer
+                if rest := _words_beside(said.final, said.own_text):
+                    return rest
         return _answer_words(parsed) or None
 
     def _find_partial_answer(self, messages: Sequence[Message], newest: ParsedReply) -> str:
@@ -307,6 +309,14 @@ class Loop:
         replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
         texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
         return draft or next((text for text in texts if text), "")
+
+
+def _words_beside(final: TextFinal, reply: str) -> str:
+    """The words of a reply around an answer that does not count; empty where they are code, marks, or announce it."""
+    rest = (reply[: final.span[0]] + reply[final.span[1] :]).strip()
+    around = parse_reply(rest)
+    is_other = around.blocks or around.final or around.fault or rest.endswith(":") or "```" in rest
+    return "" if is_other or not re.search(r"[^\W_]", re.sub(r"<[^<>\n]*>", "", rest)) else rest
 
 
 def has_run(cell: Cell) -> bool:

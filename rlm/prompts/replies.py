@@ -130,7 +130,7 @@ def _parse(text: str, *, drafts: bool) -> ParsedReply:
         elif re.search(r'"(?:arguments|parameters|args|code)"[ \t]*:', part.code):
             results += map(CodeBlock, codes_of_json(part.code))
     if results:
-        return ParsedReply(tuple(results), None, words, own_text)
+        return ParsedReply(tuple(results), None, hidden.strip(), own_text)
     return ParsedReply((), finals[-1] if finals else None, words, own_text, faults.explain(own_text, hidden, finals))
 
 
