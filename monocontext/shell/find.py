@@ -72,9 +72,11 @@ async def find(call: ShellCall) -> int:
     try:
         for option in depths.keys() & set(words):
             at = words.index(option)
+            if not words[at + 1].isdecimal():
+                return NOT_OURS
             depths[option] = int(words[at + 1])
             del words[at : at + 2]
-        test = _either(words)
+        test = _either(words or ["-path", "*"])
     except (KeyError, IndexError, ValueError, StopIteration):
         return NOT_OURS
     status = 0
@@ -101,7 +103,7 @@ def _walk(call: ShellCall, path: str, shown: str, info: Any, depth: int, most: i
 
 
 def _either(words: list[str]) -> Test:
-    """The test that words stand for, which are taken from the list."""
+    """The test that words stand for, which are taken from the list. Raises ValueError if a part of it is missing."""
     choices: list[list[Test]] = [[]]
     while words:
         if words[0] in ("-o", "-or"):
@@ -109,6 +111,8 @@ def _either(words: list[str]) -> Test:
             choices.append([])
         else:
             choices[-1].append(_one(words))
+    if not all(choices):
+        raise ValueError("nothing before or after -o, or between parentheses")
     return lambda entry: any(all(test(entry) for test in tests) for tests in choices)
 
 
