@@ -377,8 +377,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         reader = self._reader
         if reader is None or not self._is_whole:
             raise ValueError("only a whole context has documents, not a part of one or a text derived from one")
-        source = StoredSource(reader)
-        return Documents(source, reader.documents, lambda span: self._of(span, self._limit, self._opened))
+        return Documents(StoredSource(reader), lambda span: self._of(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
         """The public names for users."""

@@ -248,6 +248,15 @@ def test_a_client_of_the_callers_stays_open(server: S3StandIn) -> None:
     run(work)
 
 
+def test_a_stop_iteration_of_code_is_no_endless_wait(server: S3StandIn) -> None:
+    async def work() -> None:
+        async with open_text(server) as context:
+            with pytest.raises(RuntimeError, match="StopIteration"):
+                await asyncio.wait_for(context.run(lambda text: next(iter([]))), 10)
+
+    run(work)
+
+
 UNAWAITABLE: dict[str, Callable[[Any], Any]] = {
     "in": lambda t: "x" in t,
     "for": lambda t: [c for c in t],  # noqa: C416

@@ -29,12 +29,16 @@ class Documents(Mapping[str, Text]):
     GETs with nothing cached: at most 2 to find a name among those of one upload; 1 for 4,096 documents in an iteration.
     """
 
-    def __init__(self, source: StoredSource, table: DocumentTable, view_of: Callable[[Span], Any]):
+    def __init__(self, source: StoredSource, view_of: Callable[[Span], Any]):
         """`view_of` makes a `Monocontext` of a part of the source."""
         self.source = source
-        self.table = table
         self._view_of = view_of
         self._numbers: dict[str, int] | None = None
+
+    @property
+    def table(self) -> DocumentTable:
+        """The reader's table: the first use may wait for GETs, above 8 million documents."""
+        return self.source.reader.documents
 
     @property
     def count(self) -> int:
