@@ -37,6 +37,8 @@ _RG = _COMMON | {
     "T:": "type-not=", "u": "unrestricted", ".": "hidden", "1": "files", "2": "no-heading", "3": "no-ignore",
     "4": "sort=", "5": "files-without-match", "6": "no-messages",
 }  # fmt: skip
+_NUMBER = re.compile(r"^-([^\W\d_efgmtABCT]*)(\d+)$")
+"""A number of lines of context, such as `-2`, also behind letters that take no value, such as `-rn2`."""
 _SAME = {"silent": "quiet", "dereference-recursive": "recursive"}
 _KINDS = ("basic-regexp", "extended-regexp", "fixed-strings", "perl-regexp")
 _KINDS_BY_NAME = {"egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
@@ -171,7 +173,7 @@ def _rows(query: _Query, targets: list[_Stored | _Lines]) -> Iterator[str]:
 
 def _parse(call: ShellCall) -> tuple[list[tuple[str, str]], list[str]]:
     """The options by their words, and the operands."""
-    arguments = [re.sub(r"^-(\d+)$", r"-C\1", item) for item in call.arguments if not item.startswith("--color")]
+    arguments = [_NUMBER.sub(r"-\1C\2", item) for item in call.arguments if not item.startswith("--color")]
     known = _RG if call.name == "rg" else _GREP
     given, operands = getopt.gnu_getopt(arguments, "".join(known), list(known.values()))
     words = {f"-{letter[0]}": word.rstrip("=") for letter, word in known.items()}
