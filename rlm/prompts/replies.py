@@ -129,15 +129,15 @@ def _parse(text: str, *, drafts: bool) -> ParsedReply:
             results.append(CodeBlock(part.code))
         elif re.search(r'"(?:arguments|parameters|args|code)"[ \t]*:', part.code):
             results += map(CodeBlock, codes_of_json(part.code))
-    if results:
-        return ParsedReply(tuple(results), None, hidden.strip(), own_text)
+    if results:  # a fence that does not run stays in the words: a name beside it is not looked up
+        words = hidden.strip() if len(results) == sum(part.kind in ("loose", "other") for part in parts) else words
+        return ParsedReply(tuple(results), None, words, own_text)
     return ParsedReply((), finals[-1] if finals else None, words, own_text, faults.explain(own_text, hidden, finals))
 
 
 def _read_parts(lines: list[str], drafts: bool) -> Iterator[_Part]:
     """The parts of a reply, up to a turn that it invents."""
-    offset, tries = 0, [_TRIES]
-    has_text = after_code = False
+    offset, tries, has_text, after_code = 0, [_TRIES], False, False
     while offset < len(lines):
         line = lines[offset]
         if has_text and (_TURN.match(line) or (after_code and _TURN_AFTER_CODE.match(line))):

@@ -113,6 +113,7 @@ def test_an_answer_that_is_only_announced_counts_when_the_model_insists() -> Non
      ("FINAL(The list:\n1) one\n2) two)", "The list:\n1) one\n2) two"),
      ("```bash\nx = 2\n```\nFINAL(count)\n```repl\na = 1\n```", ""), ("FINAL(rows[0])\n\nRome", "Rome"),
      ("It is Rome.\n\nFINAL_VAR(result)", "It is Rome."), ("FINAL('Rome')\n```\nx = 'a'\n```", "Rome"),
+     ("```bash\nx = 2\n```\nFINAL(count)\n```\na = 1\n```", ""),
      ("</tool_code>\nFINAL_VAR(result)", ""), ("```repl\n1/0\n```\nIt is Rome.\nFINAL(count)", "It is Rome.")],
 )  # fmt: skip
 def test_a_forced_answer_is_no_value_of_before_either(reply: str, answer: str) -> None:
