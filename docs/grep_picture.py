@@ -40,8 +40,8 @@ def drawing() -> str:
     """The picture."""
     parts, top = [], 16
     for number, way in enumerate(WAYS):
-        parts.append(f'<rect class="b{number}" x="{LEFT + number * 150}" y="4" width="10" height="10"/>')
-        parts.append(f'<text x="{LEFT + 14 + number * 150}" y="13">{way}</text>')
+        parts.append(f'<rect class="b{number}" x="{LEFT + number * 165}" y="4" width="10" height="10"/>')
+        parts.append(f'<text x="{LEFT + 14 + number * 165}" y="13">{way}</text>')
     for command, seconds in rows():
         top += 14
         parts.append(f'<text x="0" y="{top + ROW + 11}">{escape(command)}</text>')
@@ -50,7 +50,7 @@ def drawing() -> str:
             parts.append(f'<rect class="b{number}" x="{LEFT}" y="{top}" width="{width:.0f}" height="{ROW - 2}"/>')
             parts.append(f'<text x="{LEFT + width + 5:.0f}" y="{top + 11}">{value:g} s</text>')
             top += ROW
-    size = f'viewBox="0 0 {LEFT + 3 * 150 + 10} {top + 6}"'
+    size = f'viewBox="0 0 {LEFT + 3 * 165} {top + 6}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>{"".join(parts)}</svg>\n'
 
 
