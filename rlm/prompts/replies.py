@@ -118,7 +118,7 @@ def _parse(text: str, *, drafts: bool) -> ParsedReply:
         return ParsedReply(() if fault else blocks, None, words, own_text, fault)
     first = next((i for i, part in enumerate(parts) if part.kind != "prose"), len(parts))
     before = dedent(_text(parts[:first])).strip("\n")
-    if acts(before) and (first == len(parts) or parts[first].kind == "loose"):
+    if acts(before) and all(part.kind == "loose" and not is_code(part.code) for part in parts[first : first + 1]):
         return ParsedReply((CodeBlock(before),), None, "", own_text)  # code only, or up to a fence that closes it
     hidden = "\n".join(line if part.kind == "prose" else " " * len(line) for part in parts for line in part.lines)
     finals = list(_find_finals(own_text, hidden))

@@ -27,7 +27,7 @@ SHAPES = [
     "FINAL(x)\nx = x + 41", "FINAL(x)\n\nwhere\nx = x + 41", "So:\nx = 42\nFINAL_VAR(x)", "So:\nx = 42\nFINAL_VAR('x')",
     f'<invoke name="a"><parameter name="code">{ADD}</parameter><parameter name="seconds">5</parameter></invoke>',
     '{"name": "python", "arguments": {"code": "x = x + 41"}}\nFINAL(x)', "<code>\nx = x + (\nFINAL(x)\n</code",
-    "It is in x.\nFINAL(x)", "Add 41 to x.\nFINAL(x)",
+    "It is in x.\nFINAL(x)", "Add 41 to x.\nFINAL(x)", "FINAL(f'{x}')\n```\nx = 42\n```",
     "<code>\nx = x + 41\n</code>\nFINAL(x)", "```repl\nx = x + (\n```\nFINAL(x)", f"&lt;code&gt;\n{ADD}\n&lt;/code&gt;",
 ]  # fmt: skip
 
