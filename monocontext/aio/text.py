@@ -63,10 +63,8 @@ class _Awaiting:
                 CALL.check = check
                 try:
                     future.set_result(work())
-                except StopIteration as error:  # no future takes it: the task would wait for ever
-                    future.set_exception(RuntimeError(f"the work raised {error!r}"))
-                except BaseException as error:  # raised by the task
-                    future.set_exception(error)
+                except BaseException as error:  # raised by the task; no future takes a StopIteration
+                    future.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)
                 finally:
                     del CALL.check
 
