@@ -27,9 +27,6 @@ from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext, served_text
 
-if sys.platform != "win32":
-    import resource
-
 _MOST_COMMANDS = 50_000
 _MOST_LOOPS = 200_000
 _READ_SHARE = 2 / 3
@@ -172,6 +169,8 @@ async def _run_command(
 def main() -> None:
     """The main function of the process, whose messages are those of `Shell`."""
     if sys.platform != "win32":
+        import resource
+
         resource.setrlimit(resource.RLIMIT_DATA, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     host, worker = Host(), None
     with asyncio.Runner() as runner:

@@ -116,8 +116,8 @@ def demo(
     with ExitStack() as stack:
         log = slow(large_log(SIZE_BYTES if where != "wasm" else 2 * 10**9))  # `len()` is limited to 2 Gi there
         right = [_ask(console, "1. a log of 10 GB, made as it is read", LOG_QUESTION, LOG_TURNS, log, options, DISK)]
-        title, expected = "2. the standard library's source in S3", ("tarfile.py", str(tarfile.RECORDSIZE))
         library = slow(_publish_library(stack))
+        title, expected = f"2. the standard library's source at {library.url}", ("tarfile.py", str(tarfile.RECORDSIZE))
         right.append(_ask(console, title, _QUESTION, _TURNS, library, options, *expected))
         stack.enter_context(warnings.catch_warnings(action="ignore"))  # compiled files in the folder are left out
         title = f"3. a plain folder, {folder}: nothing is stored"
