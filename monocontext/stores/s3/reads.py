@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import UTC, datetime
 from io import BytesIO
 from random import SystemRandom
 from typing import Any
@@ -23,7 +22,7 @@ from monocontext.stores.checks import check_end, check_size, check_version, one_
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.connection import Body
 from monocontext.stores.http.http11 import ResponseHead
-from monocontext.stores.http.responses import ErrorResponse
+from monocontext.stores.http.responses import ErrorResponse, parse_http_date
 from monocontext.stores.protocol import Blob
 from monocontext.stores.s3.client import ThrottleCounter
 from monocontext.stores.s3.errors import error_for_response, is_cut
@@ -35,10 +34,6 @@ _PAUSE_SECONDS = 0.05
 # Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 _PIECE_BYTES = 64 << 10
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_DATE = re.compile(
-    rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
-)
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 Span = tuple[int, int]
@@ -252,25 +247,6 @@ def modified_seconds(answer: dict[str, Any], url: str) -> float:
     if "LastModified" not in answer:
         raise StoreFailure(f"{url}: the response is damaged: it has no Last-Modified")
     return float(answer["LastModified"].timestamp())
-
-
-def parse_http_date(date: str | None) -> float:
-    """An HTTP date in seconds since 1970; 0 for a missing or invalid date."""
-    if not date:
-        return 0.0
-    if match := _DATE.fullmatch(date):
-        day, month, year, hour, minute, second = match.groups()
-        when = int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second)
-        try:
-            return datetime(*when, tzinfo=UTC).timestamp()
-        except ValueError:  # the 30th of February
-            return 0.0
-    from email.utils import parsedate_to_datetime  # 8 ms that dates of the usual form need not pay
-
-    try:
-        return parsedate_to_datetime(date).timestamp()
-    except ValueError:
-        return 0.0
 
 
 def server_clock_seconds(answer: Any) -> float:
