@@ -111,7 +111,8 @@ def demo(
     remark(describe_rights(runner))
     console = Console(stderr=True)
     options = {"runner": runner, "on_step": None if is_quiet() else print_step, "prices": {"scripted": (0, 0)}}
-    slow = partial(SlowStore, seconds=latency_ms / 1000, bytes_per_second=BYTES_PER_SECOND)  # as in a near bucket
+    console.print(f"A script plays the model; its code really runs. A GET takes {latency_ms:.0f} ms here.\n")
+    slow = partial(SlowStore, seconds=latency_ms / 1000, bytes_per_second=BYTES_PER_SECOND)
     folder = Path(sysconfig.get_path("stdlib")) / "json"
     with ExitStack() as stack:
         log = slow(large_log(SIZE_BYTES if where != "wasm" else 2 * 10**9))  # `len()` is limited to 2 Gi there
@@ -183,17 +184,16 @@ def _publish_library(stack: ExitStack) -> Store:
     return open_store(url, **stored)
 
 
-def _ask(
-    console: Console, title: str, question: str, turns: Sequence[str], place: Any, options: dict[str, Any],
-    *expected: str,
-) -> bool:  # fmt: skip
+def _ask(console: Console, title: str, question: str, turns: Sequence[str], place: Any, options: dict[str, Any],
+         *expected: str) -> bool:  # fmt: skip
     """Show one act; whether its answer holds what is expected."""
     console.rule(Text(title), align="left")
-    console.print(Text(f"Question: {question}\nA script plays the model. Its code really runs.\n"))
+    console.print(Text(f"Question: {question}\n"))
     with Monocontext.open(place) as context, RLM(lm=SlowScriptedLM(turns), **options) as rlm:
         answer, stats = rlm.completion(question, context).answer, context.stats
         read = f"{stats.gets:,} requests, {stats.bytes_fetched / 1e6:,.1f} MB read, {stats.wait_seconds:,.2f} s waited"
-        console.print(f"{read}, of {len(context):,} characters.")
+        seconds = len(context) / BYTES_PER_SECOND
+        console.print(f"{read}, of {len(context):,} characters; a download takes {seconds:,.1f} s.")
     right = all(words in answer.replace(",", "") for words in expected)
     print(make_printable(answer, terminal=sys.stdout.isatty()))
     console.print("The answer is right.\n" if right else "The answer is WRONG.\n")

@@ -37,7 +37,7 @@ def test_demo(with_weed: bool, tmp_path: Path) -> None:
     assert "A script plays the model" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.count("The answer is right.") == 3
-    assert "of 9,999,745,024 characters." in done.stderr
+    assert "of 9,999,745,024 characters; a download takes 111.1 s." in done.stderr
     assert done.stderr.index("a log of 10 GB") < done.stderr.index("source at") < done.stderr.index("a plain folder")
     assert "monocontext upload" in done.stderr.splitlines()[-2]
     assert not list(tmp_path.iterdir()), "nothing is left where the command ran"
