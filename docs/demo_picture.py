@@ -37,7 +37,6 @@ text { fill: #e6edf3 } .seen { fill: #9ea7b3 } .bar { fill: #484f58 } .read { fi
 class Cost(NamedTuple):
     """The cost of one way to read."""
 
-    way: str
     gets: int
     bytes_read: int
     seconds: float
@@ -50,9 +49,9 @@ def run() -> tuple[Completion, list[Step], Cost, Cost]:
         counted = CountingStore(SlowStore(demo.large_log(), 0.03, bytes_per_second=demo.BYTES_PER_SECOND))
         with Monocontext.open(counted) as context:
             completion = rlm.completion(demo.LOG_QUESTION, context)
-            lazy = Cost("monocontext", counted.gets, counted.bytes_read, context.stats.wait_seconds)
+            lazy = Cost(counted.gets, counted.bytes_read, context.stats.wait_seconds)
             size = len(context)
-    whole = Cost("a download of everything (computed)", -(-size // (16 << 20)), size, size / demo.BYTES_PER_SECOND)
+    whole = Cost(-(-size // (16 << 20)), size, size / demo.BYTES_PER_SECOND)
     return completion, steps, lazy, whole
 
 

@@ -319,11 +319,6 @@ def _words_beside(final: TextFinal, reply: str) -> str:
     return "" if is_other or not re.search(r"[^\W_]", re.sub(r"<[^<>\n]*>", "", rest)) else rest
 
 
-def has_run(cell: Cell) -> bool:
-    """Whether code of a cell has run: complete code that compiles, and more than comments."""
-    return cell.result.stderr != prompts.CUT_NOT_RUN and bool(statements(cell.code))
-
-
 def count_repeats(previous: Step, text: str, cells: Sequence[Cell], notice: str | None) -> int:
     """The number of turns in a row that repeated the one before, including the turn with this reply and these cells.
 

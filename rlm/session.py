@@ -18,11 +18,12 @@ from rlm.calls.usage import Usage
 from rlm.context.description import check_context, describe
 from rlm.context.lazy import ReadMeter, cost_between, lazy_parts
 from rlm.errors import BudgetSpent, InvalidArgument, LLMError, TrajectoryError
-from rlm.loop import Loop, Setup, has_run
+from rlm.loop import Loop, Setup
 from rlm.models.lm import Message
 from rlm.prompts import messages as prompts
 from rlm.prompts.system import opening_messages, system_prompt
 from rlm.runners import make_runner
+from rlm.runners.syntax import statements
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.fields import union
@@ -196,7 +197,7 @@ class Session:
                     self._runner.run(prompts.NEW_QUESTION)
                 self._loop.window = self._loop.window.after(step.prompt, step.reply)
             self._turns = len(steps) - len(recording.open)
-            self._loop.has_run = any(has_run(cell) for step in steps for cell in step.cells)
+            self._loop.has_run = any(statements(cell.code) for step in steps for cell in step.cells)
             self._messages = prompts.history(steps[-1], self._loop.window)
             return self._finish(str(recording.open[0].get("question", query)), steps[self._turns :])
 

@@ -51,9 +51,9 @@ class VirtualStore(StoreBase):
     is_near = True
     """Round trips cost nothing."""
 
-    def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]], url: str = "virtual://") -> None:
+    def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]]) -> None:
         self._objects = dict(objects)
-        self.url = url
+        self.url = "virtual://"
         """No store can be opened at this URL: the objects exist in this process only."""
 
     def __repr__(self) -> str:

@@ -104,8 +104,8 @@ class AsyncMonocontext(_Awaiting, TextMethods):
     ) -> Self:
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
-        Use `await` or `async with`. `options` and errors are those of `Monocontext.open`; `client` is an open aioboto3
-        client, which stays open; `run` passes to its function the text, or the list or dict of `shape`.
+        Use `await` or `async with`. Takes and raises what `Monocontext.open` does, but no `unit`, `workers`,
+        `transport` or `keep_alive`. A `client` of aioboto3 stays open; `run` passes on what `shape` names.
         """
         check_place(url)
         given: dict[str, Any] = {**options, "shape": shape} | (

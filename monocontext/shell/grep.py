@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import islice
+from string import digits
 
 from monocontext.format.documents import Document
 from monocontext.globs import Globs
@@ -29,16 +30,15 @@ _COMMON = {
 """Options of grep and rg by letter, with `:` and `=` if they take a value."""
 _GREP = _COMMON | {
     "E": "extended-regexp", "G": "basic-regexp", "y": "ignore-case", "L": "files-without-match", "s": "no-messages",
-    "h": "no-filename", "r": "recursive", "R": "dereference-recursive", "I": "text", "1": "include=", "2": "exclude=",
-    "3": "exclude-dir=", "4": "silent", "5": "line-buffered",
+    "h": "no-filename", "r": "recursive", "R": "dereference-recursive", "I": "text",
 }  # fmt: skip
 _RG = _COMMON | {
     "S": "smart-case", "s": "case-sensitive", "N": "no-line-number", "I": "no-filename", "g:": "glob=", "t:": "type=",
-    "T:": "type-not=", "u": "unrestricted", ".": "hidden", "1": "files", "2": "no-heading", "3": "no-ignore",
-    "4": "sort=", "5": "files-without-match", "6": "no-messages",
+    "T:": "type-not=", "u": "unrestricted", ".": "hidden",
 }  # fmt: skip
-_NUMBER = re.compile(r"^-([^\W\d_efgmtABCT]*)(\d+)$")
-"""A number of lines of context, such as `-2`, also behind letters that take no value, such as `-rn2`."""
+_LONG = ("include=", "exclude=", "exclude-dir=", "silent", "line-buffered")
+_RG_LONG = ("files", "no-heading", "no-ignore", "sort=", "files-without-match", "no-messages")
+"""Options without a letter."""
 _SAME = {"silent": "quiet", "dereference-recursive": "recursive"}
 _KINDS = ("basic-regexp", "extended-regexp", "fixed-strings", "perl-regexp")
 _KINDS_BY_NAME = {"egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
@@ -173,11 +173,13 @@ def _rows(query: _Query, targets: list[_Stored | _Lines]) -> Iterator[str]:
 
 def _parse(call: ShellCall) -> tuple[list[tuple[str, str]], list[str]]:
     """The options by their words, and the operands."""
-    arguments = [_NUMBER.sub(r"-\1C\2", item) for item in call.arguments if not item.startswith("--color")]
-    known = _RG if call.name == "rg" else _GREP
-    given, operands = getopt.gnu_getopt(arguments, "".join(known), list(known.values()))
+    arguments = [item for item in call.arguments if not item.startswith("--color")]
+    known, others = (_RG, _RG_LONG) if call.name == "rg" else (_GREP, _LONG)
+    given, operands = getopt.gnu_getopt(arguments, "".join(known) + digits, [*known.values(), *others])
     words = {f"-{letter[0]}": word.rstrip("=") for letter, word in known.items()}
-    named = [(words.get(option, option[2:]), value) for option, value in given]
+    named = [(words.get(option, option[2:]), value) for option, value in given if option[1] not in digits]
+    if number := "".join(option[1] for option, _ in given if option[1] in digits):
+        named.append(("context", number))  # such as `-2` and `-rn12`
     return [(_SAME.get(word, word), value) for word, value in named], operands
 
 

@@ -80,12 +80,15 @@ def found_lines(
 
     `place_at` returns the file in which a line begins, given its first character; None if it is not to be searched.
     """
-    find = partial(text.grep, list(pattern.patterns), executor=executor)
+    search = partial(text.grep, list(pattern.patterns), executor=executor)
     pending = ranges[::-1] if most != 0 else []
     place, count = None, 0
     while pending:
         start, stop = pending.pop()
-        for hit in _without_match(text, pattern, start, stop) if invert else find(start=start, stop=stop):
+        alone = place_at(start) if most is not None else None
+        limit = most if alone is not None and alone.document.stop >= stop else None
+        hits = _without_match(text, pattern, start, stop) if invert else search(start=start, stop=stop, max_hits=limit)
+        for hit in hits:
             if place is None or hit.offset >= place.document.stop:
                 first = text.span.line_start(hit.line_number - 1)
                 if place is None or first >= place.document.stop:
@@ -94,7 +97,7 @@ def found_lines(
                 continue
             count += 1
             yield Line(place, hit.line_number - place.document.first_line, hit.line, hit)
-            if count == most and place.document.stop - hit.offset > _MOST_GAP:
+            if executor is None and count == most and place.document.stop - hit.offset > _MOST_GAP:
                 pending.append((place.document.stop, stop))
                 break
 

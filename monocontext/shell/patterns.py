@@ -23,7 +23,7 @@ def from_posix(pattern: str, *, extended: bool) -> str:
         raise re.error("Trailing backslash")
     if "[" in tokens:
         raise re.error("Unmatched [, [^, [:, [., or [=")
-    if not extended and _NO_INTERVAL.search(pattern):
+    if not extended and _NO_INTERVAL.search("".join(token for token in tokens if token[0] != "[")):
         raise re.error("Unmatched \\{, or invalid content of \\{\\}")
     operators = [_operator(token, extended) for token in tokens]
     result: list[str] = []

@@ -299,7 +299,8 @@ class Bucket:
         """Carry out a request. A mistake of the client gives an error reply, not an exception."""
         if f"{request.path}/".split("/")[1] != self.name:
             return error_reply(404, "NoSuchBucket")
-        if request.query.get("delimiter") or "chunked" in request.headers.get("content-encoding", ""):
+        chunked = any("chunked" in request.headers.get(f"{kind}-encoding", "") for kind in ("content", "transfer"))
+        if request.query.get("delimiter") or chunked:
             return error_reply(501, "NotImplemented")
         verb, key = self.place(request)
         try:

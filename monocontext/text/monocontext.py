@@ -174,7 +174,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
           object, which names the newest version
         - `prefetch`: what is fetched before it is asked for: what a model's code is about to read ("code": `hint`,
           `prefetch`, cells of a REPL), what earlier reads predict ("history"), both ("all"), or nothing ("off").
-          Opening a text fetches nothing ahead: its head and tail are fetched when a model first thinks or writes
+          Opening a text fetches nothing ahead
         - `store_options`: `endpoint`, `region`, `profile`, `path_style`, `anonymous`, `transport`, `keep_alive`,
           `client` (`stores.open_store`)
 

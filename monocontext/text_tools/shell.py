@@ -34,7 +34,8 @@ class ShellTool(Shell):
         head, tail, sed, grep, rg, wc, awk, sort, uniq, cut, jq, xargs, pipes and loops. `ls /` lists the folders.
 
         grep -rn is fast also over thousands of files. All but /tmp is read-only; there is no network and no Python.
-        Each call begins in the first folder. Files in /tmp stay. Output that is too long is cut and says how to go on.
+        Each call begins in the folder of the text, or in / if there are several. Files in /tmp stay. Output that is too
+        long is cut and says how to go on.
 
         Args:
             command: The command line, such as grep -rn "def main" . | head

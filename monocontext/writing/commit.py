@@ -153,7 +153,8 @@ def commit(store: Store, change: _Change) -> Manifest | None:
 
     While old roots are removed, the number of a generation that others have passed may be free again: a root under such
     a number is removed, and `change` is called again. Raises `ContextChanged` if it is too late to tell, `StoreFailure`
-    after `ATTEMPTS` lost attempts, and for a server that ignores conditions. Cost: 5 requests and those of `change`.
+    after `ATTEMPTS` lost attempts, `Unsupported` for a server that ignores conditions. Cost: 5 requests and those of
+    `change`.
     """
     staged = Staged(store)
     base = read_newest(store)

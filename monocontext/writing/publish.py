@@ -45,7 +45,7 @@ def publish(
     (files; directories, each file under a header line), or documents: a mapping of name to text, or `documents(...)`.
     Each file is a document too. Sources are read once, in memory bounded by about 8 segments and 50 bytes a document.
     `progress` takes the bytes of text that are stored. `reading`: see `decoding.InputOptions`. `filters`: write search
-    filters, some 3 to 12 % of the text; fewer than 9 frames, or frames below 512 bytes, get none. `executor`: any
+    filters, some 4 to 16 % of the text; fewer than 9 frames, or frames below 512 bytes, get none. `executor`: any
     `concurrent.futures.Executor`, whose workers then store batches of 32 MiB, which this process reads and sends.
 
     Raises `AlreadyExists` if there is a context already, unless `replace` (earlier generations stay readable), and

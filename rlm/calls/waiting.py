@@ -67,7 +67,7 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
         remaining.clear()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class WaitClock:
     """Runs while any call does; overlapping calls count once. Safe for use by many threads.
 

@@ -116,7 +116,7 @@ def demo(
     folder = Path(sysconfig.get_path("stdlib")) / "json"
     with ExitStack() as stack:
         log = slow(large_log(SIZE_BYTES if where != "wasm" else 2 * 10**9))  # `len()` is limited to 2 Gi there
-        right = [_ask(console, "1. a log of 10 GB, made as it is read", LOG_QUESTION, LOG_TURNS, log, options, DISK)]
+        right = [_ask(console, "1. a log of 10 GB, of repeated lines", LOG_QUESTION, LOG_TURNS, log, options, DISK)]
         library = slow(_publish_library(stack))
         title, expected = f"2. the standard library's source at {library.url}", ("tarfile.py", str(tarfile.RECORDSIZE))
         right.append(_ask(console, title, _QUESTION, _TURNS, library, options, *expected))

@@ -137,7 +137,6 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
 
 
 def _answer(rlm: RLM, display: Display, place: str, question: str, s3: StoreOptions, shape: str) -> Completion:
-
     with open_argument(place, s3, shape) as text, rlm.session(text, source=absolute_place(place)) as session:
         display.watch(session.gate)
         with _saying_how_to_resume(session.path, s3, shape):
@@ -186,5 +185,4 @@ def _how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str
 
 
 def _say(text: str) -> None:
-
     click.echo(make_printable(text, terminal=sys.stdout.isatty()))

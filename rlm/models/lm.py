@@ -99,7 +99,7 @@ class LM(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Listener:
     """An `on_delta` that remembers its exception: it is the caller's own, and not a failure of the endpoint."""
 

@@ -205,7 +205,7 @@ class Buffer:
             return join_ends(head[: limit - limit // 2], both[len(both) - limit // 2 :], self.total - limit)
 
 
-@dataclass
+@dataclass(eq=False)
 class Router:
     """Stands in for `sys.stdout` or `sys.stderr` while cells run. Threads without a cell keep writing to `before`."""
 

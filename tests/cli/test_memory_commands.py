@@ -117,9 +117,11 @@ def test_purge_goes_on_with_watch(cli: Cli, place: str, monkeypatch: pytest.Monk
     counts: list[object] = [StoreFailure("the server sleeps"), 1]
     sleeps = [None, KeyboardInterrupt]
     monkeypatch.setattr(Memory, "purge", Mock(side_effect=counts))
-    monkeypatch.setattr("monocontext.cli.options.time", Mock(sleep=Mock(side_effect=sleeps)))
+    sleep = Mock(side_effect=sleeps)
+    monkeypatch.setattr("monocontext.cli.options.time", Mock(sleep=sleep))
     ran = cli("memory", "purge", "--watch", "--interval", "9", "--json", place)
     assert (ran.code, ran.out, ran.err) == (0, '{"removed": 1}\n', "monocontext: the server sleeps\n")
+    assert [item.args for item in sleep.call_args_list] == [(9,), (9,)]
 
 
 def test_files_of_a_volume(cli: Cli, tmp_path: Path) -> None:

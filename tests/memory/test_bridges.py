@@ -23,6 +23,7 @@ def run(program: str, *arguments: object, python: str = sys.executable, **variab
     command = [python, str(CHECKOUT / program), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd="/", timeout=110)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == "" or python == DSPY, done.stderr
     return done.stdout
 
 

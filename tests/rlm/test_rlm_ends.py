@@ -90,8 +90,6 @@ def test_what_a_model_returns_that_is_no_reply_is_an_error(reply: Any) -> None:
 
 
 class Returning:
-    """Returns the same, whatever it is."""
-
     def __init__(self, reply: Any) -> None:
         self._reply = reply
 

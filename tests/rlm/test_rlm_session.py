@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 import time
 from dataclasses import replace
@@ -248,9 +249,11 @@ def test_acompletion_does_not_block_the_loop_and_runs_at_once() -> None:
         ticking.cancel()
         return [a.answer for a in answers], ticks
 
+    open_files = len(os.listdir("/proc/self/fd"))
     answers, ticks = asyncio.run(main())
     assert answers == [f"c{i} q{i}" for i in range(8)]
     assert ticks > 1
+    assert len(os.listdir("/proc/self/fd")) <= open_files
 
 
 def test_a_cancelled_task_asks_nothing_more() -> None:

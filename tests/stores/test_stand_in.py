@@ -65,6 +65,13 @@ def test_boto3_finds_a_bucket() -> None:
         assert server.bytes_sent > len(DATA)
 
 
+def test_a_chunked_body_is_refused_and_not_stored_empty() -> None:
+    with S3StandIn({"a": b"old"}) as server:
+        head = "PUT /bucket/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked"
+        assert ask(server, head).startswith(b"HTTP/1.1 501")
+        assert boto3_client(server).get_object(Bucket="bucket", Key="a")["Body"].read() == b"old"
+
+
 def test_boto3_writes_to_a_bucket() -> None:
     with S3StandIn() as server:
         client = boto3_client(server)

@@ -27,7 +27,7 @@ from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.sync import sync
 from monocontext.writing.upkeep.verify import verify
 from monocontext.writing.upkeep.versions import list_versions, restore
-from tests.writing.upkeep.upkept import documents_of, memory
+from tests.writing.upkeep.upkept import documents_of, memory, text_of
 
 SECRET = "the person who asked to be forgotten"
 
@@ -110,6 +110,7 @@ def test_every_pair_of_writers(first: str, second: str, tmp_path: Path) -> None:
         expected = change(expected)
     assert meeting.met or first.startswith("gc")
     assert documents_of(store) == expected
+    assert len(text_of(store)) == sum(map(len, expected.values()))
     assert verify(store).problems == []
     assert orphans(store) == []
 
@@ -142,7 +143,9 @@ def test_a_second_attempt_has_what_workers_stored(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         sync(tmp_path, meeting, executor=pool)
     assert meeting.met
-    assert documents_of(store) == BASE | {"d7": NEW, "a": NEW, "long": NEW * 9000}
+    expected = BASE | {"d7": NEW, "a": NEW, "long": NEW * 9000}
+    assert documents_of(store) == expected
+    assert len(text_of(store)) == sum(map(len, expected.values()))
     assert verify(store).problems == []
     assert orphans(store) == []
 

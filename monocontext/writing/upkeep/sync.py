@@ -137,8 +137,8 @@ def _compare(
     a source, the last one counts, and the others go."""
     stored: dict[str, list[tuple[DocumentPage, int]]] = {}
     for page in pages:
-        for i in range(len(page)):
-            stored.setdefault(page.raw_name(i).decode(), []).append((page, i))
+        for i, name in enumerate(page.names()):
+            stored.setdefault(name, []).append((page, i))
     if delete and stored and not there:
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
     result = _Differences()

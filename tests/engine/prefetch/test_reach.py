@@ -42,7 +42,7 @@ def test_a_search_that_ends_early_is_not_read_to_the_end(folder: Path, code: str
             context.hint(f"```repl\n{code}\n```\n")
             wait_until_idle(context)
         read = sum(request.length or 0 for request in store.log if request.key.startswith("segments/"))
-        assert 0 < read <= most_bytes + 4 * FRAME_BYTES  # and the head and the tail
+        assert 0 < read <= most_bytes
 
 
 def test_a_search_for_every_place_is_read_to_the_end(folder: Path) -> None:

@@ -145,7 +145,6 @@ def test_broken_rows_are_named_and_the_rest_runs(tmp_path: Path, endpoint: Any, 
 
 
 def test_a_question_that_was_broken_off_pays_nothing_twice(tmp_path: Path) -> None:
-    """It goes on from its trajectory."""
     out, went_on, calls = tmp_path / "out.jsonl", threading.Event(), []
 
     def script(messages: Any) -> str:

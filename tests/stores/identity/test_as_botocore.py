@@ -32,7 +32,6 @@ END = "2099-01-01T00:00:00Z"
 PROCESS = (
     f"{sys.executable} -c \"import json; print(json.dumps(dict(Version=1, AccessKeyId='p', SecretAccessKey='s'%s)))\""
 )
-SSO = "sso_account_id = 1\nsso_role_name = r\n"
 
 
 @dataclass

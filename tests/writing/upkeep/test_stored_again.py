@@ -22,7 +22,6 @@ from monocontext.writing.upkeep.verify import verify
 
 from .upkept import FRAME_BYTES, SEGMENT_BYTES, Aging, Overtaken, memory, text_of, words
 
-DAY = 86400.0
 LAYOUT = {"frame_bytes": FRAME_BYTES, "segment_bytes": SEGMENT_BYTES}
 DOCUMENTS = {f"{n}.txt": words(Random(n), 12) + "\n" for n in range(40)}
 TEXT = words(Random(1), 400)

@@ -68,8 +68,9 @@ def check(store: Store, text: str, random: Random) -> None:
     with Monocontext.open(store, cache_bytes=0) as context:
         assert str(context) == text
     with Monocontext.open(store) as context:
-        for _ in range(20 if text else 0):
-            at = random.randrange(len(text))
+        reader = context._source.reader  # type: ignore[attr-defined]
+        borders = [max(0, reader.frame(number).start - 5) for number in range(reader.manifest.frames)]
+        for at in [*random.sample(borders, min(10, len(borders))), *(random.randrange(len(text)) for _ in text[:10])]:
             needle = text[at : at + random.choice([6, 9, 14, 30])]
             assert (context.find(needle), context.rfind(needle)) == (text.find(needle), text.rfind(needle))
         assert "nowhere-4711" not in context

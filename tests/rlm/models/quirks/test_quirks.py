@@ -23,8 +23,6 @@ PIECES = (1, 3, 0)
 
 
 class Server(ThreadingHTTPServer):
-    """Sends the answer of a row, in pieces."""
-
     daemon_threads = True
 
     def __init__(self) -> None:
