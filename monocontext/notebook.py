@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from html import escape
 from typing import Any
 
 __all__ = ["progress_bar"]
@@ -40,20 +39,27 @@ def progress_bar(label: str, total: int | None = None) -> Iterator[Callable[...,
 
 def context_card(kind: str, characters: int, facts: Iterable[str]) -> str:
     """HTML for a context: its size, and facts about it."""
-    return _card([f"<b>{escape(kind)}</b> {characters:,} characters", _faint(", ".join(facts))])
+    return _card([f"<b>{_escape(kind)}</b> {characters:,} characters", _faint(", ".join(facts))])
 
 
 def counts_card(title: str, rows: Iterable[tuple[str, str]]) -> str:
     """HTML for a title and a table of names and values."""
     cells = "".join(
-        f'<tr><td style="text-align:left">{escape(name)}</td><td style="text-align:right">{escape(value)}</td></tr>'
+        f'<tr><td style="text-align:left">{_escape(name)}</td><td style="text-align:right">{_escape(value)}</td></tr>'
         for name, value in rows
     )
-    return _card([f"<b>{escape(title)}</b>", f"<table>{cells}</table>"])
+    return _card([f"<b>{_escape(title)}</b>", f"<table>{cells}</table>"])
+
+
+def _escape(text: str) -> str:
+    """The text as HTML."""
+    import html  # 2 ms of CPU
+
+    return html.escape(text)
 
 
 def _faint(text: str) -> str:
-    return f'<span style="opacity:0.7">{escape(text)}</span>' if text else ""
+    return f'<span style="opacity:0.7">{_escape(text)}</span>' if text else ""
 
 
 def _card(lines: Iterable[str]) -> str:

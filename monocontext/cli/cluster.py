@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +27,8 @@ def workers(address: str | None) -> Iterator[Executor | None]:
     if address is None:
         yield None
         return
+    from concurrent.futures import CancelledError
+
     try:
         import distributed
     except ImportError:

@@ -16,10 +16,10 @@ from typing import Annotated, Any, TypeVar
 import click
 
 from monocontext.adapters.text_bytes import TextBytes
-from monocontext.cli.options import S3, Allow, options_of
+from monocontext.cli.options import S3, Allow, Generation, options_of
 from monocontext.cli.parameters import Argument
 from monocontext.cli.printing import note
-from monocontext.cli.reading import Generation, Url
+from monocontext.cli.reading import Url
 from monocontext.errors import MonocontextError, install_line
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext

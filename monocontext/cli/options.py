@@ -26,6 +26,7 @@ Profile = Annotated[str | None, Option(help="Profile of the AWS configuration to
 Anonymous = Annotated[bool, Option(help="Send unsigned requests, for public buckets.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Allow = Annotated[list[str] | None, Option(help="URL outside the context that it may read objects from; repeatable.")]
+Generation = Annotated[int | None, Option(help="Use this version of the text instead of the newest.")]
 FollowLinks = Annotated[bool, Option(help="Follow links in a directory, also out of it.")]
 
 

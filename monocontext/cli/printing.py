@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monocontext import notebook
 from monocontext.errors import AccessDenied, StoreFailure, Unsupported
+
+if TYPE_CHECKING:
+    import logging
 
 LOGGERS = ("monocontext", "rlm")
 _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
@@ -37,17 +39,18 @@ def is_quiet() -> bool:
     return _quiet
 
 
-class _StderrLines(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        say(self.format(record), err=True)
-
-
 def show_logs(wanted: bool) -> None:
     """Print each record of our loggers as a line on stderr, or no more."""
     global _handler
     if wanted == is_verbose():
         return
-    shown = _handler or _StderrLines()
+    import logging  # 11 ms of CPU
+
+    class StderrLines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(self.format(record), err=True)
+
+    shown = _handler or StderrLines()
     shown.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     for logger in map(logging.getLogger, LOGGERS):
         if wanted:

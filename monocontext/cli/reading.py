@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, existing_options, globs_of, is_place, options_of, plain_folder
+from monocontext.cli.options import (
+    S3,
+    Allow,
+    AsJson,
+    Generation,
+    existing_options,
+    globs_of,
+    is_place,
+    options_of,
+    plain_folder,
+)
 from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option
 from monocontext.cli.printing import as_flags, emit, escape_controls, progress_bar, remark, say, say_row, write_text
 from monocontext.errors import MonocontextError, NotFound
@@ -28,7 +38,6 @@ if TYPE_CHECKING:
     from monocontext.format.manifest import Manifest
 
 Url = Annotated[str, Argument(help="The context: s3://bucket/prefix, or a directory.")]
-Generation = Annotated[int | None, Option(help="Use this version of the text instead of the newest.")]
 
 _SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")
 _MOST_CITED = 1_000_000

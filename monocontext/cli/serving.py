@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from monocontext.cli.options import S3, Allow, options_of
+from monocontext.cli.options import S3, Allow, Generation, options_of
 from monocontext.cli.parameters import Option
 from monocontext.cli.printing import remark, say
-from monocontext.cli.reading import Generation, Url
+from monocontext.cli.reading import Url
 from monocontext.errors import MonocontextError
 from monocontext.page.serving import is_loopback
 from monocontext.text.monocontext import Monocontext

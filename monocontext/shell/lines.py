@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from monocontext.format.documents import Document
+from monocontext.records import NamedTuple, dataclass
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.hits import Hit
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 _MOST_GAP = 1 << 20
 """Documents are searched together if at most as many characters lie between them."""

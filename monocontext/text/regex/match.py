@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from abc import ABCMeta
-from dataclasses import dataclass
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
+
+from monocontext.records import dataclass
 
 if TYPE_CHECKING:
     from monocontext.text.str_methods import StrLike

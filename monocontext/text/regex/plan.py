@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from monocontext.format.filters.query import INFINITE, All, Literal, Query, longest_literal
 from monocontext.format.filters.query import Any as AnyOf
+from monocontext.records import dataclass
 
 try:
     from re import _constants as _op  # type: ignore[attr-defined]

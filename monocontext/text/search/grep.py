@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from monocontext.engine.candidates import Candidates
 from monocontext.errors import ContextTooLarge
+from monocontext.records import dataclass
 from monocontext.text import regex
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.regex.pattern import Pattern, materialize
