@@ -7,6 +7,7 @@ import importlib
 import inspect
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,17 @@ KNOWN = {
 }  # fmt: skip
 
 
+@cache
+def imports_of(module: str) -> dict[str, str]:
+    """The names that a module imports, and the modules that they come from."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    return {alias.name: str(node.module) for node in reversed(imports) for alias in node.names}
+
+
 def source_of(name: str, module: str) -> str | None:
     """The module that a name of a module comes from; None for a builtin."""
-    loaded = importlib.import_module(module)
-    for node in ast.walk(ast.parse(inspect.getsource(loaded))):
-        if isinstance(node, ast.ImportFrom) and node.module and any(alias.name == name for alias in node.names):
-            return node.module
-    return module if hasattr(loaded, name) else None
+    return imports_of(module).get(name, module if hasattr(importlib.import_module(module), name) else None)
 
 
 def signature(method: Any) -> inspect.Signature:

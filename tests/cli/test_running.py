@@ -128,7 +128,7 @@ except SystemExit as end:
     assert done.stderr.splitlines()[-1] == "loaded 0"
 
 
-@pytest.mark.parametrize(("unbuffered", "size"), [("", 20_000_000), ("1", 20_000_000), ("1", 200_000)])
+@pytest.mark.parametrize(("unbuffered", "size"), [("", 3_000_000), ("1", 3_000_000), ("1", 200_000)])
 def test_head_has_seen_enough(
     unbuffered: str, size: int, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

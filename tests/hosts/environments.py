@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import venv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,12 +57,13 @@ DEEPAGENTS = Host("deepagents", "deepagents", ("deepagents==0.7.32", SHELL))
 
 def build(host: Host, wheels: list[Path]) -> None:
     """Make or complete an environment; the wheels are installed each time."""
+    uv = Path(sys.executable).with_name("uv")
     if not host.python.exists():
-        venv.create(PLACE / host.name, with_pip=True)
+        subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, PLACE / host.name], check=True)
     wheels = wheels if host.has_rlm else wheels[:1]
-    pip = [host.python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
-    subprocess.run([*pip, *host.requirements, *wheels], check=True)
-    subprocess.run([*pip, "--force-reinstall", "--no-deps", *wheels], check=True)
+    install = [uv, "pip", "install", "--quiet", "--python", host.python]
+    subprocess.run([*install, *host.requirements, *wheels], check=True)
+    subprocess.run([*install, "--reinstall", "--no-deps", *wheels], check=True)
 
 
 def main(names: list[str]) -> None:

@@ -33,13 +33,13 @@ HOSTILE = [
     "x" * 900, ".monocontext-lock", "entries", "entries/a", "manifest.json", "~", "$(id)", "`id`", "'", '"', "a b",
     "\U0010ffff",
 ]  # fmt: skip
-CLASSES = {unicodedata.category(chr(code)): chr(code) for code in range(0x110000)}
 
 
 @pytest.mark.slow
 def test_hostile_keys_are_kept_exactly(any_store: Store) -> None:
     memory = Memory(any_store)
-    keys = HOSTILE + [f"class {name}: {char}" for name, char in CLASSES.items() if name != "Cs"]
+    classes = {unicodedata.category(chr(code)): chr(code) for code in range(0x110000)}
+    keys = HOSTILE + [f"class {name}: {char}" for name, char in classes.items() if name != "Cs"]
     assert len(set(keys)) == len(keys)
     for number, key in enumerate(keys):
         memory.put(key, f"value {number}", create=True)
@@ -286,6 +286,7 @@ def test_names_of_calls() -> None:
         assert repr(same) == "<Memory memory://calls>"
 
 
+@pytest.mark.slow
 def test_a_place_that_is_not_there(tmp_path: Path, seaweed: object) -> None:
     assert Memory.open(tmp_path / "none").list() == []
     assert not (tmp_path / "none").exists()

@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 import runpy
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-MODULES = [
-    ast.parse(path.read_text("utf-8"))
-    for package in ("monocontext", "rlm")
-    for path in (TOP / package).rglob("*.py")
-    if "build" not in path.parts  # an installation may have left a folder
-]
 _IMPORTS = (ast.Import, ast.ImportFrom)
 HOUSE = runpy.run_path(str(TOP / "docs" / "house.py"))
+
+
+@cache
+def modules() -> list[ast.Module]:
+    """The product; an installation may have left a folder `build`."""
+    paths = [path for package in ("monocontext", "rlm") for path in (TOP / package).rglob("*.py")]
+    return [ast.parse(path.read_text("utf-8")) for path in paths if "build" not in path.parts]
 
 
 @pytest.mark.parametrize("name", HOUSE["PAGES"])
@@ -42,7 +44,7 @@ def test_a_room_above_its_budget_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 def test_no_public_name_of_a_module_stands_twice() -> None:
     """A class or constant is found by its name alone: what only its module uses has a `_` before it."""
     names: Counter[str] = Counter()
-    for tree in MODULES:
+    for tree in modules():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 names[node.name] += 1
@@ -55,6 +57,6 @@ def test_no_public_name_of_a_module_stands_twice() -> None:
 def test_few_functions_import() -> None:
     """A module imports at its top, except what is heavy or optional."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    functions = [node for tree in MODULES for node in ast.walk(tree) if isinstance(node, kinds)]
+    functions = [node for tree in modules() for node in ast.walk(tree) if isinstance(node, kinds)]
     importing = [item for item in functions if any(isinstance(node, _IMPORTS) for node in ast.walk(item))]
     assert 0 < len(importing) <= 80

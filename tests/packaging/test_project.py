@@ -6,6 +6,7 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -92,6 +93,11 @@ def test_ci_runs_every_python_that_we_support() -> None:
     assert "run: .ci/run" in workflow
 
 
+@cache
+def sources() -> set[str]:
+    return {str(file.relative_to(CHECKOUT)) for top in ROOTS for file in (CHECKOUT / top).rglob("*.py")}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_files_that_a_page_names_are_there(page: str) -> None:
     text = (CHECKOUT / page).read_text("utf-8")
@@ -102,6 +108,5 @@ def test_the_files_that_a_page_names_are_there(page: str) -> None:
     commands = re.findall(r"python -m (benchmarks[.\w]*)", text)
     assert [link for link in links if link and not (folder / link).exists()] == []
     assert [name for name in named if not (CHECKOUT / name).exists()] == []
-    result = {str(file.relative_to(CHECKOUT)) for top in ROOTS for file in (CHECKOUT / top).rglob("*.py")}
-    assert [name for name in modules if not any(f"/{file}".endswith(f"/{name}") for file in result)] == []
+    assert [name for name in modules if not any(f"/{file}".endswith(f"/{name}") for file in sources())] == []
     assert [name for name in commands if find_spec(name) is None] == []

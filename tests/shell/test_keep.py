@@ -55,7 +55,7 @@ def test_fifty_megabytes_and_what_is_expired(tmp_path: Path) -> None:
     before = tool.text()
     assert list(before.documents) == ["large", "short"]
     assert before is tool.text()
-    time.sleep(2.1)
+    time.sleep(1.2)
     assert list(tool.text().documents) == ["large"]
     assert str(tool.text().documents["large"][-17:]) == large[-17:]
 
@@ -105,6 +105,6 @@ def test_the_shell_of_the_server_sees_texts_and_what_is_kept(tmp_path: Path) -> 
     assert tools["bash"]("grep -rn one /all; ls /kept") == "/all/x/a.txt:1:one"
     tools["keep"]("two\n", "out.txt", ttl=1)
     assert tools["bash"]("cat /kept/out.txt").data.exit_code == 0
-    time.sleep(2.1)
+    time.sleep(1.2)
     assert "No such file" in tools["bash"]("cat /kept/out.txt")
     served.close()

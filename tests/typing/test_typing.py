@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # `make types` runs these; pyright fetches itself by npm
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # pyright fetches itself by npm
 
 TOP, PROGRAM = Path(__file__).parents[2], Path(__file__).with_name("program.py")
 

@@ -56,9 +56,9 @@ class Meeting(WrappedStore):
         return super().put(key, data, if_absent=if_absent, if_match=if_match)
 
 
-BASE = {f"d{number}": f"doc {number} " + "lorem ipsum " * 30 + "\n" for number in range(40)}
+BASE = {f"d{number}": f"doc {number} " + "lorem ipsum " * 30 + "\n" for number in range(20)}
 NEW = "new text\n"
-OTHER = {f"o{number}": f"other {number} " + "dolor sit amet " * 30 + "\n" for number in range(40)}
+OTHER = {f"o{number}": f"other {number} " + "dolor sit amet " * 30 + "\n" for number in range(20)}
 VERBS: dict[str, tuple[Callable[[Store, Path], object], Callable[[dict[str, str]], dict[str, str]]]] = {
     "append": (lambda s, _: append({"a": NEW}, s), lambda t: t | {"a": NEW}),
     "long append": (lambda s, _: append({"l": NEW * 9000}, s), lambda t: t | {"l": NEW * 9000}),

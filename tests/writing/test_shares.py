@@ -38,7 +38,7 @@ def content(dice: random.Random) -> bytes:
 
 def tree(root: Path, dice: random.Random) -> list[Path]:
     """A folder with files in subfolders, and a file that is named by itself."""
-    for number in range(dice.randrange(1, 30)):
+    for number in range(dice.randrange(1, 20)):
         folder = root / "tree" / dice.choice(("", "a", "a/b", "z"))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{number}.txt").write_bytes(content(dice))
@@ -57,7 +57,7 @@ def told(place: Any, is_covered: bool = True) -> dict[str, Any]:
     assert not (root.filters and is_covered) or gaps(root.filters, root.frames) == []
     with Monocontext.open(place) as context:
         whole, dice = str(context), random.Random(len(context))
-        for _ in range(20 if whole else 0):
+        for _ in range(8 if whole else 0):
             at = dice.randrange(len(whole))
             needle = whole[at : at + dice.choice((3, 8, 20))]
             assert (context.find(needle), context.count(needle)) == (whole.find(needle), whole.count(needle))

@@ -19,6 +19,7 @@ from monocontext.stores.http.client import Client
 from monocontext.stores.s3.store import S3Store
 from monocontext.testing import SeaweedServer
 
+pytestmark = pytest.mark.slow
 DATA = random.Random(9).randbytes(1 << 20)
 
 
@@ -95,7 +96,6 @@ def _outcome(ask: Callable[[S3Store], object], store: S3Store) -> object:
         return type(error), str(error)
 
 
-@pytest.mark.slow
 def test_close_leaves_nothing_behind_and_may_be_repeated(filled: SeaweedServer) -> None:
     gc.collect()  # stores of other tests
     before = sockets()
@@ -117,7 +117,6 @@ def test_close_leaves_nothing_behind_and_may_be_repeated(filled: SeaweedServer) 
     assert sockets() <= before
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_children_read_by_connections_of_their_own(filled: SeaweedServer) -> None:
     """Forked while other threads are reading and hold whatever they hold."""

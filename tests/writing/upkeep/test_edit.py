@@ -176,8 +176,8 @@ HISTORIES = {
 def forgotten(store: Store, seed: int, codec: str, frame_bytes: int, history: tuple[str, ...]) -> dict[str, str]:
     """Documents of which one with the secret went through a history and was forgotten; returns the others."""
     chance = random.Random(seed)
-    texts = {f"d{number}": f"{chance.randrange(1 << 40):x} " * chance.randrange(1, 90) for number in range(60)}
-    number = chance.randrange(4, 50)
+    texts = {f"d{number}": f"{chance.randrange(1 << 40):x} " * chance.randrange(1, 90) for number in range(32)}
+    number = chance.randrange(4, 24)
     name = f"d{number}"
     texts[name] += f"{SECRET}\n" * 9  # one of them lies whole in an object
     publish(dict(texts), store, frame_bytes=frame_bytes, segment_bytes=chance.choice((900, 6000, 1 << 20)), codec=codec)
