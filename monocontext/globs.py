@@ -33,12 +33,12 @@ class Globs:
 
         Raises `ValueError` for a glob that is none, such as `!` alone.
         """
-        value = list(globs)
-        self._selects_others = all(glob.startswith("!") for glob in value)
-        lines = value + [glob[1:] if glob.startswith("!") else f"!{glob}" for glob in exclude]
+        patterns = list(globs)
+        self._selects_others = all(glob.startswith("!") for glob in patterns)
+        lines = patterns + [glob[1:] if glob.startswith("!") else f"!{glob}" for glob in exclude]
         try:
             self._spec = PathSpec.from_lines(
-                "gitignore", [brace for line in lines for brace in _without_braces(line.replace("\n", "\r"))]
+                "gitignore", [plain for line in lines for plain in _without_braces(line.replace("\n", "\r"))]
             )
         except GitIgnorePatternError as error:
             raise ValueError(f"not a glob: {error}") from None

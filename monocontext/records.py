@@ -202,7 +202,7 @@ class _NamedTupleType(type):
 
     def __new__(cls, name: str, bases: tuple[type, ...], written: dict[str, Any]) -> type:
         annotations = written["__annotations__"]
-        defaults = [written[annotation] for annotation in annotations if annotation in written]
+        defaults = [written[field] for field in annotations if field in written]
         make: Any = namedtuple  # type checkers accept only literals
         created: type = make(name, annotations, defaults=defaults, module=written["__module__"])
         for item, value in written.items():

@@ -16,16 +16,16 @@ AT_ONCE, AWAITED, ONE_BY_ONE, BY_HUNDREDS = 0, -1, 1, 100
 """How a method is called. The last two fetch so many items at a time: a hop to a thread costs as much as ten lines."""
 
 
-def _method(name: str, how: int, method: Any) -> Any:
+def _method(name: str, mode: int, method: Any) -> Any:
     @wraps(getattr(method, "fget", method))
     def asynchronous(self: Any, /, *args: Any, **options: Any) -> Any:
         def work() -> Any:
             result = getattr(self._text, name)
             return result if isinstance(method, property) else result(*args, **options)
 
-        if how == AT_ONCE:
+        if mode == AT_ONCE:
             return self._wrap(work())
-        return self._await(work) if how == AWAITED else self._each(work, how)
+        return self._await(work) if mode == AWAITED else self._each(work, mode)
 
     return property(asynchronous) if isinstance(method, property) else asynchronous
 
@@ -33,9 +33,9 @@ def _method(name: str, how: int, method: Any) -> Any:
 def _methods(source: type, names: dict[int, str]) -> type:
     """A base class with methods of another class. A name that differs from that of the other one comes before it."""
     methods = {}
-    for how, words in names.items():
+    for mode, words in names.items():
         for new, _, old in (word.rpartition("=") for word in words.split()):
-            methods[new or old] = _method(old, how, getattr(source, old))
+            methods[new or old] = _method(old, mode, getattr(source, old))
     return type("Methods", (), {"_names": names} | methods)
 
 

@@ -28,11 +28,11 @@ class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
     region: str | None
 
 
-def _refusal(what: str, instead: str) -> Callable[..., NoReturn]:
+def _refusal(name: str, instead: str) -> Callable[..., NoReturn]:
     """A method that raises `TypeError`. Without it `in` would iterate over coroutines for ever, for example."""
 
     def refuse(*_: object) -> NoReturn:
-        raise TypeError(f"{what} cannot await a read: {instead}")
+        raise TypeError(f"{name} cannot await a read: {instead}")
 
     return refuse
 
@@ -108,10 +108,10 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         `transport` or `keep_alive`. A `client` of aioboto3 stays open; `run` passes on what `shape` names.
         """
         check_place(url)
-        given: dict[str, Any] = {**options, "shape": shape} | (
+        arguments: dict[str, Any] = {**options, "shape": shape} | (
             {} if client is None else {"client": BlockingClient(client)}
         )
-        return cls(None, Threads(MAX_RUNNING), lambda: Monocontext.open(url, **given))
+        return cls(None, Threads(MAX_RUNNING), lambda: Monocontext.open(url, **arguments))
 
     def __await__(self) -> Generator[Any, None, Self]:
         return self.__aenter__().__await__()

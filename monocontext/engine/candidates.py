@@ -77,13 +77,13 @@ class Candidates:
 
     def moved(self, characters: int) -> Candidates:
         """The same candidates for a text that begins at this character of the one before."""
-        return self.through(lambda at: at - characters, lambda at: at + characters)
+        return self.through(lambda character: character - characters, lambda character: character + characters)
 
     def through(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
         """The same candidates for a text with other offsets; both functions must be monotonic."""
         result, inner_to_here, inner_to_stored = copy(self), self._to_here, self._to_stored
-        result._to_here = lambda at: to_here(inner_to_here(at))
-        result._to_stored = lambda at: inner_to_stored(to_stored(at))
+        result._to_here = lambda character: to_here(inner_to_here(character))
+        result._to_stored = lambda character: inner_to_stored(to_stored(character))
         result.start, result.stop = to_here(self.start), to_here(self.stop)
         return result
 

@@ -87,9 +87,9 @@ class DocumentTable:
         for character in characters:
             by_page.setdefault(bisect_right(self._ends, character), []).append(character)
         by_page.pop(len(self.refs), None)
-        wanted, results = list(by_page), dict[int, int]()
-        for i in range(0, len(wanted), _MOST_AHEAD):
-            for page, number in zip(self._load_pages(wanted[i : i + _MOST_AHEAD]), wanted[i:], strict=False):
+        pages, results = list(by_page), dict[int, int]()
+        for i in range(0, len(pages), _MOST_AHEAD):
+            for page, number in zip(self._load_pages(pages[i : i + _MOST_AHEAD]), pages[i:], strict=False):
                 results |= {at: page.first + page.first_ending_after(at) for at in by_page[number]}
         return [results.get(character, self.count) for character in characters]
 

@@ -152,17 +152,17 @@ class RecordsInMemory:
 
 def _rows(planner: Planner, query: Query, have: Have) -> dict[tuple[FilterLayout, int], bytes] | Missing:
     """The rows of filters that a query needs; or the stored blocks that are missing."""
-    wanted: dict[FilterLayout, list[int]] = {}
+    numbers_of: dict[FilterLayout, list[int]] = {}
     for layout, row in planner.rows_to_read(query):
-        wanted.setdefault(layout, []).append(row)
+        numbers_of.setdefault(layout, []).append(row)
     rows: dict[tuple[FilterLayout, int], bytes] = {}
     missing: list[FetchItem] = []
-    for layout, numbers in wanted.items():
-        items = {block: _block_item(layout, block, *place) for block, place in layout.addresses(numbers).items()}
+    for layout, numbers in numbers_of.items():
+        items = {block: _block_item(layout, block, *address) for block, address in layout.addresses(numbers).items()}
         blocks = {block: have(item.key) for block, item in items.items()}
-        missing += [items[block] for block, found in blocks.items() if found is None]
+        missing += [items[block] for block, stored in blocks.items() if stored is None]
         if not missing:
-            rows |= layout.rows_in({block: found.body for block, found in blocks.items()}, numbers)
+            rows |= layout.rows_in({block: stored.body for block, stored in blocks.items()}, numbers)
     return Missing(tuple(missing)) if missing else rows
 
 
@@ -218,9 +218,9 @@ class FilterLookup:
             return within
         if reason := self._reason_against_filters(query, len(within)):
             return Narrowing(0, None, reason)
-        closed = [section for section in self._sections_of(within) if section.planner is None and not section.parts]
-        if closed:
-            return Missing(tuple(section.item(self._table.frames) for section in closed[:SECTIONS_AT_ONCE]))
+        unopened = [section for section in self._sections_of(within) if section.planner is None and not section.parts]
+        if unopened:
+            return Missing(tuple(section.item(self._table.frames) for section in unopened[:SECTIONS_AT_ONCE]))
         runs: list[tuple[int, int]] = []
         has_rows = False
         for section in self._sections_of(within):

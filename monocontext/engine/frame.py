@@ -153,5 +153,5 @@ class FrameText:
             self._newline_checkpoints = checkpoints
         return self._newline_checkpoints
 
-    def _damaged(self, what: str) -> DamagedData:
-        return DamagedData(f"frame {self.frame.number} of {self.frame.object}: {what}")
+    def _damaged(self, problem: str) -> DamagedData:
+        return DamagedData(f"frame {self.frame.number} of {self.frame.object}: {problem}")

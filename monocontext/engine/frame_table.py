@@ -48,8 +48,8 @@ Column = Literal["characters", "frames", "bytes", "newlines", "pages"]
 class Unopened:
     """A directory that has to be fetched before an index page is known."""
 
-    def __init__(self, parent: _Node, at: int, entry: PageDirectory):
-        self._parent, self._at, self._entry = parent, at, entry
+    def __init__(self, parent: _Node, index: int, entry: PageDirectory):
+        self._parent, self._at, self._entry = parent, index, entry
 
     def item(self) -> FetchItem:
         """The item to fetch for the directory; decoding it opens the directory."""

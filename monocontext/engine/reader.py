@@ -301,7 +301,9 @@ class Reader:
     def _counted(self, runs: list[tuple[int, int]], start: int, stop: int, frames: int) -> Candidates:
         """The candidates of a search in so many frames, counted in the statistics."""
         search = self.stats.search
-        result = Candidates(runs, start, stop, self.frame, lambda at: self.found(at) or self.locate(at), search)
+        result = Candidates(
+            runs, start, stop, self.frame, lambda offset: self.found(offset) or self.locate(offset), search
+        )
         with LOCK:
             search.searches += 1
             search.frames += frames

@@ -114,8 +114,8 @@ def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
     body = _as_bytes(stored)
     if len(body) != frame.stored_bytes:
         raise _damaged(frame, f"length differs: expected {frame.stored_bytes} stored bytes, found {len(body)}")
-    if (result := google_crc32c.value(body)) != frame.crc32c:
-        raise _damaged(frame, f"crc32c differs: expected {frame.crc32c:08x}, found {result:08x}")
+    if (checksum := google_crc32c.value(body)) != frame.crc32c:
+        raise _damaged(frame, f"crc32c differs: expected {frame.crc32c:08x}, found {checksum:08x}")
     data = body if frame.codec == "raw" else _inflate(body, frame)
     if len(data) != frame.bytes:
         raise _damaged(frame, f"expected {frame.bytes} bytes of text, found {len(data)}")
@@ -132,8 +132,8 @@ def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
     return data
 
 
-def _damaged(frame: Frame, what: str) -> DamagedData:
-    return DamagedData(f"frame {frame.number} of {frame.object}: {what}")
+def _damaged(frame: Frame, problem: str) -> DamagedData:
+    return DamagedData(f"frame {frame.number} of {frame.object}: {problem}")
 
 
 def _as_bytes(stored: bytes | memoryview) -> bytes:
@@ -147,12 +147,12 @@ def _inflate(stored: bytes, frame: Frame) -> bytes:
     """The text of a zstd frame, whose header must have the recorded size: then no more than that is allocated."""
     decompressor = _local.decompressor = getattr(_local, "decompressor", None) or zstandard.ZstdDecompressor()
     try:
-        claimed = zstandard.frame_content_size(stored)
-        if claimed == frame.bytes:
+        size = zstandard.frame_content_size(stored)
+        if size == frame.bytes:
             return bytes(decompressor.decompress(stored))
     except zstandard.ZstdError as error:
         raise _damaged(frame, f"does not inflate: {error}") from None
-    raise _damaged(frame, f"inflates to more or less than recorded: expected {frame.bytes} bytes, found {claimed}")
+    raise _damaged(frame, f"inflates to more or less than recorded: expected {frame.bytes} bytes, found {size}")
 
 
 def raw_frames(data: bytes) -> tuple[FrameRecord, ...]:

@@ -164,11 +164,11 @@ def _named_bytes(root: Manifest) -> int:
 def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
     """The root with the entries of one level in directories, except the last ones."""
 
-    def move(entries: Entries, kept: int, most: int) -> Entries:
+    def move(entries: Entries, staying: int, most: int) -> Entries:
         """These entries with those of the level, except the last `kept`, in directories of at most `most`. The last
         directory is stored again if it is not full."""
         first = sum(refs.level_of(entry) > level for entry in entries)
-        stop = first + sum(refs.level_of(entry) == level for entry in entries[first:]) - (1 if level else kept)
+        stop = first + sum(refs.level_of(entry) == level for entry in entries[first:]) - (1 if level else staying)
         if stop - first < 2:
             return entries
         higher, moved = list(entries[:first]), entries[first:stop]
@@ -176,12 +176,12 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
             last = higher.pop()
             moved = (*entries_in(last, get(last), higher[-1] if higher else None), *moved)
         for offset in range(0, len(moved), most):
-            some = moved[offset : offset + most]
-            rows = json.dumps([refs.as_object(entry) for entry in some], separators=(",", ":")).encode()
+            group = moved[offset : offset + most]
+            rows = json.dumps([refs.as_object(entry) for entry in group], separators=(",", ":")).encode()
             data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
             name = refs.fresh_id()
             put(refs.directory_key(name), data)
-            higher.append(_directory_of(some, level + 1, (name, len(data), google_crc32c.value(data))))
+            higher.append(_directory_of(group, level + 1, (name, len(data), google_crc32c.value(data))))
         return (*higher, *entries[stop:])
 
     rows, others = _in_a_row(root)

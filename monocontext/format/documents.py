@@ -95,9 +95,9 @@ def encode_metadata(metadata: Any, number: int) -> bytes:
     return _checked(data, MOST_METADATA_BYTES, f"document {number}: its metadata")
 
 
-def _checked(data: bytes, most_bytes: int, what: str) -> bytes:
+def _checked(data: bytes, most_bytes: int, name: str) -> bytes:
     if len(data) > most_bytes:
-        raise InvalidText(f"{what} has {len(data):,} bytes, at most {most_bytes:,} are allowed")
+        raise InvalidText(f"{name} has {len(data):,} bytes, at most {most_bytes:,} are allowed")
     return data
 
 

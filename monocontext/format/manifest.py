@@ -214,8 +214,8 @@ class Manifest:
             root = json.loads(data)
             result = checksum(root) if isinstance(root, dict) else ""
         except (ValueError, RecursionError) as error:
-            found = f"found {data[:40]!r} ({error})"
-            raise DamagedData(f"{name}: not a manifest: expected a JSON object, {found}") from None
+            problem = f"found {data[:40]!r} ({error})"
+            raise DamagedData(f"{name}: not a manifest: expected a JSON object, {problem}") from None
         if isinstance(root, list):
             raise NotAContext(
                 f'{name}: a DeepRecurse manifest, which counts lines: open it with unit="lines", or make a context in '

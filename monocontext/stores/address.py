@@ -94,16 +94,16 @@ def parse(url: str | os.PathLike[str]) -> Address:
         display, meant = without_secrets(text), without_secrets(f"{scheme}:/{rest}")
         raise InvalidUrl(f"not a URL or a path: {display!r}; did you mean {meant}?")
     location, _, path = rest[2:].partition("/")
-    what, valid = ("place", _FSSPEC_PLACE) if is_fsspec else _PLACES[name]
+    kind, valid = ("place", _FSSPEC_PLACE) if is_fsspec else _PLACES[name]
     if not location and not is_fsspec:
-        raise InvalidUrl(f"no {what} in {without_secrets(text)!r}; expected {_FORMS}")
+        raise InvalidUrl(f"no {kind} in {without_secrets(text)!r}; expected {_FORMS}")
     if not re.fullmatch(valid, location):
         display = without_secrets(text)
         if is_fsspec and display != text:
             raise InvalidUrl("the URL must not contain a password: give it to fsspec in its own configuration")
         if "@" in location and name in ("http", "https"):
             raise InvalidUrl("the URL must not contain a user or a password")
-        raise InvalidUrl(f"not a {what} name: " + (repr(display) if display != text else f"{location!r} in {text!r}"))
+        raise InvalidUrl(f"not a {kind} name: " + (repr(display) if display != text else f"{location!r} in {text!r}"))
     query = re.search("[?#]", rest) if name != "memory" else None
     if query and (secret := _SECRET_PARAMETER.search(rest, query.start())):
         raise InvalidUrl(f"the URL must not contain credentials ({secret[1]}***): give them in options")

@@ -29,10 +29,10 @@ def check_write(if_absent: bool, if_match: str | None) -> None:
         raise ValueError("if_absent and if_match cannot be combined")
 
 
-def check_version(url: str, expected: str | None, found: str) -> None:
+def check_version(url: str, expected: str | None, etag: str) -> None:
     """Raise `ContextChanged` unless the object has the version that the reader expects, if any."""
-    if expected is not None and expected != found:
-        raise ContextChanged(f"{url} was replaced: expected ETag {expected}, found {found}")
+    if expected is not None and expected != etag:
+        raise ContextChanged(f"{url} was replaced: expected ETag {expected}, found {etag}")
 
 
 def check_end(url: str, start: int, length: int, total_bytes: int) -> None:
@@ -43,9 +43,9 @@ def check_end(url: str, start: int, length: int, total_bytes: int) -> None:
         )
 
 
-def check_part(url: str, expected: str | None, found: str, start: int, length: int, total_bytes: int) -> None:
+def check_part(url: str, expected: str | None, etag: str, start: int, length: int, total_bytes: int) -> None:
     """Check the version and the end of an object. Raises `ContextChanged`, `DamagedData`."""
-    check_version(url, expected, found)
+    check_version(url, expected, etag)
     check_end(url, start, length, total_bytes)
 
 
@@ -65,8 +65,8 @@ def not_found_error(url: str) -> NotFound:
     return NotFound(f"nothing at {url}")
 
 
-def conflict_error(url: str, if_match: str | None, found: str) -> AlreadyExists:
+def conflict_error(url: str, if_match: str | None, etag: str) -> AlreadyExists:
     """The error for a conditional write that found another version."""
     if if_match is None:
-        return AlreadyExists(f"{url} already exists: ETag {found}")
-    return AlreadyExists(f"{url} was written by someone else: expected ETag {if_match}, found {found}")
+        return AlreadyExists(f"{url} already exists: ETag {etag}")
+    return AlreadyExists(f"{url} was written by someone else: expected ETag {if_match}, found {etag}")

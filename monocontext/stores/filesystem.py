@@ -78,8 +78,8 @@ class FilesystemStore(StoreBase):
             before = self.head(key)
             check_size(self._url_of(key), most_bytes, before.size_bytes)
             try:
-                wanted = before.size_bytes if length is None else length
-                return self.get_range(key, start, wanted, etag=before.etag)
+                size_bytes = before.size_bytes if length is None else length
+                return self.get_range(key, start, size_bytes, etag=before.etag)
             except ContextChanged:
                 if attempt == _READ_ATTEMPTS:
                     raise

@@ -60,12 +60,12 @@ def describe_left_out(keys: list[str], *, markers: bool) -> str:
 
     `markers` includes keys such as `folder/`, which web consoles create to show a folder.
     """
-    results = [key for key in keys if markers or not _MARKER.fullmatch(key)]
-    if not results:
+    shown = [key for key in keys if markers or not _MARKER.fullmatch(key)]
+    if not shown:
         return ""
-    some = ", ".join(map(repr, results[:10])) + (", ..." if len(results) > 10 else "")
-    what = "object whose key has" if len(results) == 1 else "objects whose keys have"
-    return f"left out {len(results):,} {what} an empty part, '.' or '..': {some}"
+    some = ", ".join(map(repr, shown[:10])) + (", ..." if len(shown) > 10 else "")
+    what = "object whose key has" if len(shown) == 1 else "objects whose keys have"
+    return f"left out {len(shown):,} {what} an empty part, '.' or '..': {some}"
 
 
 class RangeReader(Protocol):
@@ -237,16 +237,16 @@ def put_own(store: Store, key: str, data: bytes, *, if_match: str | None = None)
         return store.put(key, data, if_absent=if_match is None, if_match=if_match)
     except (AlreadyExists, NotFound, StoreFailure) as error:
         try:
-            there = store.head(key)
-            if there.size_bytes == len(data) and store.get_range(key, 0, len(data), etag=there.etag).data == data:
+            stored = store.head(key)
+            if stored.size_bytes == len(data) and store.get_range(key, 0, len(data), etag=stored.etag).data == data:
                 log.note(log.INFO, "%s/%s is written: only the reply was lost", store.url, key)
-                return there.etag
+                return stored.etag
         except NotFound:
             raise error from None
         except ContextChanged:
             pass  # replaced by another writer since
         else:
-            if there.etag == if_match:
+            if stored.etag == if_match:
                 raise  # nothing was written
         if not isinstance(error, StoreFailure):
             raise

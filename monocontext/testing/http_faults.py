@@ -240,10 +240,10 @@ class Script:
         self._random = Random(seed)
         self._lock = threading.Lock()
 
-    def add(self, fault: HttpFault, **which: Any) -> FaultRule:
-        """Append a rule and return it; `which` are fields of `FaultRule`, such as `key`, `times` and `share`."""
+    def add(self, fault: HttpFault, **conditions: Any) -> FaultRule:
+        """Append a rule and return it; `conditions` are fields of `FaultRule`, such as `key`, `times` and `share`."""
         with self._lock:
-            self._rules.append(FaultRule(fault, **which))
+            self._rules.append(FaultRule(fault, **conditions))
             return self._rules[-1]
 
     def clear(self) -> None:

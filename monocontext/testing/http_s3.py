@@ -71,8 +71,8 @@ class S3StandIn:
         seed: int = 0,
     ) -> None:
         self._memory = f"stand-in-{uuid.uuid4().hex}"
-        given = f"memory://{self._memory}" if objects is None or isinstance(objects, Mapping) else objects
-        self.store: Store = open_store(given) if isinstance(given, (str, os.PathLike)) else given
+        place = f"memory://{self._memory}" if objects is None or isinstance(objects, Mapping) else objects
+        self.store: Store = open_store(place) if isinstance(place, (str, os.PathLike)) else place
         """The store with the objects."""
         for key, data in objects.items() if isinstance(objects, Mapping) else ():
             self.store.put(key, data)
@@ -330,7 +330,7 @@ class Bucket:
 
     def _read(self, key: str, request: HttpRequest) -> HttpReply:
         info = self.store.head(key)
-        size, wanted = info.size_bytes, request.headers.get("range", "")
+        size, range_header = info.size_bytes, request.headers.get("range", "")
         headers = {
             "ETag": f'"{info.etag}"',
             "Last-Modified": formatdate(info.modified_seconds, usegmt=True),
@@ -338,14 +338,14 @@ class Bucket:
         }
         if request.headers.get("if-match", "").strip('"') not in ("", "*", info.etag):
             return error_reply(412, "PreconditionFailed")
-        span = _span(wanted, size)
+        span = _span(range_header, size)
         if span is None:
             return error_reply(416, "InvalidRange", headers={"Content-Range": f"bytes */{size}"})
         if request.method == "HEAD":
             return HttpReply(200, headers=headers | {"Content-Length": str(size)})
         start, stop = span
         body = self.store.get_range(key, start, stop - start, etag=info.etag).data if stop > start else b""
-        if not wanted:
+        if not range_header:
             return HttpReply(200, body, headers)
         return HttpReply(206, body, headers | {"Content-Range": f"bytes {start}-{stop - 1}/{size}"})
 
@@ -386,9 +386,9 @@ class Bucket:
         return _xml(f"<CompleteMultipartUploadResult>{fields}</CompleteMultipartUploadResult>")
 
 
-def _span(wanted: str, size: int) -> tuple[int, int] | None:
+def _span(range_header: str, size: int) -> tuple[int, int] | None:
     """The bytes [start, stop) in a Range header; `None` if the object has none of them."""
-    match = _RANGE.fullmatch(wanted)
+    match = _RANGE.fullmatch(range_header)
     if not match or match[0] == "bytes=-":
         return 0, size
     if not match[1]:  # the last bytes

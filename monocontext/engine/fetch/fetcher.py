@@ -103,10 +103,10 @@ class Fetcher:
 
     def fetch_all(self, items: Sequence[FetchItem]) -> list[Any]:
         """The values of all items, fetched in parallel."""
-        wanted = self.want(items)
+        entries = self.want(items)
         return [
             self.wait(item, result) if isinstance(result, FetchRequest) else result
-            for item, result in zip(items, wanted, strict=True)
+            for item, result in zip(items, entries, strict=True)
         ]
 
     def want(self, items: Sequence[FetchItem]) -> list[Any]:

@@ -125,7 +125,7 @@ class Routes:
         filters = self._filters()
         if stop <= start or filters.is_asked_elsewhere(query, within_line):
             return
-        asked: set[object] = set()
+        requested: set[object] = set()
         while True:
             narrowed = filters.narrow(
                 query, start, stop, within_line, have=self._peek, records=RecordsInMemory(self._table), needs_text=False
@@ -133,9 +133,9 @@ class Routes:
             if not isinstance(narrowed, Missing):
                 break
             keys = {item.key for item in narrowed.items}
-            if keys <= asked:
+            if keys <= requested:
                 return
-            asked |= keys
+            requested |= keys
             yield narrowed
         if narrowed.runs is not None:
             runs = [range(*run) for run in narrowed.runs]

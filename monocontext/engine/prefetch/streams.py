@@ -195,26 +195,26 @@ class Streams:
             results.append(expected)
         return results
 
-    def _size(self, one: ExpectedRead) -> int:
+    def _size(self, read: ExpectedRead) -> int:
         """The approximate characters of the frames of a read."""
         item = self._frame_characters
-        return item if one.in_frames else -(-(one.stop - one.start) // item) * item
+        return item if read.in_frames else -(-(read.stop - read.start) // item) * item
 
 
-def _continues(one: SeenRead, other: SeenRead, direction: int) -> bool:
-    """Whether `other` begins in the frame in which `one` ended, or in the next frame, and ends further on."""
+def _continues(before: SeenRead, after: SeenRead, direction: int) -> bool:
+    """Whether `after` begins in the frame in which `before` ended, or in the next frame, and ends further on."""
     if direction > 0:
-        return one.last <= other.first <= one.last + 1 and other.last > one.last
-    return one.first - 1 <= other.last <= one.first and other.first < one.first
+        return before.last <= after.first <= before.last + 1 and after.last > before.last
+    return before.first - 1 <= after.last <= before.first and after.first < before.first
 
 
-def _continues_closely(one: SeenRead, other: SeenRead, direction: int) -> bool:
-    """Whether `other` begins at the character at which `one` ended, or in its last frame, and ends further on."""
+def _continues_closely(before: SeenRead, after: SeenRead, direction: int) -> bool:
+    """Whether `after` begins at the character at which `before` ended, or in its last frame, and ends further on."""
     if direction > 0:
-        return _continues(one, other, 1) and (other.first == one.last or other.start == one.stop)
-    return _continues(one, other, -1) and (other.last == one.first or other.stop == one.start)
+        return _continues(before, after, 1) and (after.first == before.last or after.start == before.stop)
+    return _continues(before, after, -1) and (after.last == before.first or after.stop == before.start)
 
 
-def _touch(one: SeenRead, other: SeenRead) -> bool:
+def _touch(first: SeenRead, second: SeenRead) -> bool:
     """Whether two reads touch or overlap, and so the distance of their starts is the step."""
-    return max(one.start, other.start) <= min(one.stop, other.stop)
+    return max(first.start, second.start) <= min(first.stop, second.stop)

@@ -125,10 +125,10 @@ class ServedReader:
         for runs in reversed(groups) if reverse else groups:
             texts = self._cache.covering(start, stop) if runs is None else self._cached_texts(runs, start, stop)
             if texts is not None:
-                found: Iterable[FrameText] = reversed(texts) if reverse else texts
+                frames: Iterable[FrameText] = reversed(texts) if reverse else texts
             else:
-                found = self._pass(start, stop, reverse, eager, runs, is_search or runs is not None)
-            for text in found:
+                frames = self._pass(start, stop, reverse, eager, runs, is_search or runs is not None)
+            for text in frames:
                 self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
                 yield text
 

@@ -207,7 +207,9 @@ class ReaderServer:
         if fields.get("runs") is None:
             return None
         pairs = wire.ranges(fields["runs"], self._reader.manifest.frames, _LARGEST)
-        if any(first == end for first, end in pairs) or any(item[1] > other[0] for item, other in pairwise(pairs)):
+        if any(first == end for first, end in pairs) or any(
+            run[1] > following[0] for run, following in pairwise(pairs)
+        ):
             raise BadRequest("runs of frames must rise")
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 

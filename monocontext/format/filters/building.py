@@ -89,20 +89,20 @@ def add_columns(
     """All filters of a text, given those before and the columns of other frames (`joining.added`)."""
     if columns.frames > _HELD_FRAMES:
         return added(refs, columns.store(put, frames), get, put)
-    held: dict[str, bytes] = {}
-    new = columns.store(held.__setitem__, frames)
-    filters = added(refs, new, lambda key: held[key] if key in held else get(key), put)
-    for key in (key for ref in filters for key in ref.keys if key in held):
-        put(key, held[key])
+    unstored: dict[str, bytes] = {}
+    new = columns.store(unstored.__setitem__, frames)
+    filters = added(refs, new, lambda key: unstored[key] if key in unstored else get(key), put)
+    for key in (key for ref in filters for key in ref.keys if key in unstored):
+        put(key, unstored[key])
     return filters
 
 
-def _take(left: deque[tuple[int, int]], frames: int) -> Iterator[tuple[int, int]]:
+def _take(runs: deque[tuple[int, int]], frames: int) -> Iterator[tuple[int, int]]:
     """Take the first `frames` frames of some runs."""
     while frames:
-        first, count = left.popleft()
+        first, count = runs.popleft()
         if count > frames:
-            left.appendleft((first + frames, count - frames))
+            runs.appendleft((first + frames, count - frames))
         yield first, min(count, frames)
         frames -= min(count, frames)
 

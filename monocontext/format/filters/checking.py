@@ -41,23 +41,23 @@ class Checker:
                 yield from self._load(number)
         for number, frames in self._lacking.items():
             ref = self._refs[number]
-            where = f"filter of frames {ref.first_frame} to {ref.stop_frame} ({ref.keys[0]})"
-            yield f"{where}: lacks grams or words of {len(frames)} frames, the first of them frame {frames[0]}"
+            location = f"filter of frames {ref.first_frame} to {ref.stop_frame} ({ref.keys[0]})"
+            yield f"{location}: lacks grams or words of {len(frames)} frames, the first of them frame {frames[0]}"
 
     def _check(self, frames: Iterable[tuple[int, bytes, bytes]]) -> Iterator[str]:
         for number, frame, text_after in frames:
             offset = bisect_right(self._runs, (number, sys.maxsize, 0, 0)) - 1
             if offset < 0:
                 continue
-            first, column, count, which = self._runs[offset]
+            first, column, count, filter_number = self._runs[offset]
             if number >= first + count:
                 continue
-            yield from self._load(which)
-            if not self._open[which].holds(column + number - first, frame, text_after):
-                self._lacking.setdefault(which, []).append(number)
-            for other in [n for n in self._open if self._refs[n].stop_frame <= number + 1]:
-                del self._open[other]
-                self._done.add(other)
+            yield from self._load(filter_number)
+            if not self._open[filter_number].holds(column + number - first, frame, text_after):
+                self._lacking.setdefault(filter_number, []).append(number)
+            for finished in [n for n in self._open if self._refs[n].stop_frame <= number + 1]:
+                del self._open[finished]
+                self._done.add(finished)
 
     def _load(self, number: int) -> Iterator[str]:
         """Read a filter if it is not open. Yields its problems."""

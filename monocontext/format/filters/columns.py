@@ -212,8 +212,8 @@ class StoredRows:
         """What is wrong with its objects; then the rows cannot be read."""
         self._tile: tuple[int, NDArray[np.uint8]] | None = None
         if len(ref.parts) != self._layout.parts:
-            found = f"expected {self._layout.parts} objects, found {len(ref.parts)}"
-            self.errors.append(DamagedData(f"{ref.keys[0]}: {found}"))
+            message = f"expected {self._layout.parts} objects, found {len(ref.parts)}"
+            self.errors.append(DamagedData(f"{ref.keys[0]}: {message}"))
             return
         # Written to the file, not to a map of it: that would kill the process on a full disk.
         with tempfile.TemporaryFile() as file:

@@ -57,12 +57,12 @@ def moved(refs: Iterable[FilterRef], changes: Sequence[Moved]) -> tuple[FilterRe
             frame, stop = first, first + count
             number = bisect_right(stops, frame)
             while frame < stop:
-                kept = min(changes[number].stale, stop) if number < len(changes) else stop
-                if frame < kept:
-                    yield frame + shifts[number], column + frame - first, kept - frame
+                end = min(changes[number].stale, stop) if number < len(changes) else stop
+                if frame < end:
+                    yield frame + shifts[number], column + frame - first, end - frame
                 if number == len(changes):
                     break
-                frame = max(frame, changes[number].stop, kept)
+                frame = max(frame, changes[number].stop, end)
                 number += 1
 
     result = ((ref, tuple(runs(ref))) for ref in refs)
@@ -122,11 +122,11 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
     width = sum(count for _, _, _, count in pieces)
     joined = replace(refs[0], bits=bits, width=width, runs=runs, parts=(), seed=fresh_seed())
     stored = [StoredRows(ref, get) for ref in refs]
-    for error in (error for each in stored for error in each.errors):
+    for error in (error for source in stored for error in source.errors):
         raise error
 
     def rows(start: int, stop: int) -> NDArray[np.uint8]:
-        old = [each.read(start, stop, bits) for each in stored]
+        old = [source.read(start, stop, bits) for source in stored]
         columns = np.concatenate([old[number][:, column : column + count] for _, number, column, count in pieces], 1)
         return np.packbits(columns, axis=1, bitorder="little")
 

@@ -101,11 +101,11 @@ class Pool:
         now = connection.idle_since = time.monotonic()
         closing: list[Connection] = []
         with self._lock:
-            kept = self._idle[connection.endpoint]
+            idle = self._idle[connection.endpoint]
             if connection not in self._open or now - connection.opened > _AGE_SECONDS:
                 closing.append(connection)
             else:
-                kept.append(connection)
+                idle.append(connection)
             for waiting in self._idle.values():
                 while waiting and (len(waiting) > self._max_idle or now - waiting[0].idle_since > _IDLE_SECONDS):
                     closing.append(waiting.popleft())
@@ -240,12 +240,12 @@ def _is_quiet(connection: Connection) -> bool:
 
 
 def order_addresses(
-    found: Sequence[_SocketAddress], avoid: Address | None, shuffle: Callable[[list[_SocketAddress]], None]
+    addresses: Sequence[_SocketAddress], avoid: Address | None, shuffle: Callable[[list[_SocketAddress]], None]
 ) -> list[_SocketAddress]:
     """Addresses in the order to try them: shuffled, the family that the system prefers first, and `avoid` last."""
     order: list[_SocketAddress] = []
-    for family in dict.fromkeys(family for family, _ in found):
-        alike = [item for item in found if item[0] == family]
+    for family in dict.fromkeys(family for family, _ in addresses):
+        alike = [item for item in addresses if item[0] == family]
         shuffle(alike)
         order += alike
     return sorted(order, key=lambda each: each[1][:2] == avoid)

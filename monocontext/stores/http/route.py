@@ -187,28 +187,29 @@ class ForeignRedirect(Exception):
 
 def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
     """The route and target after a redirect of `target` to `location`. Raises `ForeignRedirect`."""
-    here = route.endpoint
+    origin = route.endpoint
     try:
-        url = urlsplit(urljoin(f"{here}{target}", location))
+        url = urlsplit(urljoin(f"{origin}{target}", location))
         host, port = (url.hostname or "").lower().removesuffix("."), url.port
     except ValueError:
-        raise ForeignRedirect(f"{here} redirects to {location[:200]!r}, which is not a URL") from None
+        raise ForeignRedirect(f"{origin} redirects to {location[:200]!r}, which is not a URL") from None
     if not _HOST.fullmatch(host) or url.scheme not in DEFAULT_PORTS:
-        raise ForeignRedirect(f"{here} redirects to {location[:200]!r}, which is not the URL of a server")
-    there = here._replace(scheme=url.scheme, host=host, port=DEFAULT_PORTS[url.scheme] if port is None else port)
-    is_own = there.port == here.port and is_own_host(host, here.host, route.domain or here.host)
-    if there.scheme != here.scheme or (route.signed and not is_own):
+        raise ForeignRedirect(f"{origin} redirects to {location[:200]!r}, which is not the URL of a server")
+    endpoint = origin._replace(scheme=url.scheme, host=host, port=DEFAULT_PORTS[url.scheme] if port is None else port)
+    is_own = endpoint.port == origin.port and is_own_host(host, origin.host, route.domain or origin.host)
+    if endpoint.scheme != origin.scheme or (route.signed and not is_own):
         raise ForeignRedirect(
-            f"{here} redirects to {there}: no credentials are sent there; if both are yours, give endpoint='{there}'"
+            f"{origin} redirects to {endpoint}: no credentials are sent there; if both are yours, give "
+            f"endpoint='{endpoint}'"
         )
-    return replace(route, endpoint=there), f"{url.path}?{url.query}" if url.query else url.path or "/"
+    return replace(route, endpoint=endpoint), f"{url.path}?{url.query}" if url.query else url.path or "/"
 
 
-def is_own_host(host: str, here: str, domain: str) -> bool:
-    """Whether credentials for `here` may be sent to `host`: both are S3 of AWS, or `host` is `domain` or below it."""
-    host, here, domain = (name.lower().removesuffix(".") for name in (host, here, domain))
-    own = _AWS_S3.fullmatch(here)
+def is_own_host(host: str, origin: str, domain: str) -> bool:
+    """Whether credentials for `origin` may be sent to `host`: both are S3 of AWS, or `host` is `domain` or below it."""
+    host, origin, domain = (name.lower().removesuffix(".") for name in (host, origin, domain))
+    own = _AWS_S3.fullmatch(origin)
     if own:
         other = _AWS_S3.fullmatch(host)
         return other is not None and other[1] == own[1]
-    return host in (here, domain) or (not _ADDRESS.fullmatch(domain) and host.endswith(f".{domain}"))
+    return host in (origin, domain) or (not _ADDRESS.fullmatch(domain) and host.endswith(f".{domain}"))

@@ -105,9 +105,9 @@ def _foreign_redirect(response: Any, url: str, client: Callable[[], Any] | None)
     location = metadata.get("HTTPHeaders", {}).get("location")
     if location and client and metadata.get("HTTPStatusCode") in REDIRECTS:
         offset = urlsplit(client().meta.endpoint_url)
-        here = Endpoint(offset.scheme, offset.hostname or "", offset.port or DEFAULT_PORTS[offset.scheme])
+        origin = Endpoint(offset.scheme, offset.hostname or "", offset.port or DEFAULT_PORTS[offset.scheme])
         try:
-            redirected(Route(here, "/", ""), "/", location)
+            redirected(Route(origin, "/", ""), "/", location)
         except ForeignRedirect as foreign:
             return Unsupported(f"{url}: HTTP {metadata['HTTPStatusCode']}: {foreign}")
     return None

@@ -78,8 +78,8 @@ def read_by_boto3(
     if len(data) != expected:
         raise DamagedData(f"{url}: expected {expected} bytes, found {len(data):,}")
     modified = answer["LastModified"].timestamp() if answer.get("LastModified") else 0.0
-    now, whole = server_clock_seconds(answer), len(data) if total_bytes is None else total_bytes
-    return Blob(data, result, whole, refusals=throttles.take(), modified_seconds=modified, now_seconds=now)
+    now, object_bytes = server_clock_seconds(answer), len(data) if total_bytes is None else total_bytes
+    return Blob(data, result, object_bytes, refusals=throttles.take(), modified_seconds=modified, now_seconds=now)
 
 
 def _read_body(

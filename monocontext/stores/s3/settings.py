@@ -33,10 +33,10 @@ class NothingFound(NoIdentity):
     """No source has credentials. The message names the sources that were tried."""
 
 
-def _check_line(text: object, what: str) -> None:
+def _check_line(text: object, name: str) -> None:
     """Raise `NoIdentity` for a value with a control character, which cannot be sent in a header."""
     if isinstance(text, str) and any(ord(character) < 32 or 127 <= ord(character) < 160 for character in text):
-        raise NoIdentity(f"{what} contains a line break or another control character: remove it")
+        raise NoIdentity(f"{name} contains a line break or another control character: remove it")
 
 
 _OTHER_VARIABLES = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
@@ -110,7 +110,7 @@ class Settings:
             self.unreadable.append(f"{path} ({error.strerror})")
             return {}
         except UnicodeDecodeError:
-            raise NoIdentity(f"{path} cannot be parsed: it is not text") from None
+            raise NoIdentity(f"{path} cannot be parsed: it is not UTF-8 text") from None
         return _parse(text, path)
 
     def value(self, variable: str, name: str) -> Any:
@@ -153,16 +153,16 @@ class Settings:
 
 def locate(environment: Mapping[str, str]) -> tuple[str, str]:
     """The paths of the configuration file and of the credentials file."""
-    value = (
+    paths = (
         environment.get("AWS_CONFIG_FILE", "~/.aws/config"),
         environment.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
     )
-    config, credentials = (os.path.expanduser(os.path.expandvars(path)) for path in value)
+    config, credentials = (os.path.expanduser(os.path.expandvars(path)) for path in paths)
     return config, credentials
 
 
 def _parse(text: str, path: str) -> dict[str, Section]:
-
+    """The sections of a file by name. Raises `NoIdentity`."""
     parser = RawConfigParser()
     try:
         parser.read_string(text)
@@ -200,16 +200,14 @@ def find_proxy(url: str) -> Proxy | None:
     """The proxy for `url`, or `None`. Raises `UnsupportedBySigner` for one over TLS or SOCKS."""
     if not _SYSTEM_HAS_ITS_OWN and not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
-    from urllib.parse import urlsplit
     from urllib.request import getproxies, proxy_bypass  # 20 ms, where there may be a proxy
 
     parts = urlsplit(url)
     if proxy_bypass(parts.netloc):
         return None
-    result = getproxies().get(parts.scheme)
-    if not result:
+    if not (proxy_url := getproxies().get(parts.scheme)):
         return None
-    if (proxy := parse_proxy(result)) is None:
+    if (proxy := parse_proxy(proxy_url)) is None:
         raise UnsupportedBySigner("the proxy is not plain HTTP")
     return proxy
 
@@ -230,11 +228,11 @@ def make_tls_context(ca_bundle: str | None) -> SSLContext:
     """A context that trusts the file or folder `ca_bundle`; shared by the whole process until the file changes."""
     path = ca_bundle or _bundled_path()
     result = os.stat(path)
-    return _make(path, result.st_mtime_ns, result.st_size)
+    return _tls_context(path, result.st_mtime_ns, result.st_size)
 
 
 @lru_cache(8)
-def _make(path: str, _modified: int, _size_bytes: int) -> SSLContext:
+def _tls_context(path: str, _modified: int, _size_bytes: int) -> SSLContext:
     import ssl  # 10 ms that plain HTTP need not pay
 
     return ssl.create_default_context(capath=path) if os.path.isdir(path) else ssl.create_default_context(cafile=path)

@@ -43,7 +43,7 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A description of a text, from a few places in it. Prints as at most 70 lines of 150 characters."""
+    """A description of a text, from a few places in it. Prints as at most 58 lines."""
 
     characters: int
     """The length of the text."""
@@ -101,9 +101,9 @@ def outline(span: Span, documents: Documents[Any] | None) -> Outline:
     samples = list(_samples(span))
     for start, before, whole in samples:
         text = whole[:_SAMPLE_CHARACTERS]
-        kind, result = find_headings(text, start == 0, HEADINGS)
+        kind, starts = find_headings(text, start == 0, HEADINGS)
         kinds += [kind] if kind else []
-        for heading_kind, offset in result:
+        for heading_kind, offset in starts:
             line = None if before is None else before + text.count("\n", 0, offset) + 1
             row = text[offset : offset + LINE_CHARACTERS].partition("\n")[0].rstrip()
             headings.append(Heading(start + offset, line, heading_kind, row))
