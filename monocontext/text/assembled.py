@@ -132,10 +132,12 @@ def assemble(
     return kind._of(Span(StoredSource(reader), 0, reader.characters), limit, opened)
 
 
-def _documents(opened: _PieceStore, found: Iterable[tuple[DocumentStart, list[FrameRecord]]]) -> DocumentsRef | None:
+def _documents(
+    opened: _PieceStore, documents: Iterable[tuple[DocumentStart, list[FrameRecord]]]
+) -> DocumentsRef | None:
     """Write the table of the documents to the store in memory."""
     rows = DocumentRows(opened.store)
-    for start, frames in found:
+    for start, frames in documents:
         rows.begin(start.name, start.metadata)
         for frame in frames:
             rows.add_counts(frame.characters, frame.bytes, frame.newlines)

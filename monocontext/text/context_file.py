@@ -101,9 +101,9 @@ class ContextFile(io.TextIOBase):
         if size <= 0:
             return ""
         self._fill(size)
-        taken = self._buffer[self._offset : self._offset + size]
-        self._offset += len(taken)
-        return taken
+        text = self._buffer[self._offset : self._offset + size]
+        self._offset += len(text)
+        return text
 
     def _fill(self, size: int) -> None:
         """Read until the buffer has this many characters that were not read, and drop those that were."""

@@ -72,7 +72,7 @@ class LazyItems:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | LazyItems):
             return NotImplemented
-        return all(mine == theirs for mine, theirs in zip_longest(self, other, fillvalue=LazyItems))
+        return all(item == other_item for item, other_item in zip_longest(self, other, fillvalue=LazyItems))
 
     def __add__(self, other: object) -> list[Any]:
         """A real list."""

@@ -64,14 +64,14 @@ class LazyList(LazyItems, Sequence[str]):
             i = bisect_right(self._firsts, item) - 1
             return self._firsts[i], self._places[i]
 
-    def _remember(self, item: int, place: int) -> None:
+    def _remember(self, item: int, character: int) -> None:
         """Add a checkpoint, if it is far enough from the one before it."""
         with self._lock:
             i = bisect_right(self._firsts, item)
-            last, known = self._firsts[i - 1], self._places[i - 1]
-            if item - last >= ITEMS_PER_CHECKPOINT or (item > last and place - known >= CHECKPOINT_CHARACTERS):
+            last, begin = self._firsts[i - 1], self._places[i - 1]
+            if item - last >= ITEMS_PER_CHECKPOINT or (item > last and character - begin >= CHECKPOINT_CHARACTERS):
                 self._firsts.insert(i, item)
-                self._places.insert(i, place)
+                self._places.insert(i, character)
 
     def _blocks_from(self, item: int) -> Iterator[_Block]:
         """The blocks from the one with this item on."""

@@ -363,7 +363,6 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
     @property
     def lines(self) -> LineView:
         r"""The same text addressed by line: `lines[i]`, `lines[a:b]`, iteration. Lines keep the `\n` that ends them."""
-
         return LineView(TextLines(self, self._limit))
 
     @property
@@ -491,12 +490,12 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         if max_bytes is not None:
             max_bytes = check_int("max_bytes", max_bytes, 0)
         check_seconds("max_seconds", max_seconds)
-        match = search(
+        passages = search(
             self.span, query, k, max_bytes, max_seconds, documents=self._own_documents, per_document=per_document
         )
-        for passage in match:
+        for passage in passages:
             self.span.log_received(passage.start, passage.stop)
-        return match
+        return passages
 
     def outline(self) -> Outline:
         """Describe this text: its size, its documents, and headings, definitions, turns or log lines from its head, its
@@ -625,8 +624,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         """A server of this text alone, for a process that must not have its credentials (no GET).
 
         In that process, `served_text` makes an equal text of a `ServedReader`, which may read all of the stored text,
-        also where this is a part of it. Raises `NotPicklable` for a text that comes
-        from another process.
+        also where this is a part of it. Raises `NotPicklable` for a text that comes from another process.
         """
         from monocontext.engine.remote.server import ReaderServer
 
@@ -727,25 +725,25 @@ def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext
 
 def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
     """The text in pieces of at most `characters`, each cut after a newline if one is in its last eighth."""
-    rest = ""
+    pending = ""
     for text in texts:
-        rest += text
+        pending += text
         start = 0
-        while len(rest) - start > characters:
+        while len(pending) - start > characters:
             stop = start + characters
-            newline = rest.rfind("\n", stop - characters // 8, stop)
+            newline = pending.rfind("\n", stop - characters // 8, stop)
             if newline >= 0:
                 stop = newline + 1
-            yield rest[start:stop]
+            yield pending[start:stop]
             start = stop
-        rest = rest[start:]
-    if rest:
-        yield rest
+        pending = pending[start:]
+    if pending:
+        yield pending
 
 
 def _pick_characters(windows: Iterable[Window], positions: range, base: int) -> str:
     """The characters at `positions`, counted from `base`. The windows come in the direction of the step."""
-    taken = []
+    picked = []
     i = 0  # the characters at positions[:i] are taken
     for window in windows:
         text, start = window.text, window.start - base
@@ -755,6 +753,6 @@ def _pick_characters(windows: Iterable[Window], positions: range, base: int) -> 
         else:
             after = min(len(positions), (positions.start - start) // -positions.step + 1)
         if after > i:
-            taken.append(text[positions[i] - start :: positions.step][: after - i])
+            picked.append(text[positions[i] - start :: positions.step][: after - i])
             i = after
-    return "".join(taken)
+    return "".join(picked)

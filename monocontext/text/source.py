@@ -190,17 +190,17 @@ class Span:
             result = windows.fill_gaps(result, needle, self.source.read, only.stop, reverse)
         return result, only
 
-    def _report_match(self, at: int, only: Candidates | None) -> int:
+    def _report_match(self, offset: int, only: Candidates | None) -> int:
         """Count a match in the statistics, and convert its offset to this span's; -1 stays -1."""
-        if at < 0:
-            return at
+        if offset < 0:
+            return offset
         if only is not None:
-            only.found(at)
+            only.found(offset)
         elif isinstance(self.source, StoredSource):
             result = getattr(self.source.reader, "found", None)  # a ServedReader has no such method
             if result:
-                result(at)
-        return at - self.start
+                result(offset)
+        return offset - self.start
 
     def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
         """The windows of [start, stop) as `str`."""

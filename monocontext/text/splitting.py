@@ -20,9 +20,9 @@ def split_text(texts: Iterable[str], separator: str) -> Blocks:
     rest: list[str] = []
     reach = len(separator) - 1
     seam = ""
-    taken = 0
+    read_characters = 0
     for text in texts:
-        taken += len(text)
+        read_characters += len(text)
         if separator not in (seam + text if seam else text):
             rest.append(text)
             if reach:
@@ -30,17 +30,17 @@ def split_text(texts: Iterable[str], separator: str) -> Blocks:
             continue
         items = ("".join([*rest, text]) if rest else text).split(separator)
         last = items.pop()
-        yield items, taken - len(last)
+        yield items, read_characters - len(last)
         rest, seam = [last], last[-reach:] if reach else ""
-    yield ["".join(rest)], taken
+    yield ["".join(rest)], read_characters
 
 
 def split_words(texts: Iterable[str]) -> Blocks:
     """`"".join(texts).split()` in blocks."""
     rest: list[str] = []
-    taken = 0
+    read_characters = 0
     for text in texts:
-        taken += len(text)
+        read_characters += len(text)
         words = text.split()
         goes_on, ends = bool(rest) and not text[0].isspace(), text[-1].isspace()
         if goes_on and not ends and len(words) == 1:
@@ -51,26 +51,26 @@ def split_words(texts: Iterable[str]) -> Blocks:
         elif rest:
             words.insert(0, "".join(rest))
         rest = [] if ends or not words else [words.pop()]
-        yield words, taken - sum(map(len, rest))
+        yield words, read_characters - sum(map(len, rest))
     if rest:
-        yield ["".join(rest)], taken
+        yield ["".join(rest)], read_characters
 
 
 def split_lines(texts: Iterable[str], keepends: bool) -> Blocks:
     """`"".join(texts).splitlines(keepends)` in blocks. CR LF is one line end, also across two pieces."""
     rest: list[str] = []  # text after the last newline, whose other line ends wait for the next newline
-    rest_characters = taken = 0
+    rest_characters = read_characters = 0
     for text in texts:
-        taken += len(text)
+        read_characters += len(text)
         newline = text.rfind("\n") + 1
         if newline:
-            yield "".join([*rest, text[:newline]]).splitlines(keepends), taken - len(text) + newline
+            yield "".join([*rest, text[:newline]]).splitlines(keepends), read_characters - len(text) + newline
             rest, rest_characters = [], 0
         rest.append(text[newline:])
         rest_characters += len(text) - newline
         if rest_characters > MAX_WAIT_CHARACTERS:
             lines = "".join(rest).splitlines(keepends=True)
             last = lines.pop()  # may continue, or end in a CR whose LF follows
-            yield lines if keepends else [line.splitlines()[0] for line in lines], taken - len(last)
+            yield lines if keepends else [line.splitlines()[0] for line in lines], read_characters - len(last)
             rest, rest_characters = [last], 0
-    yield "".join(rest).splitlines(keepends), taken
+    yield "".join(rest).splitlines(keepends), read_characters

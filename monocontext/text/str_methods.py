@@ -117,11 +117,11 @@ class StrLike(LazyText):
     def _compare(self, other: str | StrLike) -> int:
         """-1 if this text sorts first, 0 if both are equal, else 1; streams up to the first difference."""
         offset = 0
-        for mine in self.span.texts():
-            stop = min(offset + len(mine), len(other))
-            theirs = other[offset:stop] if isinstance(other, str) else other.span.read(min(offset, stop), stop)
-            if mine != theirs:
-                return -1 if mine < theirs else 1
+        for text in self.span.texts():
+            stop = min(offset + len(text), len(other))
+            other_text = other[offset:stop] if isinstance(other, str) else other.span.read(min(offset, stop), stop)
+            if text != other_text:
+                return -1 if text < other_text else 1
             offset = stop
         return -1 if offset < len(other) else 0
 
@@ -252,14 +252,14 @@ class StrLike(LazyText):
         value = None if chars is None else _argument(name, chars)
         start, stop = 0, len(self)
         for text in self.span.texts() if left else ():
-            kept = text.lstrip(value)
-            start += len(text) - len(kept)
-            if kept:
+            stripped = text.lstrip(value)
+            start += len(text) - len(stripped)
+            if stripped:
                 break
         for text in self.span.texts(start, stop, reverse=True) if right else ():
-            kept = text.rstrip(value)
-            stop -= len(text) - len(kept)
-            if kept:
+            stripped = text.rstrip(value)
+            stop -= len(text) - len(stripped)
+            if stripped:
                 break
         return self._part(start, stop)
 
@@ -382,8 +382,8 @@ class StrLike(LazyText):
         _, point, digits = spec.rstrip("s").rpartition(".")
         if point and digits.isdecimal() and int(digits) <= self._limit:
             return format(self.span.read(0, min(int(digits), len(self))), spec)
-        whole = self._whole("formatting the whole text (an f-string, format)", "format a part, context[a:b]")
-        return format(whole, spec)
+        text = self._whole("formatting the whole text (an f-string, format)", "format a part, context[a:b]")
+        return format(text, spec)
 
     def __bytes__(self) -> bytes:
         """Raises `TypeError`, as `bytes` of a `str` without an encoding."""
@@ -417,10 +417,10 @@ def _separator(method: str, sep: object) -> str:
     return value
 
 
-def _check_found(at: int) -> int:
-    if at < 0:
+def _check_found(offset: int) -> int:
+    if offset < 0:
         raise ValueError("substring not found")
-    return at
+    return offset
 
 
 def iterate(span: Span, reverse: bool = False) -> Iterator[str]:

@@ -160,8 +160,8 @@ class Documents(Mapping[str, Text]):
         stop = max((record.stop for record in records), default=0)
         if stop - first > 2 * sum(map(len, records)) + _MOST_GAP:
             return [self.read(number) for number in numbers]
-        whole = self.source.read(first, stop)
-        return [whole[record.start - first : record.stop - first] for record in records]
+        text = self.source.read(first, stop)
+        return [text[record.start - first : record.stop - first] for record in records]
 
     def __eq__(self, other: object) -> bool:
         return self is other if isinstance(other, Documents) else super().__eq__(other)

@@ -25,7 +25,7 @@ _SAMPLE_CHARACTERS = 64 << 10
 
 def make_importer() -> Callable[..., ModuleType]:
     """Make an `__import__` that gives modules of ours, which belong to it alone. It calls the real one first."""
-    ours: dict[str, ModuleType] = {}
+    replacements: dict[str, ModuleType] = {}
 
     def __import__(
         name: str,
@@ -39,9 +39,9 @@ def make_importer() -> Callable[..., ModuleType]:
         imported = getattr(module, "__name__", None)
         if imported not in _OURS or module is not sys.modules.get(imported):
             return module
-        if imported not in ours:
-            ours[imported] = _module_like(module, _OURS[imported]())
-        return ours[imported]
+        if imported not in replacements:
+            replacements[imported] = _module_like(module, _OURS[imported]())
+        return replacements[imported]
 
     return __import__
 

@@ -50,11 +50,11 @@ class Linewise:
             raise InvalidParameters(
                 "the pattern needs a newline, but grep matches within a line: look for a part without one"
             )
-        known = [query for query in queries if query is not None]
+        usable = [query for query in queries if query is not None]
         self.query: Query | None = None
         """The literals that the line of every hit has; None if unknown."""
-        if len(known) == len(queries):
-            self.query = known[0] if len(known) == 1 else AnyOf(tuple(known))
+        if len(usable) == len(queries):
+            self.query = usable[0] if len(usable) == 1 else AnyOf(tuple(usable))
         anchors = [_anchors(query) for query in queries]
         flat = tuple(chain.from_iterable(anchors))
         is_worth_it = all(anchors) and len(flat) <= MOST_ANCHORS and _shortest(flat) >= SHORTEST_ANCHOR
@@ -192,8 +192,8 @@ def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
     # The next place of each search, without the searches that find nothing more.
     ahead = [(-1, search) for search in searches]
 
-    def nearest(at: int) -> int:
-        results = [(location if location >= at else search(at), search) for location, search in ahead]
+    def nearest(position: int) -> int:
+        results = [(location if location >= position else search(position), search) for location, search in ahead]
         ahead[:] = [(location, search) for location, search in results if location >= 0]
         return min((location for location, _ in ahead), default=-1)
 

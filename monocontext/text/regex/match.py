@@ -117,15 +117,15 @@ class Match(metaclass=ABCMeta):
         return f"<re.Match object; span={self.span()}, match={repr(self.group())[:50]}>"
 
 
-def make_match(found: re.Match[str], base: int, subject: Subject) -> Match:
+def make_match(raw: re.Match[str], base: int, subject: Subject) -> Match:
     """The `Match` of a match in a window that begins at character `base`."""
     match = object.__new__(Match)
     match._subject = subject
-    match.lastindex = found.lastindex
-    spans = [span for span in found.regs if span[0] >= 0]  # a group in a look-around may be outside the match
+    match.lastindex = raw.lastindex
+    spans = [span for span in raw.regs if span[0] >= 0]  # a group in a look-around may be outside the match
     first, last = min(span[0] for span in spans), max(span[1] for span in spans)
-    match._piece, match._piece_start = found.string[first:last], base + first
-    match.regs = tuple((start + base, stop + base) if start >= 0 else (-1, -1) for start, stop in found.regs)
+    match._piece, match._piece_start = raw.string[first:last], base + first
+    match.regs = tuple((start + base, stop + base) if start >= 0 else (-1, -1) for start, stop in raw.regs)
     subject.text.span.log_received(*match.regs[0])
     return match
 

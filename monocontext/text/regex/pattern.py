@@ -14,7 +14,7 @@ from typing import Any
 from monocontext.errors import ContextTooLarge
 from monocontext.text.regex.match import Match, Subject, make_match
 from monocontext.text.regex.plan import PatternPlan, plan
-from monocontext.text.regex.scan import Found, match_at, scan
+from monocontext.text.regex.scan import WindowMatch, match_at, scan
 from monocontext.text.source import Span
 from monocontext.text.str_methods import StrLike
 
@@ -166,8 +166,8 @@ class Pattern(metaclass=ABCMeta):
         low, high = self._bounds(string, 0, sys.maxsize)
         most = index(maxsplit)
         if most <= 0 or high <= string._limit:
-            whole = string._whole("re.split", "iterate re.finditer(pattern, context), and slice between the matches")
-            return self._real.split(whole, most)
+            text = string._whole("re.split", "iterate re.finditer(pattern, context), and slice between the matches")
+            return self._real.split(text, most)
         items: list[Any] = []
         for match, base in islice(self._scan(string, string.span, low, high, narrow=True), most):
             items += [string._part(low, base + match.start()), *match.groups()]
@@ -190,7 +190,7 @@ class Pattern(metaclass=ABCMeta):
             self._plan_once_made = plan(self._real)
         return self._plan_once_made
 
-    def _scan(self, text: StrLike, span: Span, low: int, high: int, *, narrow: bool) -> Iterator[Found]:
+    def _scan(self, text: StrLike, span: Span, low: int, high: int, *, narrow: bool) -> Iterator[WindowMatch]:
         return scan(self._plan, span, text._limit, low, high, narrow=narrow) if low <= high else iter(())
 
     def _bounds(self, text: StrLike, pos: int, endpos: int) -> tuple[int, int]:

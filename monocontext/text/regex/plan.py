@@ -101,7 +101,7 @@ def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query |
 
 def has_short_runs(text: str) -> bool:
     """Whether each block of `RUN` characters has a newline, and something else than space."""
-    blocks = ((at, at + RUN) for at in range(0, len(text) - RUN + 1, RUN))
+    blocks = ((start, start + RUN) for start in range(0, len(text) - RUN + 1, RUN))
     return all(text.find("\n", *block) >= 0 and _NO_SPACE.search(text, *block) for block in blocks)
 
 

@@ -25,11 +25,11 @@ WINDOW = 1 << 20
 FIRST_WINDOW = 1 << 15
 """Characters of the first window: `search` often succeeds near its start."""
 
-Found = tuple[re.Match[str], int]
+WindowMatch = tuple[re.Match[str], int]
 """A match in a window, and the character of the text at which the window begins."""
 
 
-def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narrow: bool) -> Iterator[Found]:
+def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narrow: bool) -> Iterator[WindowMatch]:
     """The matches from character `pos` on, as if the text ended at `end`, in order.
 
     `narrow`: the caller may stop early, so read no more ahead than it takes. Raises `ContextTooLarge` for a window
@@ -48,19 +48,19 @@ def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narro
         else:
             yield from _scan_candidates(plan, text, limit, pos, span.start, candidates)
     except _LongRunError as error:
-        yield from _scan_whole(plan, span, limit, error.at, end)
+        yield from _scan_whole(plan, span, limit, error.character, end)
 
 
 class _LongRunError(Exception):
-    """From character `at` on, a match may reach further than its plan says."""
+    """From `character` on, a match may reach further than its plan says."""
 
-    def __init__(self, at: int):
-        self.at = at
+    def __init__(self, character: int):
+        self.character = character
 
 
 def _scan_candidates(
     plan: PatternPlan, text: _Text, limit: int, pos: int, first: int, candidates: Candidates
-) -> Iterator[Found]:
+) -> Iterator[WindowMatch]:
     """The matches that begin in candidate frames. `first`: the character of the source at which the span begins."""
     reached = pos
     for region in candidates.regions():
@@ -75,7 +75,7 @@ def _scan_candidates(
         reached = max(reached, stop)
 
 
-def _scan_whole(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[Found]:
+def _scan_whole(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[WindowMatch]:
     """The matches from character `pos` on, in one `str`."""
     base = max(0, pos - plan.left)
     if end - pos > limit:
@@ -83,43 +83,43 @@ def _scan_whole(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -
     return ((match, base) for match in plan.real.finditer(span.read(base, end), pos - base))
 
 
-def _scan_region(plan: PatternPlan, text: _Text, limit: int, at: int, stop: int) -> Iterator[Found]:
-    """The matches that begin in [at, stop). All that begin before `at` are known."""
+def _scan_region(plan: PatternPlan, text: _Text, limit: int, pos: int, stop: int) -> Iterator[WindowMatch]:
+    """The matches that begin in [pos, stop). All that begin before `pos` are known."""
     size, most = min(FIRST_WINDOW, WINDOW), stop
     # Candidates often end with a line: then the frame after them is not needed.
     reach = None if text.has_gaps and plan.within_line else plan.reach
-    while at < stop or stop == text.stop:
-        base, high = max(0, at - plan.left), min(at + size, most)
+    while pos < stop or stop == text.stop:
+        base, high = max(0, pos - plan.left), min(pos + size, most)
         window = text.read(base, high + (reach or 0))
         decided, is_last = high - base, base + len(window) >= text.stop
         if is_last:
             decided = len(window) + 1
         elif reach is not None and plan.needs_short_runs and not has_short_runs(window):
-            raise _LongRunError(at)
+            raise _LongRunError(pos)
         elif reach is None:
-            decided = window.rfind("\n", at - base) + 1
+            decided = window.rfind("\n", pos - base) + 1
             if not decided:  # the line is longer, and may go on after the region
                 reach = plan.reach
                 if reach is None and size >= max(limit, WINDOW):
-                    raise _too_large(plan, at, limit)
+                    raise _too_large(plan, pos, limit)
                 if reach is None:
                     size *= 2
-                    most = max(stop, at + size)
+                    most = max(stop, pos + size)
                 continue
             window = window[:decided] + "\n"  # in place of the next character, which no match depends on
         if plan.literal in window:
-            for match in plan.real.finditer(window, at - base):
+            for match in plan.real.finditer(window, pos - base):
                 if match.start() >= decided:
                     break
                 yield match, base
-                at = base + match.end()
+                pos = base + match.end()
         if is_last:
             return
-        at = max(at, base + decided)
+        pos = max(pos, base + decided)
         size, most = min(2 * size, WINDOW), stop
 
 
-def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, full: bool) -> Found | None:
+def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, full: bool) -> WindowMatch | None:
     """The match at `pos`, or with `full` the match of all of [pos, end), or None; reads as far as it takes to decide.
 
     Raises `ContextTooLarge` where that is above the limit.
@@ -175,25 +175,25 @@ class _Text:
         """Take a newline for this character, just before the next window, instead of reading it."""
         self._kept, self._start = "\n", character
 
-    def _read_some(self, at: int, stop: int) -> str:
-        """Some characters from `at` on, not beyond `stop`."""
+    def _read_some(self, offset: int, stop: int) -> str:
+        """Some characters from `offset` on, not beyond `stop`."""
         first = self._span.start
-        while self._piece is None or self._piece.stop - first <= at:
+        while self._piece is None or self._piece.stop - first <= offset:
             self._piece = next(self._pieces, None)
             if self._piece is None:
-                return self._span.read(at, stop)
+                return self._span.read(offset, stop)
             self._piece_text = self._piece.text
         start = self._piece.start - first
-        if start > at:  # a match reaches into a frame that the pieces leave out
-            return self._span.read(at, min(start, stop))
-        return self._piece_text[at - start : stop - start]
+        if start > offset:  # a match reaches into a frame that the pieces leave out
+            return self._span.read(offset, min(start, stop))
+        return self._piece_text[offset - start : stop - start]
 
 
-def _too_large(plan: PatternPlan, at: int, limit: int) -> ContextTooLarge:
+def _too_large(plan: PatternPlan, offset: int, limit: int) -> ContextTooLarge:
     """The error of a pattern that needs more text at once than the limit, with what to write instead."""
     cause = "has a line of" if plan.within_line else "may match over lines, and needs"
     return ContextTooLarge(
-        f"re: the pattern {plan.real.pattern!r:.1000} {cause} more than {limit:,} characters (materialize_limit) from "
-        f"character {at:,} on: bound its repeats, such as .{{0,10000}}? for .*?, let it match within lines, such as "
-        f"[ \\t]* for \\s*, or search a part, such as context[{at}:{at + limit}]"
+        f"re: the pattern {plan.real.pattern!r:.1000} {cause} more than {limit:,} characters (materialize_limit) "
+        f"from character {offset:,} on: bound its repeats, such as .{{0,10000}}? for .*?, let it match within lines, "
+        f"such as [ \\t]* for \\s*, or search a part, such as context[{offset}:{offset + limit}]"
     )

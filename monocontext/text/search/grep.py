@@ -270,13 +270,13 @@ class _LinePass:
     def _number(self, block: _Block, position: int) -> int:
         return block.lines_before(position) - self._lines_before
 
-    def _hit(self, start: int, number: int, line: str, at: int) -> Hit:
-        """The hit in a line that begins at `start`, whose first match begins at character `at` of the line."""
-        self._check_size(len(line), number, start + at)
+    def _hit(self, start: int, number: int, line: str, column: int) -> Hit:
+        """The hit in a line that begins at `start`, whose first match begins at character `column` of the line."""
+        self._check_size(len(line), number, start + column)
         if self._candidates is not None:
-            self._candidates.found(self._span.start + start + at)
+            self._candidates.found(self._span.start + start + column)
         self._span.log_received(start, start + len(line))
-        return Hit(self._offset + start + at, self._first_number + number, line)
+        return Hit(self._offset + start + column, self._first_number + number, line)
 
     def _check_size(self, size: int, number: int, offset: int) -> None:
         if size > self._limit:

@@ -44,7 +44,7 @@ _HEADINGS = re.compile(
 _ENOUGH = 2
 """The number of headings of one kind that decide the kind of a piece."""
 
-Found = list[tuple[str, int]]
+HeadingStarts = list[tuple[str, int]]
 """The kinds of lines (`Heading.kind`) and the characters at which they begin, in order."""
 
 
@@ -56,7 +56,7 @@ class _Heading(NamedTuple):
     """Its depth, from 0."""
 
 
-def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, Found]:
+def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, HeadingStarts]:
     """The kind of a piece (empty if it has no line), and at most `most` of its headings, evenly spaced.
 
     `begins_line`: the piece begins a line. Else the text before its first newline is ignored.
@@ -94,7 +94,7 @@ def _kind_of_rows(lines: Sequence[str]) -> str:
     return ""
 
 
-def _first_and_last(text: str, first: int, kind: str) -> Found:
+def _first_and_last(text: str, first: int, kind: str) -> HeadingStarts:
     """The first line that is not blank, of this kind, and the last line. In a log they show the time that it covers."""
     begin = next(_lines(text, first))[0]
     last = text.rfind("\n", begin, len(text.rstrip())) + 1
@@ -108,7 +108,7 @@ def _level(line: str) -> int:
     return len(line) - len(line.lstrip(" \t")) if line[0] != "#" else len(line) - len(line.lstrip("#")) - 1
 
 
-def _pick(headings: Sequence[_Heading], most: int) -> Found:
+def _pick(headings: Sequence[_Heading], most: int) -> HeadingStarts:
     """At most `most` headings, the highest levels first. Of a level with more than there is room for, evenly spaced
     ones are taken."""
     chosen: list[_Heading] = []
@@ -116,7 +116,7 @@ def _pick(headings: Sequence[_Heading], most: int) -> Found:
         same_level, room = [heading for heading in headings if heading.level == level], most - len(chosen)
         count = min(len(same_level), room)
         chosen += [same_level[number * len(same_level) // count] for number in range(count)]
-    return [(one.kind, one.start) for one in sorted(chosen, key=lambda one: one.start)]
+    return [(candidate.kind, candidate.start) for candidate in sorted(chosen, key=lambda candidate: candidate.start)]
 
 
 def _lines(text: str, start: int) -> Iterator[tuple[int, str]]:

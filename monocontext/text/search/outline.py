@@ -99,8 +99,8 @@ def outline(span: Span, documents: Documents[Any] | None) -> Outline:
     headings: list[Heading] = []
     kinds: list[str] = []
     samples = list(_samples(span))
-    for start, before, whole in samples:
-        text = whole[:_SAMPLE_CHARACTERS]
+    for start, before, sample in samples:
+        text = sample[:_SAMPLE_CHARACTERS]
         kind, starts = find_headings(text, start == 0, HEADINGS)
         kinds += [kind] if kind else []
         for heading_kind, offset in starts:

@@ -78,14 +78,14 @@ def search(
     weights = _weights(span, terms, may_read=left_bytes >= _SMALL)
     order = _Order(span, terms, weights)
     best = _BestPassages(span, Scorer(terms, weights), k, _Chosen(documents, terms.documents, between), per_document)
-    size, seen = FIRST_FRAMES, set[int]()
+    size, searched = FIRST_FRAMES, set[int]()
     while remaining := order.left(best.worst, span.start):
         if left_bytes <= 0 or time.monotonic() > end:
             return best.finish(f"{len(remaining):,} frames", len(remaining))
         most, room = max(remaining)[0], max(left_bytes // RAW_FRAME_BYTES, 1)
         wave = set(islice((number for score, number in remaining if score >= _ALIKE * most), min(size, room)))
         for window in span.windows(eager=True, only=order.only(wave)):
-            seen.add(window.start)
+            searched.add(window.start)
             best.add_window(window)
             left_bytes -= len(window.data)
         order.frames = [row for row in remaining if row[1] not in wave]
@@ -96,7 +96,7 @@ def search(
             break
         if left_bytes <= 0 or time.monotonic() > end:
             return best.finish("the text after it, which no search filters rule out", 1)
-        if window.start not in seen:
+        if window.start not in searched:
             best.add_window(window)
             left_bytes -= len(window.data)
     return best.finish()
@@ -108,24 +108,24 @@ def search(
 def _weights(span: Span, terms: Terms, *, may_read: bool) -> dict[Term, float]:
     """The weight of each word, from the number of passages of the stored text that hold it, as far as filters know (2
     waves of GETs; 1 if few frames may hold any of the words). With `may_read`, a small text without filters is read."""
-    known = span.frequency(terms.any_of)
-    if known is None:
+    frequency = span.frequency(terms.any_of)
+    if frequency is None:
         if may_read and len(terms.scoring) > 1 and len(span) <= _SMALL:
             return _count_weights(span, terms)
         return dict.fromkeys(terms.scoring, 1.0)
-    asked = _often(terms.scoring) if known[1] > _FEW_FRAMES else {}
+    counted = _often(terms.scoring) if frequency[1] > _FEW_FRAMES else {}
     # All rows at once: those of `any_of` were not read if filters do not know one of the words.
-    span.frequency(All((*(term.query for term in terms.scoring), *chain.from_iterable(asked.values()))))
+    span.frequency(All((*(term.query for term in terms.scoring), *chain.from_iterable(counted.values()))))
     passages = max(span.source.characters / _PASSAGE_CHARACTERS, 1.0)
     weights = {}
     for term in terms.scoring:
-        queries = [term.query, *(All((term.query, often)) for often in asked.get(term, ()))]
+        queries = [term.query, *(All((term.query, often)) for often in counted.get(term, ()))]
         frames = [result[1] if (result := span.frequency(query)) else 0 for query in queries]
         levels = zip(_PASSAGES, pairwise([*frames, 0]), strict=False)
-        held = sum(level * (at_least - more) for level, (at_least, more) in levels)
+        holding = sum(level * (at_least - more) for level, (at_least, more) in levels)
         if not term.words:  # a word of two letters, for example: no filter knows it, and it may be common
-            held = max(held, _SHARE_OF_SHORT * passages)
-        weights[term] = weigh(passages, min(held, passages))
+            holding = max(holding, _SHARE_OF_SHORT * passages)
+        weights[term] = weigh(passages, min(holding, passages))
     return weights
 
 
@@ -209,12 +209,12 @@ class _Order:
 def _promise(span: Span, weights: dict[Term, float], holding: dict[Term, Candidates | None]) -> dict[int, float]:
     """A score for the order of the frames: the weight of the words that each may hold, by how often they occur in it.
     Frames unknown to the filters have none."""
-    promise, asked = defaultdict[int, float](float), _often([*holding])
+    promise, counted = defaultdict[int, float](float), _often([*holding])
     for term, candidates in holding.items():
         counts = dict.fromkeys(_numbers(candidates), 1) if candidates is not None else {}
-        for often in asked.get(term, ()):
-            held = span.holding(often)
-            for number in _numbers(held) if held is not None else ():
+        for often in counted.get(term, ()):
+            frames = span.holding(often)
+            for number in _numbers(frames) if frames is not None else ():
                 if candidates is None or number in counts:
                     counts[number] = LEVELS[often.level]
         for number, count in counts.items():
@@ -281,14 +281,14 @@ class _BestPassages:
             heapq.heappop(self._heap)
         return True
 
-    def finish(self, left: str = "", frames: int = 0) -> Passages:
-        """The passages with their lines and documents. `left`: what was left unread, and how many frames that is."""
+    def finish(self, unread: str = "", frames: int = 0) -> Passages:
+        """The passages with their lines and documents. `unread`: what was left unread, and how many frames that is."""
         result = Passages(
             self._chosen.name(passage._replace(line=self._span.line_of(passage.start) + 1))
             for *_, passage in sorted(self._heap, reverse=True)
         )
         result.unread_frames = frames
-        result.note = f"the budget ended before {left}: max_bytes= and max_seconds= allow more" if left else ""
+        result.note = f"the budget ended before {unread}: max_bytes= and max_seconds= allow more" if unread else ""
         return result
 
 
@@ -323,16 +323,16 @@ class _Chosen:
 
     def name(self, passage: Passage) -> Passage:
         """The passage, with its document and the line in it."""
-        result = self._at(passage.start)
-        if result is None:
+        document = self._at(passage.start)
+        if document is None:
             return passage
-        named = passage._replace(document=result.name)
-        named.document_line = passage.line - result.first_line
+        named = passage._replace(document=document.name)
+        named.document_line = passage.line - document.first_line
         return named
 
-    def share(self, one: int, other: int) -> bool:
+    def share(self, first: int, second: int) -> bool:
         """Whether two characters are in one document; two documents may have the same name."""
-        return self._at(one) == self._at(other)
+        return self._at(first) == self._at(second)
 
     def _at(self, character: int) -> Document | None:
         return self._documents.at(character) if self._documents is not None else None

@@ -157,8 +157,8 @@ def _ranges(term: Term, folded: str, start: int, stop: int) -> list[tuple[int, i
     spans, find, match, beginning = list[tuple[int, int]](), folded.find, term.pattern.match, term.beginning
     stop += len(beginning) - 1
     while (offset := find(beginning, start, stop)) >= 0:
-        if found := match(folded, offset):
-            spans.append(found.span())
+        if hit := match(folded, offset):
+            spans.append(hit.span())
         start = offset + 1
     return spans
 

@@ -197,7 +197,7 @@ def fold(text: str) -> str:
         return text.lower()
     head = text[:_SAMPLE]
     if _MANY * len(re.sub("[\0-\x7f]+", "", head)) > len(head):
-        return _ACCENTED.sub(lambda found: _fold_letter(found[0]), text).lower().replace(_FINAL_SIGMA, _SIGMA)
+        return _ACCENTED.sub(lambda match: _fold_letter(match[0]), text).lower().replace(_FINAL_SIGMA, _SIGMA)
     data = text.encode("utf-8", "surrogatepass").lower()
     others = data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
     text = data.decode("utf-8", "surrogatepass")
