@@ -99,8 +99,8 @@ class Sessions(StoreUser):
         results = [pair for pair in stored if pair[1] == session_id]
         results = results or [pair for pair in stored if pair[1].startswith(session_id) and "/" not in pair[1]]
         if len(results) != 1:
-            what = f"{len(results)} sessions begin with" if results else "no session"
-            raise NotFound(f"{self.url}: {what} {session_id!r}")
+            count = f"{len(results)} sessions begin with" if results else "no session"
+            raise NotFound(f"{self.url}: {count} {session_id!r}")
         return results[0]
 
 
@@ -112,7 +112,7 @@ class Project:
         self.name = name
         self._part = session_info.key_part(name, "project")
         self._lock = threading.Lock()
-        self._read = LRUCache[str, tuple[str, _Session]](_REMEMBERED_TURNS, lambda found: len(found[1][1]) + 1)
+        self._read = LRUCache[str, tuple[str, _Session]](_REMEMBERED_TURNS, lambda stored: len(stored[1][1]) + 1)
         """Sessions by id, each with the version that was read."""
 
     def versions(self) -> dict[str, str]:
@@ -184,11 +184,11 @@ class Project:
         session is left out with a warning. Raises `NotFound` if no session is left."""
         below, is_done = _Below(self.store, f"{session_info.TEXTS}/{self._part}"), False
         for _ in range(_ATTEMPTS):
-            known: dict[str, Any] | None = None
+            stored_versions: dict[str, Any] | None = None
             try:
                 text = cast(ProjectText, ProjectText.open(below, **options))
-                known = {name: text.documents.metadata(name).get("version") for name in text.documents}
-                if is_done or known == versions:
+                stored_versions = {name: text.documents.metadata(name).get("version") for name in text.documents}
+                if is_done or stored_versions == versions:
                     text.helpers = self.helpers()
                     return text
                 text.close()
@@ -196,7 +196,7 @@ class Project:
                 if is_done:
                     raise
             try:
-                _update(below, known, versions, self._load)
+                _update(below, stored_versions, versions, self._load)
                 is_done = True
             except (AlreadyExists, NotFound):
                 continue  # another reader has just changed something: look again
@@ -265,10 +265,10 @@ class Project:
     def _load(self, session_id: str) -> _Session:
         """A session and its turns; from memory if it has not changed."""
         with self._lock:
-            version, known = self._read.get(session_id, ("", None))
+            version, turns = self._read.get(session_id, ("", None))
         with suppress(NotFound):
-            if known and version == self.store.head(session_key(self.name, session_id)).etag:
-                return known
+            if turns and version == self.store.head(session_key(self.name, session_id)).etag:
+                return turns
         info, lines, version = self._get(session_id)
         maker = AGENTS[info.agent if info.agent in AGENTS else "chat"].maker(session_id)
         result = info, [turn for record in parse_lines(lines) for turn in maker.feed(record)]
@@ -289,10 +289,10 @@ class Project:
         results.pop("", None)
         return results
 
-    def _info_of(self, found: ObjectInfo) -> SessionInfo | None:
+    def _info_of(self, stored: ObjectInfo) -> SessionInfo | None:
         """The description in an object (1 GET); None if it was removed after the listing."""
         with suppress(NotFound):
-            return read_info(self.store, found.key, found.size_bytes)[0]
+            return read_info(self.store, stored.key, stored.size_bytes)[0]
         return None
 
 
@@ -318,8 +318,8 @@ def open_project(
     if project is None:
         result = archive.projects()
         if len(result) != 1:
-            known = ", ".join(result[:10]) or "none"
-            raise NotFound(f"{archive.url}: {len(result)} projects, name one of them: {known}")
+            names = ", ".join(result[:10]) or "none"
+            raise NotFound(f"{archive.url}: {len(result)} projects, name one of them: {names}")
         project = result[0]
     return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, text_options))
 
@@ -366,8 +366,8 @@ def _update(below: _Below, stored: Mapping[str, Any] | None, versions: Mapping[s
         gc(below, older_than_seconds=3600.0)
 
 
-def _loaded(wanted: Iterable[str], load: _Load) -> Iterator[_Session]:
-    for name in wanted:
+def _loaded(session_ids: Iterable[str], load: _Load) -> Iterator[_Session]:
+    for name in session_ids:
         try:
             yield load(name)
         except NotFound:

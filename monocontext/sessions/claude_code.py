@@ -137,8 +137,8 @@ class _ClaudeTurns(TurnMaker):
         subtype = record.get("subtype")
         if subtype == "compact_boundary":
             details = part(record, "compactMetadata")
-            what = f"{details.get('trigger', '?')}, {details.get('preTokens', '?')} tokens before"
-            return self._turn("system", "summary", f"[conversation compacted: {what}]")
+            details_text = f"{details.get('trigger', '?')}, {details.get('preTokens', '?')} tokens before"
+            return self._turn("system", "summary", f"[conversation compacted: {details_text}]")
         if record.get("level") == "error" or "error" in str(subtype):
             text = text_of(record.get("content")) or as_text(record.get("error") or record.get("cause") or "")
             return self._turn("system", "text", f"[{subtype or 'error'}] {text}")
@@ -183,12 +183,12 @@ class ClaudeCode(SessionReader):
             for other in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}")):
                 if other != path and _is_stub(other):
                     yield from read_lines(other)
-        outputs, seen = (_main_folder(path) or path.with_suffix("")) / "tool-results", set[str]()
+        outputs, shown = (_main_folder(path) or path.with_suffix("")) / "tool-results", set[str]()
         for line in read_lines(path):
             yield line
             for name in _outputs_in(line.record):
-                if name not in seen and (output := _read_output(outputs / name, line.record)):
-                    seen.add(name)
+                if name not in shown and (output := _read_output(outputs / name, line.record)):
+                    shown.add(name)
                     yield RecordLine(line.number, output)
 
 

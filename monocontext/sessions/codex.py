@@ -137,12 +137,12 @@ class _CodexTurns(TurnMaker):
             return []
         self._shown.add(call)
         tool = self._tools[call] = str(item.get("tool") or _COMPLETED[kind])
-        asked = _first(item, "command", "arguments", "query", "changes")
+        arguments = _first(item, "command", "arguments", "query", "changes")
         reported = _output_text(_first(item, "aggregated_output", "result", "error", "stdout"))
-        return self._tool_turns(tool, asked, reported)
+        return self._tool_turns(tool, arguments, reported)
 
-    def _tool_turns(self, tool: str, asked: Any, reported: str) -> list[Turn]:
-        turns = self._turn("assistant", "tool_use", as_text(asked) or "[no arguments]", tool=tool)
+    def _tool_turns(self, tool: str, arguments: Any, reported: str) -> list[Turn]:
+        turns = self._turn("assistant", "tool_use", as_text(arguments) or "[no arguments]", tool=tool)
         return turns + self._turn("tool", "tool_result", reported, tool=tool)
 
     def _item_turns(self, item: Record) -> list[Turn]:
@@ -219,8 +219,8 @@ def _output_text(output: Any) -> str:
 
 def _tools_found(tools: Any) -> str:
     """The names of the tools that a search found; the tools of a namespace follow its name."""
-    found = [(tool.get("name"), blocks_of(tool.get("tools"))) for tool in blocks_of(tools)]
-    return ", ".join(f"{name} ({_tools_found(below)})" if below else str(name) for name, below in found) or "[no tools]"
+    named = [(tool.get("name"), blocks_of(tool.get("tools"))) for tool in blocks_of(tools)]
+    return ", ".join(f"{name} ({_tools_found(below)})" if below else str(name) for name, below in named) or "[no tools]"
 
 
 def _notice_text(text: str) -> str:

@@ -29,9 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         event, options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
         hook_input = read_input(0)
-        told = {name: hook_input[name] for name in ("transcript_path", "session_id", "cwd") if hook_input.get(name)}
-        told.setdefault("cwd", "" if "cwd" in told else os.getcwd())  # which may be gone, such as a worktree
-        start_worker({**options, "event": event, **told})
+        fields = {name: hook_input[name] for name in ("transcript_path", "session_id", "cwd") if hook_input.get(name)}
+        fields.setdefault("cwd", "" if "cwd" in fields else os.getcwd())  # which may be gone, such as a worktree
+        start_worker({**options, "event": event, **fields})
         if event == "session-start":
             from monocontext.sessions.brief import show_brief
 

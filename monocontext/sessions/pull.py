@@ -129,7 +129,7 @@ def _mapped(folders: Mapping[str, str]) -> Callable[[str], str]:
         return lambda text: text
     olds = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![\w.-])({olds})(?![\w.-])")
-    return lambda text: pattern.sub(lambda found: forms[found[1]], text)
+    return lambda text: pattern.sub(lambda match: forms[match[1]], text)
 
 
 def _change(value: Any, change: Callable[[str], str]) -> Any:
@@ -145,16 +145,16 @@ def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> b
     there has records that the archive lacks, unless it has all of the archive's: then it stays."""
     records = [_change(record, change) for record in records]
     outputs = [record for record in records if record.get("type") == claude_code.TOOL_OUTPUT]
-    kept = [record for record in records if record.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]
-    ours = ids_of(kept)
+    own_records = [record for record in records if record.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]
+    archived = ids_of(own_records)
     if path.exists():
-        here = set(ids_of(line.record for line in read_lines(path)))
-        if here >= set(ours):
+        ids = set(ids_of(line.record for line in read_lines(path)))
+        if ids >= set(archived):
             return False
-        if not here <= set(ours):
+        if not ids <= set(archived):
             why = "went on in another way than the archive's copy: it is left as it is"
             raise MonocontextError(f"{path} {why}; upload it, and the archive keeps both")
-    files = {path: b"".join(dumps(record) + b"\n" for record in kept)}
+    files = {path: b"".join(dumps(record) + b"\n" for record in own_records)}
     for record in outputs:
         name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.TOOL_OUTPUT}-"))
         files[path.with_suffix("") / "tool-results" / name] = str(record.get("text")).encode("utf-8", "replace")

@@ -88,10 +88,10 @@ def ids_of(records: Iterable[Record]) -> list[str]:
     """What tells records apart without their content, which redaction and the paths of another clone change, in order:
     the `uuid`, else the time and the type, or the digest of a message of a chat; of equal ids the second ends in `#2`.
     Other records have no id: settings of the agent, and lines that were no records."""
-    seen, results = Counter[str](), list[str]()
+    counts, results = Counter[str](), list[str]()
     for name in filter(None, map(_id_of, records)):
-        seen[name] += 1
-        results.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+        counts[name] += 1
+        results.append(name if counts[name] == 1 else f"{name}#{counts[name]}")
     return results
 
 

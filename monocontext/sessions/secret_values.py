@@ -129,7 +129,9 @@ def is_secret(value: str, strength: Strength, *, is_quoted: bool = True, is_sure
     if _STANDS_FOR.match(value) and not (value[0] == "/" and _BASE64.fullmatch(value) and looks_random(value, 32)):
         return False
     if strength < Strength.PASSWORD:
-        if _PLACE_HOLDER.search(value) or all(h.lower() in _ALL_WORDS or len(h) == 1 for h in _HUMPS.findall(value)):
+        if _PLACE_HOLDER.search(value) or all(
+            hump.lower() in _ALL_WORDS or len(hump) == 1 for hump in _HUMPS.findall(value)
+        ):
             return False
         if strength is Strength.KEY and not looks_random(max(re.split("[_-]", value), key=len), 8):
             return False
@@ -336,8 +338,8 @@ def _read_name(text: str, start: int, stop: int) -> _Field | None:
     if after is None:
         return None
     head = text[max(0, start - 60) : start]
-    is_one = not text[start:stop].isascii() or head[-1:].isascii()
-    remaining = head[len(head.rstrip(_NAME_CHARACTERS)) :] if is_one else ""
+    may_continue = not text[start:stop].isascii() or head[-1:].isascii()
+    remaining = head[len(head.rstrip(_NAME_CHARACTERS)) :] if may_continue else ""
     begin = start - len(remaining)
     name = remaining + text[start:stop] + after["rest"]
     if qualifier := _QUALIFIER.search(text, max(0, begin - 20), begin):

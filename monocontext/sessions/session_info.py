@@ -87,36 +87,36 @@ def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
 def read_info(store: Store, key: str, size_bytes: int, etag: str | None = None) -> tuple[SessionInfo, str]:
     """The description of a session, and its ETag (1 GET of the beginning, 1 more for a very long description). Raises
     `NotFound`, `DamagedData`, `UnsupportedFormat`, and with an `etag` `ContextChanged`."""
-    blob, where = store.get_range(key, 0, min(_HEAD_BYTES, size_bytes), etag=etag), f"{store.url}/{key}"
+    blob, name = store.get_range(key, 0, min(_HEAD_BYTES, size_bytes), etag=etag), f"{store.url}/{key}"
     inflate = zstandard.ZstdDecompressor().decompressobj()
     try:
         line = inflate.decompress(blob.data)
     except zstandard.ZstdError as error:
-        raise DamagedData(f"{where} is not a session: {error}") from None
+        raise DamagedData(f"{name} is not a session: {error}") from None
     if inflate.eof:
-        return _parse(line, where), blob.etag
+        return _parse(line, name), blob.etag
     info, _, etag = read_session(store, key)
     return info, etag
 
 
 def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]:
     """The description, the records as JSON lines, and the ETag of a session (1 GET). Raises as `read_info`."""
-    blob, where = store.get(key), f"{store.url}/{key}"
+    blob, name = store.get(key), f"{store.url}/{key}"
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(blob.data), read_across_frames=True)
     text = bytearray()
     try:
         while piece := reader.read(1 << 20):
             text += piece
             if len(text) > _MOST_BYTES:
-                raise DamagedData(f"{where} inflates to more than {_MOST_BYTES:,} bytes")
+                raise DamagedData(f"{name} inflates to more than {_MOST_BYTES:,} bytes")
     except zstandard.ZstdError as error:
-        raise DamagedData(f"{where} does not inflate: {error}") from None
+        raise DamagedData(f"{name} does not inflate: {error}") from None
     head, *lines = bytes(text).split(b"\n")
-    info = _parse(head, where)
+    info = _parse(head, name)
     if not lines or lines.pop():
-        raise DamagedData(f"{where} is cut off")
+        raise DamagedData(f"{name} is cut off")
     if digest_of(lines) != info.content_sha256:
-        raise DamagedData(f"{where}: its records have another digest than its description says")
+        raise DamagedData(f"{name}: its records have another digest than its description says")
     return info, lines, blob.etag
 
 
@@ -130,24 +130,24 @@ def _parse(line: bytes, where: str) -> SessionInfo:
         result = json.loads(line)
         if (version := result["format"]) > _FORMAT:
             raise UnsupportedFormat(f"{where}: format {version}, this version reads {_FORMAT}")
-        known: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
-        known |= {name: tuple(known[name]) for name in ("users", "tools")}
-        return SessionInfo(**known)
+        fields: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
+        fields |= {name: tuple(fields[name]) for name in ("users", "tools")}
+        return SessionInfo(**fields)
     except UnsupportedFormat:  # a `ValueError` as well
         raise
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DamagedData(f"{where} is not a session: {error!r}") from None
 
 
-def key_part(name: str, what: str = "name") -> str:
+def key_part(name: str, kind: str = "name") -> str:
     """A name as one part of a key. Raises `InvalidUrl` for a name that is empty or too long."""
     if not isinstance(name, str) or not name:
-        raise InvalidUrl(f"a {what} must be a str of at least one character, not {name!r}")
+        raise InvalidUrl(f"a {kind} must be a str of at least one character, not {name!r}")
     part = quote(name, safe="-_.~", errors="surrogatepass")
     if part.startswith("."):
         part = "%2E" + part[1:]
     if len(part) > _MOST_NAME_BYTES:
-        raise InvalidUrl(f"the {what} {name[:40]!r}... is too long: its key would take {len(part):,} bytes")
+        raise InvalidUrl(f"the {kind} {name[:40]!r}... is too long: its key would take {len(part):,} bytes")
     return part
 
 

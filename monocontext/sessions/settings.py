@@ -89,12 +89,12 @@ def describe_clean_up(agent: AgentSettings, repository: Path) -> str:
     """When an agent deletes its own copy of a session, in a sentence; empty if it does not."""
     if agent.name != "claude-code":
         return ""
-    days, where = _KEPT_DAYS, "its default"
+    days, source = _KEPT_DAYS, "its default"
     for path in (agent.settings_path(repository, True), agent.settings_path(repository, False)):
         result = read_settings(path).get("cleanupPeriodDays")
         if isinstance(result, int | float) and not isinstance(result, bool):
-            days, where = int(result), str(path)
-    when = f"after {days} days (cleanupPeriodDays, {where}): what is uploaded stays"
+            days, source = int(result), str(path)
+    when = f"after {days} days (cleanupPeriodDays, {source}): what is uploaded stays"
     return f"Claude Code deletes its own copy of a session {when}"
 
 
@@ -106,8 +106,8 @@ def add_hooks(
     ours_here = [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", _MODULE]
     merged = remove_hooks(settings)
     hooks = merged.setdefault("hooks", {})
-    for event, ours, matcher, more in agent.events:
-        command = [*(program or ours_here), ours, *options]
+    for event, argument, matcher, more in agent.events:
+        command = [*(program or ours_here), argument, *options]
         started = {"command": command[0], "args": command[1:]} if agent.takes_args else {"command": shlex.join(command)}
         group: Settings = {"matcher": matcher} if matcher else {}
         hooks.setdefault(event, []).append({**group, "hooks": [{"type": "command", **started, **more}]})
@@ -120,9 +120,9 @@ def remove_hooks(settings: Settings) -> Settings:
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
         raise MonocontextError("`hooks` in the settings must be an object with a list for each event")
     others = {event: [rest for group in groups for rest in _without_ours(group)] for event, groups in hooks.items()}
-    kept = {event: groups for event, groups in others.items() if groups or not hooks[event]}
-    rest = {name: kept if name == "hooks" else value for name, value in settings.items()}
-    if hooks and not kept:
+    remaining = {event: groups for event, groups in others.items() if groups or not hooks[event]}
+    rest = {name: remaining if name == "hooks" else value for name, value in settings.items()}
+    if hooks and not remaining:
         del rest["hooks"]
     return rest
 

@@ -92,14 +92,14 @@ def upload_session(
     new = turns = size = 0
     if records and dry_run:
         before, (info, lines) = _read_stored(store, session_key(name, file.session_id)), make()
-        known = before[0] if before else SessionInfo(file.session_id, name)
-        new, turns = max(0, info.records - known.records), max(0, info.turns - known.turns)
+        stored = before[0] if before else SessionInfo(file.session_id, name)
+        new, turns = max(0, info.records - stored.records), max(0, info.turns - stored.turns)
         size = sum(map(len, lines))
     elif records:
-        ours = _Copy(ids_of(record for _, record in records), len(records), make)
+        copy = _Copy(ids_of(record for _, record in records), len(records), make)
         if file.agent == "chat":  # its records have neither uuid nor time: what they say tells them apart
-            ours = _copy_of(*make())
-        new, turns, size = _place(store, name, file.session_id, ours)
+            copy = _copy_of(*make())
+        new, turns, size = _place(store, name, file.session_id, copy)
     findings = tuple(redactor.findings) if new else ()
     return Uploaded(file.session_id, name, new, turns, size, findings, tuple(problems), dry_run, is_partial)
 
@@ -164,30 +164,30 @@ def _describe(
     ), lines  # fmt: skip
 
 
-def _place(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int, int, int]:
+def _place(store: Store, project: str, session_id: str, copy: _Copy) -> tuple[int, int, int]:
     """Give a copy its place: under the id, or the next free one. Returns new records, new turns and bytes written."""
     for _ in range(_ATTEMPTS):
         with suppress(AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
-            return _try(store, project, session_id, ours)
+            return _try(store, project, session_id, copy)
     raise MonocontextError(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row")
 
 
-def _try(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int, int, int]:
+def _try(store: Store, project: str, session_id: str, new: _Copy) -> tuple[int, int, int]:
     """Write a copy under its id, or as a further one of it, unless the archive has as much."""
     key = session_key(project, session_id)
     before = _read_stored(store, key)
     if before is None:
-        return _put(store, project, session_id, ours, None)
+        return _put(store, project, session_id, new, None)
     info, _ = before
-    if info.identity == _digest(ours.ids[: info.identities]):  # ours goes on from there
-        is_known = info.identities == len(ours.ids) and ours.count <= info.records
-        return (0, 0, 0) if is_known else _put(store, project, session_id, ours, before)
+    if info.identity == _digest(new.ids[: info.identities]):  # the new one goes on from there
+        is_known = info.identities == len(new.ids) and new.count <= info.records
+        return (0, 0, 0) if is_known else _put(store, project, session_id, new, before)
     copy_names = [session_id, *(f"{session_id}.{number}" for number in range(2, _MOST_COPIES + 1))]
     places = {session_key(project, name): name for name in copy_names}
     stored: dict[str, tuple[_Copy, set[str], tuple[SessionInfo, str]]] = {}
-    for found in store.list(key.removesuffix(session_info.ENDING) + "."):
-        if name := places.get(found.key):
-            info, lines, etag = read_session(store, found.key)
+    for item in store.list(key.removesuffix(session_info.ENDING) + "."):
+        if name := places.get(item.key):
+            info, lines, etag = read_session(store, item.key)
             copy = _copy_of(info, lines)
             stored[name] = copy, set(copy.ids), (info, etag)
 
@@ -203,21 +203,21 @@ def _try(store: Store, project: str, session_id: str, ours: _Copy) -> tuple[int,
 
     # A set of records is taken away only where a larger one was stored, or under the id itself an equal one elsewhere:
     # whatever several machines do at once, or leave undone, each set is in a stored one.
-    own = set(ours.ids)
-    for name, (copy, theirs, _) in stored.items():
-        if own <= theirs:
-            return write(name, ours) if own == theirs and ours.count > copy.count else (0, 0, 0)
+    own = set(new.ids)
+    for name, (copy, old_ids, _) in stored.items():
+        if own <= old_ids:
+            return write(name, new) if own == old_ids and new.count > copy.count else (0, 0, 0)
     if session_id not in stored:
         raise NotFound(key)  # removed meanwhile
     first, firsts, _ = stored[session_id]
-    is_first = firsts < own or any(firsts <= theirs for name, (_, theirs, _) in stored.items() if name != session_id)
-    if not is_first and ours.count > first.count:  # the longer one has the id
+    is_first = firsts < own or any(firsts <= old_ids for name, (_, old_ids, _) in stored.items() if name != session_id)
+    if not is_first and new.count > first.count:  # the longer one has the id
         write(further(firsts), first)
         is_first = True
-    done = write(chosen := session_id if is_first else further(own), ours)
-    sets = [own, *(theirs for _, theirs, _ in stored.values())]
-    for name, (_, theirs, (_, etag)) in stored.items():
-        if name not in (session_id, chosen) and any(theirs < other for other in sets):
+    done = write(chosen := session_id if is_first else further(own), new)
+    sets = [own, *(old_ids for _, old_ids, _ in stored.values())]
+    for name, (_, old_ids, (_, etag)) in stored.items():
+        if name not in (session_id, chosen) and any(old_ids < other for other in sets):
             with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
                 store.delete(session_key(project, name), if_match=etag)
     return done
@@ -232,26 +232,26 @@ def _copy_of(info: SessionInfo, lines: list[bytes]) -> _Copy:
 
 
 def _put(
-    store: Store, project: str, name: str, ours: _Copy, before: tuple[SessionInfo, str] | None
+    store: Store, project: str, name: str, copy: _Copy, before: tuple[SessionInfo, str] | None
 ) -> tuple[int, int, int]:
     """Write a copy under a name, in the place of `before`. Raises `AlreadyExists`, `NotFound` if another was faster."""
-    info, lines = ours.make()
-    known, etag = before or (SessionInfo(name, info.project), None)
-    kinds = {*info.redacted, *known.redacted}  # of a pulled session the marks stay, and are no finds
-    redacted = {kind: max(info.redacted.get(kind, 0), known.redacted.get(kind, 0)) for kind in sorted(kinds)}
+    info, lines = copy.make()
+    stored, etag = before or (SessionInfo(name, info.project), None)
+    kinds = {*info.redacted, *stored.redacted}  # of a pulled session the marks stay, and are no finds
+    redacted = {kind: max(info.redacted.get(kind, 0), stored.redacted.get(kind, 0)) for kind in sorted(kinds)}
     written = replace(
-        info, session_id=name, users=tuple(dict.fromkeys([*known.users, *info.users])), redacted=redacted,
-        is_redacted=info.is_redacted and known.is_redacted, write_id=uuid.uuid4().hex,
+        info, session_id=name, users=tuple(dict.fromkeys([*stored.users, *info.users])), redacted=redacted,
+        is_redacted=info.is_redacted and stored.is_redacted, write_id=uuid.uuid4().hex,
     )  # fmt: skip
     data = pack(written, lines)
     put_own(store, session_key(project, name), data, if_match=etag)
-    return max(0, info.records - known.records), max(0, info.turns - known.turns), len(data)
+    return max(0, info.records - stored.records), max(0, info.turns - stored.turns), len(data)
 
 
 def _read_stored(store: Store, key: str) -> tuple[SessionInfo, str] | None:
     """The description under a key and its ETag (1 HEAD, 1 GET); None if there is none."""
     try:
-        there = store.head(key)
-        return read_info(store, key, there.size_bytes, there.etag)
+        head = store.head(key)
+        return read_info(store, key, head.size_bytes, head.etag)
     except NotFound:
         return None

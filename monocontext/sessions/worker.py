@@ -90,8 +90,8 @@ def upload_changed(
     states = {path: before[path] for path in (str(file.path) for file in files) if path in before}
     try:
         for file in files:
-            path, seen = str(file.path), state_of(file.path)
-            if seen is None or states.get(path) == seen:
+            path, state = str(file.path), state_of(file.path)
+            if state is None or states.get(path) == state:
                 continue
             try:
                 report = upload(file)
@@ -103,7 +103,7 @@ def upload_changed(
                     continue  # else it is no session, until it changes
                 report = None
             if not (report and report.is_partial):
-                states[path] = seen  # as it was before it was read: what was added since is another state
+                states[path] = state  # as it was before it was read: what was added since is another state
     finally:
         if states != before:
             with suppress(OSError):  # it only saves work
