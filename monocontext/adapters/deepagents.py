@@ -90,9 +90,9 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         except InvalidGlobPatternError as error:
             return protocol.GlobResult(error=f"Error: {error}")
         named = (record for name, record in self._files(path or "/") if is_included(name))
-        found = list(islice(named, _MOST_FOUND + 1))
-        more = {"truncated": True, "truncation_reason": "budget"} if len(found) > _MOST_FOUND else {}
-        entries = [(f"/{record.name.lstrip('/')}", record.bytes) for record in found[:_MOST_FOUND]]
+        records = list(islice(named, _MOST_FOUND + 1))
+        more = {"truncated": True, "truncation_reason": "budget"} if len(records) > _MOST_FOUND else {}
+        entries = [(f"/{record.name.lstrip('/')}", record.bytes) for record in records[:_MOST_FOUND]]
         matches = [protocol.FileInfo(path=name, is_dir=False, size=size) for name, size in entries]
         return protocol.GlobResult(matches=matches, **more)
 

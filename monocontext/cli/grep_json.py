@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from monocontext.text.regex.linewise import Linewise
 
 
-def print_json(found: Iterable[Line], context: Monocontext, style: Style, ascii_only: bool) -> Iterator[str]:
+def print_json(selected: Iterable[Line], context: Monocontext, style: Style, ascii_only: bool) -> Iterator[str]:
     """Format hits in the schema of `rg --json`: begin, match, context and end of each place, and a summary.
 
     As in ripgrep, `absolute_offset` counts bytes of the place, and `start` and `end` bytes of the line. The field
     `offset`, which ripgrep does not have, counts characters of the whole text up to the first match.
     """
     began, totals = time.monotonic(), Counter[str]()
-    for place, lines in groupby(found, key=lambda line: line.place):
+    for place, lines in groupby(selected, key=lambda line: line.place):
         document = place.document
-        here = Counter(searches=1, searches_with_match=1, bytes_searched=document.bytes)
+        counts = Counter(searches=1, searches_with_match=1, bytes_searched=document.bytes)
         path = {"path": {"text": place.name}}
         yield _message("begin", path, ascii_only)
         first_byte = _byte_at(context, document.start)
@@ -38,11 +38,11 @@ def print_json(found: Iterable[Line], context: Monocontext, style: Style, ascii_
                 "absolute_offset": _byte_at(context, start) - first_byte, "submatches": matches,
             }  # fmt: skip
             if line.hit:
-                here += Counter(matched_lines=1, matches=len(matches))
+                counts += Counter(matched_lines=1, matches=len(matches))
                 data["offset"] = line.hit.offset
             yield _message("match" if line.hit else "context", data, ascii_only)
-        yield _message("end", {**path, "binary_offset": None, "stats": _stats(began, here)}, ascii_only)
-        totals += here
+        yield _message("end", {**path, "binary_offset": None, "stats": _stats(began, counts)}, ascii_only)
+        totals += counts
     yield _message("summary", {"elapsed_total": _elapsed(began), "stats": _stats(began, totals)}, ascii_only)
 
 

@@ -35,9 +35,9 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
         if command:
-            taken = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
+            used_flags = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
             shared = [option for option in ctx.find_root().command.params if option.name in SHARED]
-            command.params += [option for option in shared if not taken.intersection(option.opts)]
+            command.params += [option for option in shared if not used_flags.intersection(option.opts)]
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -58,27 +58,27 @@ class Program(CommandGroup):
         """`package` holds the modules that `places` name."""
         super().__init__(about)
         self.name, self._package, self._sections = name, package, places
-        self._places = {word: place for section in places.values() for word, place in section.items()}
+        self._places = {word: location for section in places.values() for word, location in section.items()}
         flag: dict[str, Any] = {"is_flag": True, "expose_value": False}
         self.params = [
             click.Option(["--version"], help="Print the version.", is_eager=True, **flag,
-                         callback=lambda here, _, wanted: wanted and (print(f"{name} {version}"), here.exit())),
+                         callback=lambda context, _, is_set: is_set and (print(f"{name} {version}"), context.exit())),
             click.Option(["--quiet"], help="Print no remarks and no progress on stderr.", **flag,
-                         callback=lambda here, _, wanted: _set(here, wanted, printing.hush)),
+                         callback=lambda context, _, is_set: _set(context, is_set, printing.hush)),
             click.Option(["--verbose"], help="Print log records on stderr.", **flag,
-                         callback=lambda here, _, wanted: _set(here, wanted, printing.show_logs)),
+                         callback=lambda context, _, is_set: _set(context, is_set, printing.show_logs)),
         ]  # fmt: skip
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
-        place = self._places.get(cmd_name)
-        if place and cmd_name not in self.commands:
-            module, _, name = place[0].partition(":")
-            found = getattr(import_module(f"{self._package}.{module}"), name or cmd_name.replace("-", "_"))
-            command = found if isinstance(found, click.Group) else make_command(found, cmd_name)
-            command.epilog = f"Example: {self.name} {place[2]}"
+        location = self._places.get(cmd_name)
+        if location and cmd_name not in self.commands:
+            module, _, name = location[0].partition(":")
+            loaded = getattr(import_module(f"{self._package}.{module}"), name or cmd_name.replace("-", "_"))
+            command = loaded if isinstance(loaded, click.Group) else make_command(loaded, cmd_name)
+            command.epilog = f"Example: {self.name} {location[2]}"
             self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
 
@@ -92,7 +92,7 @@ class Program(CommandGroup):
                 formatter.write_dl(rows)
 
 
-def _set(here: click.Context, wanted: bool, turn: Callable[[bool], None]) -> None:
+def _set(context: click.Context, is_set: bool, turn: Callable[[bool], None]) -> None:
     """Turn something on. Click reads the program's option first, which resets the state of an earlier call."""
-    if wanted or here.parent is None:
-        turn(wanted)
+    if is_set or context.parent is None:
+        turn(is_set)

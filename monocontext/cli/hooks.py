@@ -35,18 +35,18 @@ def install(
     pattern: Patterns = None,
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
-    where = place_of(url or place)
-    options_of(where, s3)  # raises for a URL that the hook could not open
-    if "://" not in where:
-        where = str(Path(where).expanduser().absolute())
+    url_or_path = place_of(url or place)
+    options_of(url_or_path, s3)  # raises for a URL that the hook could not open
+    if "://" not in url_or_path:
+        url_or_path = str(Path(url_or_path).expanduser().absolute())
     target = _agent(agent)
     Redactor(pattern or ())  # raises for an invalid pattern now instead of in the hook
-    options = ["--url", where]
+    options = ["--url", url_or_path]
     for name, value in [*s3.items(), ("project", project)]:
         options += [f"--{name}", str(value)] if value and name != "anonymous" else []
     flags = {"--no-redact": no_redact, "--anonymous": "anonymous" in s3, "--user": user, "--compile": compile_after}
     uploading = [*options, *(word for item in pattern or () for word in ("--pattern", item))]
-    uploading += [flag for flag, wanted in flags.items() if wanted]
+    uploading += [flag for flag, is_set in flags.items() if is_set]
     uploading += ["--max-dollars", f"{max_dollars:g}"] if compile_after else []
     path = target.settings_path(Path.cwd(), user)
     merged = settings.add_hooks(settings.read_settings(path), target, [*uploading, "--agent", target.name])
@@ -54,13 +54,13 @@ def install(
     click.echo(f"hooks of {target.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
     skill = target.skill_path(Path.cwd(), user)
     skill.parent.mkdir(parents=True, exist_ok=True)
-    skill.write_text(settings.skill(where, ["--to", where, *options[2:]]), "utf-8")
+    skill.write_text(settings.skill(url_or_path, ["--to", url_or_path, *options[2:]]), "utf-8")
     click.echo(f"skill in {skill}")
-    ends = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
+    end = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
     click.echo(
         f"from now on: a session {'of yours' if user else 'in this directory'} begins with the team's brief, where "
-        f"`rlm compile` has made one, and is uploaded {ends}before it is compacted and after its answers, at most once "
-        f"a minute, {'with' if no_redact else 'without'} its secrets, to {where}; so are "
+        f"`rlm compile` has made one, and is uploaded {end}before it is compacted and after its answers, at most once "
+        f"a minute, {'with' if no_redact else 'without'} its secrets, to {url_or_path}; so are "
         f"{'all others of yours' if user else 'others of this project'} that the archive lacks"
     )
     for line in (
@@ -69,9 +69,9 @@ def install(
     ):
         if line:
             click.echo(line)
-    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(where)}")
-    which = "" if target.name == "claude-code" else f" --agent {target.name}"
-    click.echo(f"to undo it: monocontext hooks uninstall{which}{' --user' if user else ''}")
+    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(url_or_path)}")
+    agent_flag = "" if target.name == "claude-code" else f" --agent {target.name}"
+    click.echo(f"to undo it: monocontext hooks uninstall{agent_flag}{' --user' if user else ''}")
 
 
 def uninstall(agent: AgentName = "claude-code", user: User = False) -> None:
@@ -81,8 +81,8 @@ def uninstall(agent: AgentName = "claude-code", user: User = False) -> None:
     before = settings.read_settings(path)
     remaining = settings.remove_hooks(before)
     backup = settings.write_settings(path, remaining)
-    was = f" any more (as it was: {backup.name})" if remaining != before and backup else ""
-    click.echo(f"no hooks of ours in {path}{was}")
+    copy = f" any more (as it was: {backup.name})" if remaining != before and backup else ""
+    click.echo(f"no hooks of ours in {path}{copy}")
     skill = target.skill_path(Path.cwd(), user)
     if skill.exists():
         skill.unlink()
@@ -91,10 +91,10 @@ def uninstall(agent: AgentName = "claude-code", user: User = False) -> None:
 
 
 def _agent(name: str) -> settings.AgentSettings:
-    result = settings.AGENTS.get(name)
-    if result is None:
+    settings_of_agent = settings.AGENTS.get(name)
+    if settings_of_agent is None:
         raise MonocontextError(f"no agent {name!r}: hooks exist for {', '.join(settings.AGENTS)}")
-    return result
+    return settings_of_agent
 
 
 app = CommandGroup(

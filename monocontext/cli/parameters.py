@@ -58,16 +58,18 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
         about = get_args(item.annotation)[1]
         if isinstance(about, Options):
             own = [*signature(about.build, eval_str=True).parameters.values()]
-            groups[item.name] = about.build, [each.name for each in own]
-            shared += [_click_parameter(each, about.defaults.get(each.name, each.default)) for each in own]
+            groups[item.name] = about.build, [parameter.name for parameter in own]
+            shared += [
+                _click_parameter(parameter, about.defaults.get(parameter.name, parameter.default)) for parameter in own
+            ]
         else:
             parameters.append(_click_parameter(item, item.default))
 
-    def call(**given: Any) -> None:
+    def call(**arguments: Any) -> None:
         for word, (build, names) in groups.items():
-            given[word] = build(**{each: given.pop(each) for each in names})
-        here = click.get_current_context()
-        here.exit(call_command(function, given, here.find_root().info_name or ""))
+            arguments[word] = build(**{parameter: arguments.pop(parameter) for parameter in names})
+        context = click.get_current_context()
+        context.exit(call_command(function, arguments, context.find_root().info_name or ""))
 
     about = getdoc(function) or ""
     first = " ".join(about.partition(".\n\n")[0].partition(". ")[0].split()).rstrip(".")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import logging
 
 LOGGERS = ("monocontext", "rlm")
-_STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 """Control characters except tab and line ends, marks that reverse a line's direction, and lone surrogates."""
 
 _KEYWORD = re.compile(
@@ -28,10 +28,10 @@ _handler: logging.Handler | None = None
 """Prints the records of our loggers with `--verbose`."""
 
 
-def hush(wanted: bool) -> None:
+def hush(quiet: bool) -> None:
     """Turn remarks and progress off or on. Errors and results are always printed."""
     global _quiet
-    _quiet = wanted
+    _quiet = quiet
 
 
 def is_quiet() -> bool:
@@ -39,10 +39,10 @@ def is_quiet() -> bool:
     return _quiet
 
 
-def show_logs(wanted: bool) -> None:
+def show_logs(verbose: bool) -> None:
     """Print each record of our loggers as a line on stderr, or no more."""
     global _handler
-    if wanted == is_verbose():
+    if verbose == is_verbose():
         return
     import logging  # 11 ms of CPU
 
@@ -53,12 +53,12 @@ def show_logs(wanted: bool) -> None:
     shown = _handler or StderrLines()
     shown.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     for logger in map(logging.getLogger, LOGGERS):
-        if wanted:
+        if verbose:
             logger.addHandler(shown)
             logger.setLevel(logging.DEBUG)
         else:
             logger.removeHandler(shown)
-    _handler = shown if wanted else None
+    _handler = shown if verbose else None
 
 
 def is_verbose() -> bool:
@@ -83,7 +83,7 @@ def wants_colour() -> bool:
 
 def escape_controls(text: str) -> str:
     """Escape control characters: a hostile name could fill the clipboard or hide a line by an escape sequence."""
-    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -108,10 +108,10 @@ def fail(name: str, error: object) -> None:
 
     If a store refuses or fails, the message names the URL that the user gave instead of the manifest below it.
     """
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     if isinstance(error, AccessDenied | StoreFailure | Unsupported):
-        said = said.replace("/manifest.json", "")
-    say(f"{name}: {as_flags(said)}", err=True)
+        message = message.replace("/manifest.json", "")
+    say(f"{name}: {as_flags(message)}", err=True)
 
 
 def remark(text: str) -> None:
@@ -132,14 +132,14 @@ def write_text(text: str) -> None:
 
 def write_bytes(data: bytes) -> None:
     """Write all of `data` to stdout. With PYTHONUNBUFFERED stdout has no buffer, and one call may write less."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[sys.stdout.buffer.write(rest) or 0 :]
+    unwritten = memoryview(data)
+    while unwritten:
+        unwritten = unwritten[sys.stdout.buffer.write(unwritten) or 0 :]
 
 
 def as_flags(message: str) -> str:
     """Rewrite keywords of Python in a message as flags: `anonymous=True` becomes `--anonymous`."""
     keyless = message.replace("pass api_key= or", "give").replace(", or pass api_key=", "")  # keys are no flags
     return _KEYWORD.sub(
-        lambda found: " ".join(filter(None, (f"--{found[1].replace('_', '-')}", found[2], found[3]))), keyless
+        lambda match: " ".join(filter(None, (f"--{match[1].replace('_', '-')}", match[2], match[3]))), keyless
     )

@@ -57,8 +57,8 @@ def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = Fals
             manifest = expand(manifest, lambda ref: store.get(ref.key).data)
     names = ("generation", "created", "characters", "lines", "stored_bytes", "frames", "frame_bytes", "codec")
     is_plain = plain_folder(url) or os.path.isfile(os.path.expanduser(url))
-    place = str(parse(url)) if is_plain else context.url  # the index of a large file is in a cache folder
-    facts: dict[str, Any] = {"url": place, "bytes": manifest.text_bytes, "pages": len(manifest.pages)}
+    location = str(parse(url)) if is_plain else context.url  # the index of a large file is in a cache folder
+    facts: dict[str, Any] = {"url": location, "bytes": manifest.text_bytes, "pages": len(manifest.pages)}
     facts |= {name: getattr(manifest, name) for name in names}
     facts["filters"] = {
         "groups": len(manifest.filters),
@@ -106,7 +106,7 @@ def cat(
     """Print the text of the context at URL, or a part of it; streams."""
     if chars is not None and not (lines is None and document is None):
         raise click.BadParameter("--chars cannot be combined with --lines or --document")
-    part, wanted = _parse_range(chars or ":"), _line_range(lines)
+    part, line_range = _parse_range(chars or ":"), _line_range(lines)
     options = options_of(url, s3)
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
         view = context.view(part.start, part.stop)
@@ -116,8 +116,8 @@ def cat(
             except KeyError as error:
                 raise NotFound(f"{url}: {error}; `ls-documents` lists all") from None
             view = context.view(result.start, result.stop)
-        if wanted is not None:
-            first, last, _ = wanted.indices(len(view.lines))
+        if line_range is not None:
+            first, last, _ = line_range.indices(len(view.lines))
             view = view.view(view.span.line_start(first), view.span.line_start(max(first, last)))
         if as_json:
             print(json.dumps({"url": context.url, "generation": context.generation, "text": str(view)}))

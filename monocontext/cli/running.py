@@ -39,12 +39,12 @@ def run_program(name: str, version: str) -> NoReturn:
     sys.exit(0)
 
 
-def call_command(function: Callable[..., None], given: dict[str, Any], program: str) -> int:
+def call_command(function: Callable[..., None], arguments: dict[str, Any], program: str) -> int:
     """Call the function of a command. Returns the exit status: 130 after Ctrl-C, 141 after a closed pipe, else 0."""
     global _has_begun
     _has_begun = True
     try:
-        function(**given)
+        function(**arguments)
         if not sys.stdout.closed:  # the MCP server closes it
             sys.stdout.flush()
     except BrokenPipeError:
@@ -88,10 +88,10 @@ def _find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
     return cause
 
 
-def _leave(name: str, why: str, status: int) -> NoReturn:
+def _leave(name: str, message: str, status: int) -> NoReturn:
     """End the process at once: another Ctrl-C could disturb the interpreter's shutdown."""
     try:
-        os.write(2, f"{name}: {why}\n".encode())
+        os.write(2, f"{name}: {message}\n".encode())
         if sys.stdout is not None:
             sys.stdout.flush()
     except (OSError, ValueError, RuntimeError):

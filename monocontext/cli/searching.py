@@ -103,11 +103,11 @@ def grep(
             has_colour=wants_colour(),
             escape=escape_controls if is_terminal else str,
         )
-        found = found_lines(
+        selected = found_lines(
             context, pattern, searched.ranges(), searched.at, invert=invert, most=most, executor=executor
         )
-        first = next(found, None)
-        lines = chain([first] if first else [], found)
+        first = next(selected, None)
+        lines = chain([first] if first else [], selected)
         printed: Iterator[str] = iter(())
         if silent:
             pass
@@ -207,7 +207,7 @@ def _scope_flags(pattern: str) -> str:
 
 def _before_cr(pattern: str) -> str:
     r"""A pattern whose `$` also matches before the `\r` of a line end, as with `rg --crlf`."""
-    return _TOKENS.sub(lambda found: r"(?=\r?$)" if found[0] == "$" else found[0], pattern)
+    return _TOKENS.sub(lambda token: r"(?=\r?$)" if token[0] == "$" else token[0], pattern)
 
 
 class _Files:

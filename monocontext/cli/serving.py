@@ -28,9 +28,9 @@ OpenBrowser = Annotated[bool | None, Option("--open/--no-open", help="Open a bro
 
 
 def serve_page(
-    make: Callable[[str, int], PageServer], host: str, port: int, what: str, *, open_browser: bool | None
+    make: Callable[[str, int], PageServer], host: str, port: int, subject: str, *, open_browser: bool | None
 ) -> None:
-    """Serve the page that `make` returns until Ctrl-C. Print its URL on stdout, and a remark about `what` on stderr."""
+    """Serve the page that `make` returns until Ctrl-C. Print its URL on stdout, a remark on `subject` on stderr."""
     try:
         server = make(host, port)
     except (OSError, OverflowError) as error:
@@ -39,7 +39,7 @@ def serve_page(
         if not is_loopback(host):
             say(f"warning: anyone who can reach {host} can read this page", err=True)
         print(server.url, flush=True)
-        remark(f"serving {what}; Ctrl-C ends it")
+        remark(f"serving {subject}; Ctrl-C ends it")
         if sys.stdout.isatty() if open_browser is None else open_browser:
             webbrowser.open(server.url)
         try:

@@ -185,21 +185,21 @@ def pull(
 
 def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) -> None:
     """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
-    here, notes, found = Path.cwd(), list[str](), dict[str, dict[str, object]]()
+    folder, notes, hooks_by_label = Path.cwd(), list[str](), dict[str, dict[str, object]]()
     for agent in settings.AGENTS.values():
-        for path in (agent.settings_path(here, is_user) for is_user in (False, True)):
+        for path in (agent.settings_path(folder, is_user) for is_user in (False, True)):
             options = settings.hook_options(settings.read_settings(path))
             if options is not None:
-                found[f"hooks of {agent.name} in {path}"] = options
+                hooks_by_label[f"hooks of {agent.name} in {path}"] = options
                 notes += [settings.CODEX_TRUST] if agent.name == "codex" else []
-        notes += [clean_up] if (clean_up := settings.describe_clean_up(agent, here)) else []
-    hooks = list(found)
+        notes += [clean_up] if (clean_up := settings.describe_clean_up(agent, folder)) else []
+    hooks = list(hooks_by_label)
     if not as_json:
         for line in [*(hooks or ["no hooks for this directory: monocontext hooks install"]), *notes]:
             say(line)
         say(f"log of uploads: {log_path()}")
     url = to or place or os.environ.get("MONOCONTEXT_URL")
-    if not url and (options := next((item for item in found.values() if item.get("url")), None)):
+    if not url and (options := next((item for item in hooks_by_label.values() if item.get("url")), None)):
         url = str(options["url"])
         hooked = {name: options[name] for name in StoreOptions.__annotations__ if name in options}
         s3 = cast("StoreOptions", hooked | dict(s3))

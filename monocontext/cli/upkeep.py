@@ -84,8 +84,8 @@ def gc(
     verb = "would remove" if dry_run else "removed"
     removed = f"{result.generations:,} versions, {result.segments:,} segments, {result.pages:,} pages"
     unfinished = f", {result.temporaries:,} unfinished files" if result.temporaries else ""
-    kept = f"{result.kept_generations:,} versions stay"
-    say(f"{result.url}: {verb} {removed}, {result.filters:,} filters{unfinished}, {result.bytes:,} bytes; {kept}")
+    staying = f"{result.kept_generations:,} versions stay"
+    say(f"{result.url}: {verb} {removed}, {result.filters:,} filters{unfinished}, {result.bytes:,} bytes; {staying}")
 
 
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
@@ -151,8 +151,8 @@ def sync(
 
     SRC may also be a URL in a store, to take the objects below it.
     """
-    value, url, options = writing.split_places(places, s3, of_sources=True)
-    sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in value]
+    names, url, options = writing.split_places(places, s3, of_sources=True)
+    sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in names]
 
     with writing.usage_errors(), workers(dask) as executor:
         result = sync_files(
@@ -163,17 +163,17 @@ def sync(
     _print_synced(result, url, dry_run, as_json)
 
 
-def _print_synced(found: Synced, url: str, dry_run: bool, as_json: bool) -> None:
-    changes = {"added": found.added, "changed": found.changed, "deleted": found.deleted}
-    version = found.root.generation if found.root else None
+def _print_synced(synced: Synced, url: str, dry_run: bool, as_json: bool) -> None:
+    changes = {"added": synced.added, "changed": synced.changed, "deleted": synced.deleted}
+    version = synced.root.generation if synced.root else None
     if as_json:
-        print(json.dumps({"url": url, "version": version, **changes, "unchanged": found.unchanged}), flush=True)
+        print(json.dumps({"url": url, "version": version, **changes, "unchanged": synced.unchanged}), flush=True)
         return
     for sign, names in zip("+~-", changes.values(), strict=True):
         for name in names:
             say_row(f"{sign} {name}")
     counts = ", ".join(f"{len(names):,} {kind}" for kind, names in changes.items())
-    say(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {found.unchanged:,} unchanged")
+    say(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {synced.unchanged:,} unchanged")
 
 
 def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: StoreOptions) -> None:
@@ -181,19 +181,19 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: St
     options = options_of(url, s3)
     with Monocontext.open(url, **options) as context:
         names = list(context.documents)
-    wanted: dict[str, None] = {}
+    removed: dict[str, None] = {}
     for glob in globs:
-        results = [glob] if glob in names else []
-        if not results and not glob.startswith("!"):  # else it would remove all that it does not name
-            results = list(filter(globs_of([glob]).select, names))
-        if not results:
+        matches = [glob] if glob in names else []
+        if not matches and not glob.startswith("!"):  # else it would remove all that it does not name
+            matches = list(filter(globs_of([glob]).select, names))
+        if not matches:
             raise NotFound(f"{url}: no document is named {glob!r} or matches that glob")
-        wanted.update(dict.fromkeys(results))
-    if len(wanted) == len(names) and not yes:
+        removed.update(dict.fromkeys(matches))
+    if len(removed) == len(names) and not yes:
         if not sys.stdin.isatty():
             raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
-    manifest = delete_documents(url, wanted, forget=forget, store_options=options)
-    count = f"{len(wanted):,} document" + "s" * (len(wanted) != 1)
+    manifest = delete_documents(url, removed, forget=forget, store_options=options)
+    count = f"{len(removed):,} document" + "s" * (len(removed) != 1)
     rest = "earlier versions are gone" if forget else "`gc` removes the versions before it"
     say(f"{url}: version {manifest.generation} without {count}; {rest}")

@@ -264,8 +264,8 @@ def _naming_what_is_below(url: str, s3: StoreOptions, hint: str) -> Iterator[Non
         with _open_store(url, s3) as store:
             if next(store.list(), None) is None:
                 raise
-            what = "text" if next(store.list(ROOT_KEY), None) else "folder"
-        raise InvalidUrl(f"{url} is a {what}: {hint}") from error
+            kind = "text" if next(store.list(ROOT_KEY), None) else "folder"
+        raise InvalidUrl(f"{url} is a {kind}: {hint}") from error
 
 
 def list_volumes(s3: S3, as_json: AsJson = False) -> None:

@@ -143,13 +143,13 @@ class MemoryRLM(dspy.Module):  # type: ignore[misc]
 
     def forward(self, **inputs: Any) -> Any:
         """The prediction of one run. Raises `ValueError` for a `search_depth` below 1."""
-        rlm, value = self._prepare(inputs)
-        return rlm(**value)
+        rlm, arguments = self._prepare(inputs)
+        return rlm(**arguments)
 
     async def aforward(self, **inputs: Any) -> Any:
         """The prediction of one run, for `acall`. Texts are opened and cells run in the thread of the event loop."""
-        rlm, value = self._prepare(inputs)
-        return await rlm.acall(**value)
+        rlm, arguments = self._prepare(inputs)
+        return await rlm.acall(**arguments)
 
     def _prepare(self, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """A `dspy.RLM` whose code runs in our worker, and its inputs."""
@@ -176,9 +176,9 @@ class MemoryAgent(dspy.Module):  # type: ignore[misc]
         explore, synthesize = _questions(query, memory_db, search_depth, temporal_range)
         return _combine(self.explore(**explore), self.synthesize(**synthesize))
 
-    async def aforward(self, query: str, memory_db: Any, **given: Any) -> Any:
+    async def aforward(self, query: str, memory_db: Any, **options: Any) -> Any:
         """Like `forward`, for `acall`."""
-        explore, synthesize = _questions(query, memory_db, **given)
+        explore, synthesize = _questions(query, memory_db, **options)
         return _combine(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
 
 

@@ -77,13 +77,13 @@ def make_server(
     async def list_tools(*_: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)
 
-    async def call_tool(context: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(context: Any, request: types.CallToolRequestParams) -> types.CallToolResult:
         reports = asyncio.create_task(_report_progress(context, begin_call()))
         try:
-            reply = await _call(functions, asked.name, asked.arguments or {})
+            reply = await _call(functions, request.name, request.arguments or {})
         except _REFUSALS as error:
-            told = types.TextContent(type="text", text=fit_error(str(error)))
-            return types.CallToolResult(content=[told], is_error=True)
+            content = types.TextContent(type="text", text=fit_error(str(error)))
+            return types.CallToolResult(content=[content], is_error=True)
         finally:
             reports.cancel()
         fields = asdict(reply.data if isinstance(reply, ToolReply) else Text(reply))
@@ -97,12 +97,12 @@ def make_server(
     async def list_templates(*_: Any) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=[part])
 
-    async def read_resource(_: Any, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(_: Any, request: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
-            text = await anyio.to_thread.run_sync(_read_resource, served, asked.uri, abandon_on_cancel=True)
+            text = await anyio.to_thread.run_sync(_read_resource, served, request.uri, abandon_on_cancel=True)
         except _REFUSALS as error:
             raise MCPError(code=types.INVALID_PARAMS, message=fit_error(str(error))) from None
-        content = types.TextResourceContents(uri=asked.uri, text=text, mime_type="text/plain")
+        content = types.TextResourceContents(uri=request.uri, text=text, mime_type="text/plain")
         return types.ReadResourceResult(contents=[content])
 
     return Server(
@@ -132,11 +132,11 @@ def _describe(name: str, function: Callable[..., Any]) -> types.Tool:
     )
 
 
-async def _call(functions: Mapping[str, Callable[..., Any]], name: str, given: dict[str, Any]) -> str:
+async def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: dict[str, Any]) -> str:
     """Call a tool; one that is not `async` in a thread, which goes on where the call is cancelled."""
     if name not in functions:
         raise ToolRefusal(f"Unknown tool: {name}{nearest(name, functions) if len(name) <= _MOST_TYPO else ''}")
-    call = partial(functions[name], **check_arguments(name, functions[name], given))
+    call = partial(functions[name], **check_arguments(name, functions[name], arguments))
     is_async = inspect.iscoroutinefunction(functions[name])
     reply: str = await (call() if is_async else anyio.to_thread.run_sync(call, abandon_on_cancel=True))
     return reply

@@ -293,10 +293,10 @@ def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:
     output = reply["output"]
     if len(json.dumps(reply, ensure_ascii=False).encode()) <= MAX_REPLY_BYTES or not isinstance(output, dict):
         return reply
-    if isinstance(whole := output.get("value"), str):
-        part = whole[: MAX_REPLY_BYTES // 8]  # a character takes at most 6 bytes of JSON here
-        goes_on = {"tool": "context_slice", "context": f"{MEMORY}/{key}", "start": len(part), "stop": len(whole)}
-        more = {"cut": True, "characters": len(whole), "next": goes_on}
+    if isinstance(value := output.get("value"), str):
+        part = value[: MAX_REPLY_BYTES // 8]  # a character takes at most 6 bytes of JSON here
+        goes_on = {"tool": "context_slice", "context": f"{MEMORY}/{key}", "start": len(part), "stop": len(value)}
+        more = {"cut": True, "characters": len(value), "next": goes_on}
         return {**reply, "output": {**output, "value": part}, "metadata": more}
     sizes = accumulate(len(json.dumps(item, ensure_ascii=False).encode()) + 2 for item in output["keys"])
     keys = output["keys"][: sum(size <= MAX_REPLY_BYTES - 500 for size in sizes)]

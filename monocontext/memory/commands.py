@@ -149,16 +149,16 @@ def _split_words(text: str) -> list[str]:
     return _SPACES.split(text.strip(_WHITE), maxsplit=_WORDS)
 
 
-def _parse_ttl(given: Any) -> int | None:
+def _parse_ttl(ttl: Any) -> int | None:
     """A lifetime in whole seconds, given as a number or in digits. Raises `CommandRefused`."""
-    if given is None:
+    if ttl is None:
         return None
-    if isinstance(given, str) and _TTL.fullmatch(given):
-        digits = given.lstrip("+0") or "0"
-        given = int(digits) if len(digits) < 12 else MAX_TTL_SECONDS + 1
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= MAX_TTL_SECONDS:
+    if isinstance(ttl, str) and _TTL.fullmatch(ttl):
+        digits = ttl.lstrip("+0") or "0"
+        ttl = int(digits) if len(digits) < 12 else MAX_TTL_SECONDS + 1
+    if isinstance(ttl, bool) or not isinstance(ttl, int) or not 0 <= ttl <= MAX_TTL_SECONDS:
         raise CommandRefused("ERR:Invalid TTL")
-    return given
+    return ttl
 
 
 def _parse_list(key: str | None, words: list[str]) -> Command:

@@ -55,16 +55,16 @@ class EntryHeader:
     def value_bytes(self) -> int:
         return sum(frame.bytes for frame in self.frames)
 
-    def value(self, data: bytes, where: str) -> str:
+    def value(self, data: bytes, name: str) -> str:
         """The value in an object's bytes, every frame checked. Raises `DamagedData`."""
         body = memoryview(data)[self.header_bytes :]
         if len(body) != self.value_bytes:
-            raise DamagedData(f"{where}: expected a value of {self.value_bytes:,} bytes, found {len(body):,}")
+            raise DamagedData(f"{name}: expected a value of {self.value_bytes:,} bytes, found {len(body):,}")
         start = 0
         for frame in self.frames:
             result = google_crc32c.value(bytes(body[start : start + frame.bytes]))
             if result != frame.crc32c:
-                raise DamagedData(f"{where}: crc32c differs: expected {frame.crc32c:08x}, found {result:08x}")
+                raise DamagedData(f"{name}: crc32c differs: expected {frame.crc32c:08x}, found {result:08x}")
             start += frame.bytes
         return str(body, "utf-8")
 
@@ -86,13 +86,13 @@ def encode_entry(
     return header, b"".join((_MAGIC, b"%08d\n" % header_bytes, line, body))
 
 
-def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | int:
+def decode_header(data: bytes, name: str, object_bytes: int) -> EntryHeader | int:
     """The header in the first bytes of an object, or the length of the header if more bytes are needed.
 
     Raises `DamagedData`, also for a header longer than an object of that size can have.
     """
     if not data.startswith(_MAGIC):
-        raise DamagedData(f"{where} is not an entry of a memory: expected {_MAGIC!r}, found {data[:21]!r}")
+        raise DamagedData(f"{name} is not an entry of a memory: expected {_MAGIC!r}, found {data[:21]!r}")
     try:
         header_bytes = int(data[len(_MAGIC) : _FIRST_BYTES])
         if header_bytes > (most := _MOST_FRAMELESS_HEADER_BYTES + object_bytes // 1024):
@@ -106,7 +106,7 @@ def decode_header(data: bytes, where: str, object_bytes: int) -> EntryHeader | i
             raise ValueError(f"invalid key or TTL: {row['key']!r}, {ttl!r}")
         return EntryHeader(row["key"], ttl, frames, header_bytes, row.get("metadata") or {})
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
-        raise DamagedData(f"{where}: the header of the entry is damaged: {error}") from None
+        raise DamagedData(f"{name}: the header of the entry is damaged: {error}") from None
 
 
 def check_ttl(ttl: Any) -> float | None:
@@ -122,10 +122,10 @@ def check_ttl(ttl: Any) -> float | None:
 
 def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
     """The metadata as a new dict. Raises `InvalidEntry` for other types than `str`, or too many bytes."""
-    given = {} if metadata is None else metadata
-    if not isinstance(given, Mapping) or not all(isinstance(item, str) for pair in given.items() for item in pair):
-        raise InvalidEntry(f"metadata must be a mapping of str to str, not {given!r:.80}")
-    result = dict(given)
+    pairs = {} if metadata is None else metadata
+    if not isinstance(pairs, Mapping) or not all(isinstance(item, str) for pair in pairs.items() for item in pair):
+        raise InvalidEntry(f"metadata must be a mapping of str to str, not {pairs!r:.80}")
+    result = dict(pairs)
     size = len(json.dumps(result))
     if size > MAX_METADATA_BYTES:
         raise InvalidEntry(f"metadata must have at most {MAX_METADATA_BYTES:,} bytes as JSON, not {size:,}")

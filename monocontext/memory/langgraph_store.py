@@ -45,13 +45,14 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
         Reads see the state before the batch; of several puts of a key, the last counts. Raises `InvalidEntry`,
         `InvalidNamespaceError`, `ValueError`.
         """
-        value = list(ops)
-        puts = {(op.namespace, op.key): op for op in value if isinstance(op, base.PutOp)}
-        results = at_once(self._read, value, MEMORY_REQUESTS)
+        operations = list(ops)
+        puts = {(op.namespace, op.key): op for op in operations if isinstance(op, base.PutOp)}
+        results = at_once(self._read, operations, MEMORY_REQUESTS)
         at_once(self._put, puts.values(), MEMORY_REQUESTS)
         return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
+        """Like `batch`, in a thread."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _read(self, op: Any) -> Any:
@@ -61,15 +62,15 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
                 entry = self.memory.entry(_key(op.namespace, op.key))
             except NotFound:
                 return None
-            if fields := _item_fields(entry):
-                self._refresh(entry, op.refresh_ttl)
+            if (fields := _item_fields(entry)) and op.refresh_ttl:
+                self._refresh(entry)
             return base.Item(**fields) if fields else None
         if isinstance(op, base.SearchOp):
             return self._search(op)
         if isinstance(op, base.ListNamespacesOp):
             return self._list_namespaces(op)
         if not isinstance(op, base.PutOp):
-            raise ValueError(f"Unknown operation type: {type(op)}")
+            raise ValueError(f"no operation of a store: {type(op).__name__}")
         return None
 
     def _put(self, op: Any) -> None:
@@ -83,9 +84,9 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
             raise InvalidEntry(f"the item {op.key!r} in {op.namespace!r} is not JSON: {error}") from None
         self.memory.put(key, text, None if op.ttl is None else op.ttl * 60)
 
-    def _refresh(self, entry: Entry, refresh: bool) -> None:
-        """Restart the lifetime of an entry (1 conditional put), if `refresh`."""
-        if refresh and entry.ttl_seconds is not None:
+    def _refresh(self, entry: Entry) -> None:
+        """Restart the lifetime of an entry, if it has one (1 conditional put)."""
+        if entry.ttl_seconds is not None:
             metadata = {_UPDATED: entry.added_utc.isoformat(), **entry.metadata}
             try:
                 self.memory.put(entry.key, entry.value or "", entry.ttl_seconds, if_match=entry.etag, metadata=metadata)
@@ -97,10 +98,10 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
         filter leaves out; `offset` and `limit` together at once)."""
         entries = self.memory.read_entries(_prefix(op.namespace_prefix), ahead=op.offset + op.limit)
         items = ((entry, base.SearchItem(**fields)) for entry in entries if (fields := _item_fields(entry)))
-        kept = (pair for pair in items if not op.filter or _passes(pair[1], op))
-        chosen = list(islice(kept, op.offset, op.offset + op.limit))
-        for entry, _ in chosen:
-            self._refresh(entry, op.refresh_ttl)
+        matches = (pair for pair in items if not op.filter or _passes(pair[1], op))
+        chosen = list(islice(matches, op.offset, op.offset + op.limit))
+        for entry, _ in chosen if op.refresh_ttl else ():
+            self._refresh(entry)
         return [item for _, item in chosen]
 
     def _list_namespaces(self, op: Any) -> list[tuple[str, ...]]:

@@ -87,8 +87,8 @@ class Memory(StoreUser):
         name, ttl = self._object_name(key), check_ttl(ttl)
         header, data = encode_entry(key, value, ttl, metadata)
         if ttl == 0:
-            if create and (found := self._find_live(name)):
-                raise self._exists(found)
+            if create and (entry := self._find_live(name)):
+                raise self._exists(entry)
             if not create and not self.delete(key, if_match=if_match) and if_match is not None:
                 raise self._missing_key(key)
             return ""
@@ -148,15 +148,15 @@ class Memory(StoreUser):
         """
         name = self._object_name(key)
         try:
-            found = self._find_live(name)
+            entry = self._find_live(name)
         except DamagedData:
             if if_match is not None:
                 raise
         else:
-            if found is None:
+            if entry is None:
                 return False
-            if if_match not in (None, found.etag):
-                raise AlreadyExists(f"{key!r} has another ETag than {if_match!r:.80}: {found.etag}")
+            if if_match not in (None, entry.etag):
+                raise AlreadyExists(f"{key!r} has another ETag than {if_match!r:.80}: {entry.etag}")
         self.store.delete(name, if_match=if_match)
         return True
 
@@ -178,11 +178,11 @@ class Memory(StoreUser):
 
     def _listed(self, prefix: str, tell: Callable[[str], object] = warnings.warn) -> Iterator[Entry]:
         """The entries that are not damaged, expired or not."""
-        for found in self._entries.list_all(prefix_of(prefix)):
-            if isinstance(found, DamagedData):
-                tell(f"left out: {found}")
+        for entry in self._entries.list_all(prefix_of(prefix)):
+            if isinstance(entry, DamagedData):
+                tell(f"left out: {entry}")
             else:
-                yield found
+                yield entry
 
     def read_entries(self, prefix: str = "", *, ahead: int = 4) -> Iterator[Entry]:
         """Each key that begins with `prefix`, with its value, in order of the keys (1 LIST a thousand, 1 GET an entry).
@@ -280,12 +280,12 @@ class Memory(StoreUser):
             try:
                 return put_own(self.store, name, data, if_match=etag)
             except (AlreadyExists, NotFound) as error:
-                found = self._entries.find(name)
-                if found is None and etag is None and isinstance(error, NotFound):
+                entry = self._entries.find(name)
+                if entry is None and etag is None and isinstance(error, NotFound):
                     raise  # no bucket
-                if found is not None and not found.is_expired:
-                    raise self._exists(found) from None
-                etag = found.etag if found else None
+                if entry is not None and not entry.is_expired:
+                    raise self._exists(entry) from None
+                etag = entry.etag if entry else None
 
     def _swap(self, key: str, name: str, data: bytes, etag: str) -> str:
         """Store an entry over the version with this ETag; returns the new ETag.
@@ -294,16 +294,16 @@ class Memory(StoreUser):
         """
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
             raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which is not a valid one")
-        known = self._entries.recall(name, etag)
-        if known is None or known.ttl_seconds is not None:
-            found = self._entries.find(name)
-            if found is not None and found.is_expired:
+        remembered = self._entries.recall(name, etag)
+        if remembered is None or remembered.ttl_seconds is not None:
+            entry = self._entries.find(name)
+            if entry is not None and entry.is_expired:
                 raise self._missing_key(key)
         try:
             return put_own(self.store, name, data, if_match=etag)
         except (AlreadyExists, NotFound):
-            found = self._entries.find(name)
-            raise (self._missing_key(key) if found is None else self._exists(found)) from None
+            entry = self._entries.find(name)
+            raise (self._missing_key(key) if entry is None else self._exists(entry)) from None
 
     def _object_name(self, key: str) -> str:
         return name_of(key, self._name_bytes)

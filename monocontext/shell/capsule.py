@@ -113,15 +113,15 @@ class Capsule:
         return answer
 
     def _list(self, path: str, result: Any) -> None:
-        found = [(name.encode(), info) for name, info in self.files.entries(path)]
-        entries = (_Entry * len(found))()
-        heap = ctypes.create_string_buffer(b"".join(name for name, _ in found))
+        files = [(name.encode(), info) for name, info in self.files.entries(path)]
+        entries = (_Entry * len(files))()
+        heap = ctypes.create_string_buffer(b"".join(name for name, _ in files))
         offset = ctypes.addressof(heap)
-        for entry, (name, info) in zip(entries, found, strict=True):
+        for entry, (name, info) in zip(entries, files, strict=True):
             entry.name.pointer, entry.name.length = offset, len(name)
             offset += len(name)
             _describe(entry.metadata, info)
-        result[0].pointer, result[0].length = ctypes.addressof(entries), len(found)
+        result[0].pointer, result[0].length = ctypes.addressof(entries), len(files)
         self._lent[ctypes.addressof(entries)] = entries, heap
 
     def _exists(self, path: str, result: Any) -> None:

@@ -71,11 +71,11 @@ async def find(call: ShellCall) -> int:
     depths = {"-mindepth": 0, "-maxdepth": 1 << 30}
     try:
         for option in depths.keys() & set(words):
-            at = words.index(option)
-            if not words[at + 1].isdecimal():
+            index = words.index(option)
+            if not words[index + 1].isdecimal():
                 return NOT_OURS
-            depths[option] = int(words[at + 1])
-            del words[at : at + 2]
+            depths[option] = int(words[index + 1])
+            del words[index : index + 2]
         test = _either(words or ["-path", "*"])
     except (KeyError, IndexError, ValueError, StopIteration):
         return NOT_OURS

@@ -116,10 +116,10 @@ class _Stored:
 
     def _place_at(self, character: int) -> Place | None:
         """How the file that has a character is shown; None if it is not to be searched."""
-        found = self.files.path_at(character)
-        if found is None:
+        located = self.files.path_at(character)
+        if located is None:
             return None
-        path, record = found
+        path, record = located
         if self.shown is not None:
             name, _ = self.shown.get(record.number, ("", record))
         else:
@@ -148,15 +148,15 @@ async def grep(call: ShellCall) -> int:
 
 def _rows(query: _Query, targets: list[_Stored | _Lines]) -> Iterator[str]:
     """What is printed."""
-    found = query.watch(line for target in targets for line in target.found(query))
+    selected = query.watch(line for target in targets for line in target.found(query))
     if query.has("files"):
         for target in targets:
             query.is_found = True
             yield from target.names()
     elif query.has("quiet"):
-        next(found, None)
+        next(selected, None)
     elif query.has("files-with-matches"):
-        yield from (name for name, _ in count_lines(found, query.style))
+        yield from (name for name, _ in count_lines(selected, query.style))
     elif query.has("count", "files-without-match"):
         for target in targets:
             counted = count_lines(query.watch(target.found(query)), query.style)
@@ -166,19 +166,19 @@ def _rows(query: _Query, targets: list[_Stored | _Lines]) -> Iterator[str]:
                 elif count or not query.is_rg:
                     yield f"{name}:{count}" if query.style.has_names else str(count)
     elif query.has("only-matching") and query.has("invert-match") and not query.is_rg:
-        deque(found, 0)  # grep prints no line that it selects
+        deque(selected, 0)  # grep prints no line that it selects
     else:
-        yield from print_lines(found, query.style)
+        yield from print_lines(selected, query.style)
 
 
 def _parse(call: ShellCall) -> tuple[list[tuple[str, str]], list[str]]:
     """The options by their words, and the operands."""
     arguments = [item for item in call.arguments if not item.startswith("--color")]
-    known, others = (_RG, _RG_LONG) if call.name == "rg" else (_GREP, _LONG)
-    given, operands = getopt.gnu_getopt(arguments, "".join(known) + digits, [*known.values(), *others])
-    words = {f"-{letter[0]}": word.rstrip("=") for letter, word in known.items()}
-    named = [(words.get(option, option[2:]), value) for option, value in given if option[1] not in digits]
-    if number := "".join(option[1] for option, _ in given if option[1] in digits):
+    letters, others = (_RG, _RG_LONG) if call.name == "rg" else (_GREP, _LONG)
+    flags, operands = getopt.gnu_getopt(arguments, "".join(letters) + digits, [*letters.values(), *others])
+    words = {f"-{letter[0]}": word.rstrip("=") for letter, word in letters.items()}
+    named = [(words.get(option, option[2:]), value) for option, value in flags if option[1] not in digits]
+    if number := "".join(option[1] for option, _ in flags if option[1] in digits):
         named.append(("context", number))  # such as `-2` and `-rn12`
     return [(_SAME.get(word, word), value) for word, value in named], operands
 
@@ -202,13 +202,13 @@ async def _compile(call: ShellCall, options: list[tuple[str, str]], operands: li
         patterns = [with_classes(pattern) for pattern in patterns]
     else:
         patterns = [from_posix(pattern, extended=kind == "extended-regexp") for pattern in patterns]
-    whole = "|".join(f"(?:{pattern})" for pattern in patterns) if len(patterns) > 1 else "".join(patterns)
+    combined = "|".join(f"(?:{pattern})" for pattern in patterns) if len(patterns) > 1 else "".join(patterns)
     if "line-regexp" in flags:
-        whole = f"^(?:{whole})$"
+        combined = f"^(?:{combined})$"
     elif "word-regexp" in flags:
-        whole = rf"(?<!\w)(?:{whole})(?!\w)"
-    ignores_case = "ignore-case" in flags or ("smart-case" in flags and not any(map(str.isupper, whole)))
-    pattern = re.compile(whole if patterns else "(?!)", re.IGNORECASE if ignores_case else 0)
+        combined = rf"(?<!\w)(?:{combined})(?!\w)"
+    ignores_case = "ignore-case" in flags or ("smart-case" in flags and not any(map(str.isupper, combined)))
+    pattern = re.compile(combined if patterns else "(?!)", re.IGNORECASE if ignores_case else 0)
     linewise, is_rg = compile_query(pattern), call.name == "rg"
     numbers = {word: int(value) for word, value in options if word.endswith(("context", "max-count"))}
     only = "only-matching" in flags and (is_rg or "count" not in flags)

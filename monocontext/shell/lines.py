@@ -42,8 +42,8 @@ def place_of(text: Monocontext, document: Document, name: str) -> Place:
 
     def lines(start: int, stop: int) -> list[str]:
         first, last = (text.span.line_start(document.first_line + line) for line in (start, stop))
-        found = text.substring(min(first, document.stop), min(last, document.stop))
-        return found.removesuffix("\n").split("\n") if found else []
+        part = text.substring(min(first, document.stop), min(last, document.stop))
+        return part.removesuffix("\n").split("\n") if part else []
 
     return Place(name, document, lines)
 
@@ -161,30 +161,30 @@ class Style:
         return "".join(parts) + self.escape(text[offset:])
 
 
-def print_lines(found: Iterable[Line], style: Style) -> Iterator[str]:
+def print_lines(selected: Iterable[Line], style: Style) -> Iterator[str]:
     """Format lines, with those of context."""
-    seen = False
-    for place, lines in groupby(found, key=lambda line: line.place):
-        if seen and (style.has_headings or style.before or style.after):
+    has_printed = False
+    for place, lines in groupby(selected, key=lambda line: line.place):
+        if has_printed and (style.has_headings or style.before or style.after):
             yield "" if style.has_headings else "--"
         if style.has_headings and style.has_names:
             yield style.paint(NAME, place.name)
-        seen = True
+        has_printed = True
         for line in with_context(place, lines, style) if style.before or style.after else lines:
             yield from style.rows(line) if line else ("--",)
 
 
-def count_lines(found: Iterable[Line], style: Style) -> Iterator[tuple[str, int]]:
+def count_lines(selected: Iterable[Line], style: Style) -> Iterator[tuple[str, int]]:
     """The name of each file with lines, and their number, or with `only_matching` that of matches."""
-    for place, lines in groupby(found, key=lambda line: line.place):
+    for place, lines in groupby(selected, key=lambda line: line.place):
         matches = (len([*style.pattern.finditer(line.text)]) if style.only_matching else 1 for line in lines)
         yield place.name, sum(max(1, count) for count in matches)
 
 
-def with_context(place: Place, found: Iterable[Line], style: Style) -> Iterator[Line | None]:
+def with_context(place: Place, selected: Iterable[Line], style: Style) -> Iterator[Line | None]:
     """The lines that were found in a file and those around them, each once; None where lines are skipped."""
     last = due = 0  # numbers of the last line yielded, and of the last line to yield after a hit
-    for line in found:
+    for line in selected:
         yield from _lines(place, last + 1, min(due, line.number - 1))
         last = max(last, min(due, line.number - 1))
         first = max(line.number - style.before, last + 1, 1)

@@ -30,14 +30,14 @@ async def document(call: ShellCall) -> int:
     if name == "head" and not operands and option != "-c" and value.isdecimal():
         return await _head_of_stdin(call, int(value))
     script = operands.pop(0) if name == "sed" and operands else ""
-    found = [call.document(operand) for operand in operands]
-    records = [item[1] for item in found if item is not None]
-    if not records or len(records) < len(found) or (name != "wc" and len(records) > 1):
+    documents = [call.document(operand) for operand in operands]
+    records = [item[1] for item in documents if item is not None]
+    if not records or len(records) < len(documents) or (name != "wc" and len(records) > 1):
         return NOT_OURS
     if name == "wc":
         return await _count(call, {option[1] for option, _ in options}, operands, records)
-    assert found[0] is not None
-    view = found[0][0].view(records[0])
+    assert documents[0] is not None
+    view = documents[0][0].view(records[0])
     parts = _sed(script, view) if name == "sed" and options else _end(name, option, value, view)
     if parts is None:
         return NOT_OURS

@@ -102,13 +102,13 @@ class TextFiles:
     @cached_property
     def _paths(self) -> dict[int, tuple[str, Document]]:
         """The path of each document by its number, in the order of the text."""
-        found = [
+        paths = [
             (f"{folder.rstrip('/')}/{name}", record)
             for folder, entries in self._folders.items()
             for name, record in entries.items()
             if record is not None
         ]
-        return {item[1].number: item for item in sorted(found, key=lambda item: item[1].number)}
+        return {item[1].number: item for item in sorted(paths, key=lambda item: item[1].number)}
 
     @cached_property
     def _folders(self) -> dict[str, dict[str, Document | None]]:

@@ -23,7 +23,7 @@ _NEAR_NAME = 100
 HALF_A_PAIR = "half a surrogate pair, which is not a character"
 
 
-def check_arguments(tool: str, work: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Convert arguments to the types of a tool's parameters. Raises `ToolRefusal` for the first wrong one.
 
     `tool` is the name of the tool, and `work` its function.
@@ -31,15 +31,15 @@ def check_arguments(tool: str, work: Callable[..., Any], given: Mapping[str, Any
     Other forms of ints and booleans are accepted if nothing is lost: `"5"`, `5.0`, `"true"`.
     """
     parameters = inspect.signature(work).parameters
-    for name in given:
+    for name in arguments:
         if name not in parameters:
             near = nearest(name, parameters) if len(name) <= _NEAR_NAME else ""
             takes = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
             raise ToolRefusal(f"{tool} has no argument {name!r}{near or f': {takes}'}")
     for name, parameter in parameters.items():
-        if name not in given and parameter.default is parameter.empty:
+        if name not in arguments and parameter.default is parameter.empty:
             raise ToolRefusal(f"{tool} needs the argument {name}")
-    return {name: _convert(name, value, parameters[name].annotation) for name, value in given.items()}
+    return {name: _convert(name, value, parameters[name].annotation) for name, value in arguments.items()}
 
 
 def _convert(name: str, value: Any, annotation: Any) -> Any:

@@ -267,10 +267,10 @@ def _as_function(method: Callable[..., ToolReply[Any]], name: str) -> Callable[.
     """Make a plain function of a tool. It returns a `str`, also for an error that the caller can correct."""
     signature = inspect.signature(method).replace(return_annotation=str)
 
-    def tool(*arguments: Any, **given: Any) -> str:
+    def tool(*arguments: Any, **named_arguments: Any) -> str:
         named = dict(signature.bind_partial(*arguments).arguments)
         try:
-            return str(method(**check_arguments(name, method, named | given)))
+            return str(method(**check_arguments(name, method, named | named_arguments)))
         except (ToolRefusal, InvalidParameters, NotAContext, NotFound, *NOT_A_PATTERN) as error:
             return f"error: {fit_error(str(error))}"
 

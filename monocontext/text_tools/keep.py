@@ -65,8 +65,8 @@ class KeepTool:
         else:
             raise ToolRefusal(f"{_MOST_NUMBER:,} texts are kept under the name {name}: give another")
         kept = Kept(key, len(value.encode()), value.count("\n"), value[:_HEAD_CHARACTERS])
-        told = f"{key}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl_seconds:,} s\n{kept.head}"
-        return ToolReply(told, kept)
+        reply = f"{key}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl_seconds:,} s\n{kept.head}"
+        return ToolReply(reply, kept)
 
     def text(self) -> Monocontext:
         """The kept texts of now as documents; the same object as before if they are the same (1 LIST)."""

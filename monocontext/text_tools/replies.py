@@ -89,15 +89,15 @@ def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> ToolReply
     return deque(search_replies(text, pattern, **arguments), maxlen=1).pop()
 
 
-def passages_reply(found: Passages) -> ToolReply[Matches]:
+def passages_reply(passages: Passages) -> ToolReply[Matches]:
     """The reply with passages, each below a line with its place. Passages that do not fit are left out, and counted."""
-    hits = [MatchedLine(item.document, item.document_line or item.line, item.start, item.text) for item in found]
-    note = found.note or f"passages: {len(found)}; none scores more"
+    hits = [MatchedLine(item.document, item.document_line or item.line, item.start, item.text) for item in passages]
+    note = passages.note or f"passages: {len(passages)}; none scores more"
     lines: list[str] = []
     remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
-    for number, item in enumerate(found):
-        place = f"{'line ' if item.document is None else ''}{item.place}, characters {item.start} to {item.stop}"
-        row = f"[{place}]\n{item.text.rstrip()}"
+    for number, item in enumerate(passages):
+        location = f"{'line ' if item.document is None else ''}{item.place}, characters {item.start} to {item.stop}"
+        row = f"[{location}]\n{item.text.rstrip()}"
         remaining -= len(row.encode()) + 1
         if number and remaining < 0:
             cut = f"cut after {number} of {len(hits)} passages: ask for fewer"
@@ -141,8 +141,8 @@ def search_replies(
                     return
                 continue
             result = MatchedLine(document, line or hit.line_number, hit.offset, _excerpt(hit, matcher))
-            where = f"{hit.offset}:{result.line}" if document is None else f"{document}:{result.line}:{hit.offset}"
-            row = f"{where}:{result.text}"
+            location = f"{hit.offset}:{result.line}" if document is None else f"{document}:{result.line}:{hit.offset}"
+            row = f"{location}:{result.text}"
             remaining -= len(row.encode()) + 1
             if rows and (remaining < 0 or len(rows) == max_hits):
                 yield _search_reply(rows, hits, Range(offset, stop), size)

@@ -49,8 +49,8 @@ def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
             raise ToolRefusal(
                 f"{why}; write a simpler pattern, or search a smaller range with start and stop"
             ) from None
-        found = _decode(parts[-1])
-        return ToolReply(f"{found}\n[{why}]", replace(found.data, note=f"{found.data.note}; {why}"))
+        last_reply = _decode(parts[-1])
+        return ToolReply(f"{last_reply}\n[{why}]", replace(last_reply.data, note=f"{last_reply.data.note}; {why}"))
     finally:
         child.close()
 

@@ -62,12 +62,12 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
 
 def _keyed(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document]]:
     """The documents in some pages of the list, in order, each with its key."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for number in pages:
         page = text.documents.table.page(number)
         for i in range(len(page)):
             document = page[i]
-            seen[document.name] = count = seen.get(document.name, -1) + 1
+            counts[document.name] = count = counts.get(document.name, -1) + 1
             yield (document.name, count), document
 
 

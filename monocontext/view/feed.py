@@ -75,15 +75,15 @@ class ContextFeed:
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
-    def documents(self, asked: Parameters) -> dict[str, Any]:
+    def documents(self, request: Parameters) -> dict[str, Any]:
         """Documents from number `first` on whose names match `glob`, or contain it (1 GET for each 4,096 examined).
 
         Stops after `LISTED` documents or `_SEARCH_SECONDS`; then `next` is the `first` of the next request.
         """
-        documents, glob = self._text.documents, asked.text("glob")
+        documents, glob = self._text.documents, request.text("glob")
         globs = Globs([glob]) if set(glob) & set("*?[{!") else None
         rows: list[dict[str, Any]] = []
-        number, end = asked.number_or_none("first") or 0, time.monotonic() + _SEARCH_SECONDS
+        number, end = request.number_or_none("first") or 0, time.monotonic() + _SEARCH_SECONDS
         while number < documents.count and len(rows) < LISTED and time.monotonic() < end:
             document = documents.table.document(number)
             if globs.select(document.name) if globs else glob in document.name:
@@ -109,25 +109,25 @@ class ContextFeed:
 
     # -- the text ------------------------------------------------------------------------------------------------------
 
-    def text(self, asked: Parameters) -> dict[str, Any]:
+    def text(self, request: Parameters) -> dict[str, Any]:
         """A piece of the text, with lines numbered within their documents (GETs: as a slice, 4 more at most).
 
         The piece is around character `at`, around line `line` of the text or of `document`, at the beginning of
         document `number` or `document`, or next to the character `after` or `before`. `mark` is the requested
         character.
         """
-        after, before = asked.number_or_none("after"), asked.number_or_none("before")
+        after, before = request.number_or_none("after"), request.number_or_none("before")
         size = len(self._text)
         if after is not None:
             return self._piece(min(after, size), None, None)
         if before is not None:
             return self._piece(max(0, min(before, size) - PIECE_CHARACTERS), before, None)
-        start, mark = self._place(asked)
+        start, mark = self._place(request)
         return self._piece(start, None, mark)
 
-    def _place(self, asked: Parameters) -> tuple[int, int]:
+    def _place(self, request: Parameters) -> tuple[int, int]:
         """The first character of a piece, and the requested character in it."""
-        document, name, line, offset = self._target(asked)
+        document, name, line, offset = self._target(request)
         if document is not None and line is None:
             return document.start, document.start
         text, span = self._text, self._text.span
@@ -145,9 +145,9 @@ class ContextFeed:
         start = first if offset - first <= _LEAD_CHARACTERS else max(span.line_start(number), offset - _LEAD_CHARACTERS)
         return start, offset
 
-    def _target(self, asked: Parameters) -> tuple[Document | None, str, int | None, int | None]:
+    def _target(self, request: Parameters) -> tuple[Document | None, str, int | None, int | None]:
         """The requested document, its name, the line and the character, as far as the request has them."""
-        name, number, documents = asked.text("document"), asked.number_or_none("number"), self._text.documents
+        name, number, documents = request.text("document"), request.number_or_none("number"), self._text.documents
         document = None
         if number is not None:
             if number >= documents.count:
@@ -161,7 +161,7 @@ class ContextFeed:
             except UnknownDocument as error:
                 raise InvalidRequest(fit_error(str(error))) from None
         display = "" if document is None else document.name[:_NAME_CHARACTERS]
-        return document, display, asked.number_or_none("line"), asked.number_or_none("at")
+        return document, display, request.number_or_none("line"), request.number_or_none("at")
 
     def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:
         """Whole lines from `start` on, or the last ones between `start` and `before`; a long line is cut."""
@@ -169,16 +169,16 @@ class ContextFeed:
         stop = min(size, start + PIECE_CHARACTERS) if before is None else min(before, size)
         lines = _LINE.findall(self._text.substring(start, stop))
         if before is None:
-            kept = lines[:PIECE_LINES]
-            if stop < size and len(kept) == len(lines) > 1 and not kept[-1].endswith("\n"):
-                kept.pop()
-            stop = start + sum(map(len, kept))
+            shown = lines[:PIECE_LINES]
+            if stop < size and len(shown) == len(lines) > 1 and not shown[-1].endswith("\n"):
+                shown.pop()
+            stop = start + sum(map(len, shown))
         else:
-            kept = lines[-PIECE_LINES:]
-            if start > 0 and len(kept) == len(lines) > 1:
-                kept.pop(0)
-            start = stop - sum(map(len, kept))
-        return {"start": start, "stop": stop, "characters": size, "mark": mark, "rows": list(self._rows(start, kept))}
+            shown = lines[-PIECE_LINES:]
+            if start > 0 and len(shown) == len(lines) > 1:
+                shown.pop(0)
+            start = stop - sum(map(len, shown))
+        return {"start": start, "stop": stop, "characters": size, "mark": mark, "rows": list(self._rows(start, shown))}
 
     def _rows(self, start: int, lines: list[str]) -> Iterator[dict[str, Any]]:
         """A row for each line; the first of a document describes it, and one outside all documents has no number."""
@@ -209,21 +209,21 @@ class ContextFeed:
 
     # -- searches ------------------------------------------------------------------------------------------------------
 
-    def grep(self, asked: Parameters) -> dict[str, Any]:
+    def grep(self, request: Parameters) -> dict[str, Any]:
         """Lines that match `pattern`, from character `start` on (GETs: those of `Monocontext.grep`).
 
         Stops after `MOST_HITS` lines, 20,000 bytes or `_SEARCH_SECONDS`; `next` is then the next `start`.
         A regular expression runs in a separate process, which is killed if it backtracks for ever.
         """
-        pattern, fixed = asked.text("pattern"), bool(asked.text("fixed"))
+        pattern, fixed = request.text("pattern"), bool(request.text("fixed"))
         size = len(self._text)
-        start = min(asked.number_or_none("start") or 0, size)
+        start = min(request.number_or_none("start") or 0, size)
         try:
             check_query(pattern, MOST_HITS)
             if start >= size:
                 return {"hits": [], "next": None, "characters": size}
             result = search_process.search(
-                self._text, pattern=pattern, ignore_case=bool(asked.text("ignore_case")), fixed=fixed,
+                self._text, pattern=pattern, ignore_case=bool(request.text("ignore_case")), fixed=fixed,
                 max_hits=MOST_HITS, start=start, stop=size, seconds=_SEARCH_SECONDS,
             ).data  # fmt: skip
         except ToolRefusal as error:
@@ -233,12 +233,12 @@ class ContextFeed:
         hits = [{"document": hit.document, "line": hit.line, "at": hit.offset, "text": hit.text} for hit in result.hits]
         return {"hits": hits, "next": result.next.start if result.next else None, "characters": size}
 
-    def search(self, asked: Parameters) -> dict[str, Any]:
+    def search(self, request: Parameters) -> dict[str, Any]:
         """The passages that match `words` best, at most `_MOST_PASSAGES` (GETs: those of `Monocontext.search`).
 
         Stops after `_SEARCH_SECONDS` or `bytes` of text; then `next` is the `bytes` of a longer search.
         """
-        words, most = asked.text("words"), asked.number_or_none("bytes") or ranked.MOST_BYTES
+        words, most = request.text("words"), request.number_or_none("bytes") or ranked.MOST_BYTES
         try:
             check_query(words, _MOST_PASSAGES)
             match = ranked.search(
@@ -274,11 +274,11 @@ class ContextFeed:
             characters, documents = root.characters, count
         return {"rows": rows[::-1], "open": self._text.generation}
 
-    def change(self, asked: Parameters) -> dict[str, Any]:
+    def change(self, request: Parameters) -> dict[str, Any]:
         """The documents that differ between versions `before` and `version` (2 GETs, and as `document_changes`)."""
         with (
-            Monocontext.open(self._store, generation=asked.number("before")) as old,
-            Monocontext.open(self._store, generation=asked.number("version")) as new,
+            Monocontext.open(self._store, generation=request.number("before")) as old,
+            Monocontext.open(self._store, generation=request.number("version")) as new,
         ):
             return document_changes(old, new)
 
