@@ -61,8 +61,8 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
     pieces = _last_pieces(text, short_bytes(layout))
     sizes = [sum(frame.bytes for frame in piece) for piece in pieces]
     is_full = sum(sizes) + len(new) >= short_bytes(layout)
-    taken = len(pieces) if is_full else merged(sizes, len(new), max(layout.frame_bytes // LEAST_SHARE, 1))
-    first = pieces[-taken][0].number if taken else base.frames
+    merged_pieces = len(pieces) if is_full else merged(sizes, len(new), max(layout.frame_bytes // LEAST_SHARE, 1))
+    first = pieces[-merged_pieces][0].number if merged_pieces else base.frames
     old = b"".join(text.texts(text.frames(first, base.frames)))
     segments, stored = Segments(text.store.put, layout), b""
     for frame in cut_frames([old + new], layout.frame_bytes):
@@ -74,10 +74,10 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
     root = splice(text, [stretch], written, frame_bytes=layout.frame_bytes, codec=layout.codec)
     if is_full and layout.filters:
         root = _cover_end(text, root, first)
-    kept = root.stored_bytes - len(stored)
+    kept_bytes = root.stored_bytes - len(stored)
     is_whole = len(root.pages) == 1 and root.last_page is not None and (base.text or not base.frames)
-    if is_whole and kept + len(stored) <= inline.MOST_GROWN_BYTES:
-        return _fitted(replace(root, **inline.whole(inline.text_in(base)[:kept] + stored)))
+    if is_whole and kept_bytes + len(stored) <= inline.MOST_GROWN_BYTES:
+        return _fitted(replace(root, **inline.whole(inline.text_in(base)[:kept_bytes] + stored)))
     gathered = Gathered(stored=None)
     if new:
         gathered.add(new, b"")
@@ -110,16 +110,16 @@ def _cover_end(text: StoredText, root: Manifest, first: int) -> Manifest:
 
 def merged(sizes: Sequence[int], new: int, least: int) -> int:
     """How many of the last pieces, with these sizes, are merged with a new one. Sizes up to `least` are equal."""
-    taken = 0
+    count_merged = 0
     while True:
         tier = _tier(new, least)
         more = 0
-        while taken + more < len(sizes) and _tier(sizes[-1 - taken - more], least) <= tier:
+        while count_merged + more < len(sizes) and _tier(sizes[-1 - count_merged - more], least) <= tier:
             more += 1
         if more + 1 < TIER_FACTOR:
-            return taken
-        new += sum(sizes[len(sizes) - taken - more : len(sizes) - taken])
-        taken += more
+            return count_merged
+        new += sum(sizes[len(sizes) - count_merged - more : len(sizes) - count_merged])
+        count_merged += more
 
 
 def _tier(size: int, least: int) -> int:

@@ -315,9 +315,9 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
         try:
             blob = get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES)
             etag = blob.etag
-            there = Manifest.from_bytes(blob.data)
-            if there.generation >= generation:
-                return there
+            current = Manifest.from_bytes(blob.data)
+            if current.generation >= generation:
+                return current
         except UnsupportedFormat:
             return None
         except NotFound:

@@ -181,10 +181,10 @@ class DocumentRows(DocumentWriter):
 
             self.doubled = name_tables.first_doubled(name_tables.entries_of(self.hashes))
             return
-        seen: dict[bytes, int] = {}
+        first_numbers: dict[bytes, int] = {}
         for number in range(self.count):
             hashed = bytes(self.hashes[number * HASH_BYTES : (number + 1) * HASH_BYTES])
-            if (earlier := seen.setdefault(hashed, number)) != number:
+            if (earlier := first_numbers.setdefault(hashed, number)) != number:
                 self.doubled = earlier, number
                 return
 
@@ -222,11 +222,11 @@ def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None
         writer = DocumentWriter(store, pages[:-1])
         writer.add_rows(last.rows(), (ref.start, ref.start_newline))
     shift = (base.characters, base.newlines) if base else (0, 0)
-    ends: DocumentPageRef | None = None
+    previous: DocumentPageRef | None = None
     for page in new.pages:
-        writer.keep(page, ends, shift)
-        ends = page
-    start = (ends.characters + shift[0], ends.newlines + shift[1]) if ends else shift
+        writer.keep(page, previous, shift)
+        previous = page
+    start = (previous.characters + shift[0], previous.newlines + shift[1]) if previous else shift
     writer.add_rows(new.rows, start)
     writer.finish()
     doubled = before.doubled if before else None
@@ -286,14 +286,14 @@ def change_documents(
     store: Store,
     old: DocumentsRef,
     pages: Sequence[DocumentPage],
-    wanted: Mapping[int, Change],
+    changes: Mapping[int, Change],
     patches: Mapping[int, Patch],
     *,
     anew: bool = False,
 ) -> DocumentsRef | None:
     """Store the pages of documents with a change, and a table of names if some were deleted; with `anew`, all. Returns
     the documents of the changed text, or None if it has none."""
-    numbers = sorted(wanted)
+    numbers = sorted(changes)
     writer, shift = DocumentWriter(store), (0, 0)
     for page, ref, before in zip(pages, old.pages, (None, *old.pages), strict=False):
         is_touched = anew or bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
@@ -305,7 +305,7 @@ def change_documents(
         characters, newlines = ref.start, ref.start_newline
         for number, row in enumerate(page.rows(), page.first):
             characters, newlines = characters + row.gap, newlines + row.gap_newlines
-            change, patch = wanted.get(number), patches.get(number)
+            change, patch = changes.get(number), patches.get(number)
             if not (change and change.deletes):
                 writer.add(row.name, *_changed(row, change, (characters + shift[0], newlines + shift[1])))
             if patch:
@@ -318,7 +318,7 @@ def change_documents(
     writer.finish()
     if not writer.pages:
         return None
-    gone = {number for number, change in wanted.items() if change.deletes}
+    gone = {number for number, change in changes.items() if change.deletes}
     result = DocumentsRef(tuple(writer.pages), writer.last_page, old.names, old.doubled)
     if not gone and not anew:
         return result
@@ -327,8 +327,8 @@ def change_documents(
         return replace(result, names=())
     from monocontext.format import name_tables
 
-    kept = (name for number, name in enumerate(names_in(pages)) if number not in gone)
-    entries = name_tables.entries_of(b"".join(map(name_hash, kept)))
+    remaining = (name for number, name in enumerate(names_in(pages)) if number not in gone)
+    entries = name_tables.entries_of(b"".join(map(name_hash, remaining)))
     double = name_tables.first_doubled(entries) if old.doubled is not None else None
     names = (_put_names(store, *name_tables.table_of(entries, count)),) if count > DOCUMENTS_PER_PAGE else ()
     return replace(result, names=names, doubled=double[1] if double else None)

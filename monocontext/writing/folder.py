@@ -71,9 +71,9 @@ class Folder:
                     self.left_out[name] = kind
             waiting += reversed(folders)
 
-    def _is_context(self, base: str, found: list[os.DirEntry[str]]) -> bool:
+    def _is_context(self, base: str, items: list[os.DirEntry[str]]) -> bool:
         generations = os.path.join(self.path, base, "generations")
-        is_like_one = {"manifest.json", "generations"} <= {entry.name for entry in found} and os.path.isdir(generations)
+        is_like_one = {"manifest.json", "generations"} <= {item.name for item in items} and os.path.isdir(generations)
         return is_like_one and any(_GENERATION.fullmatch(name) for name in os.listdir(generations))
 
     def _why_left_out(self, name: str, above: tuple[str, ...]) -> str | None:

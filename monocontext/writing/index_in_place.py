@@ -74,29 +74,29 @@ def index(
     options = store_options or {}
     with open_store_at(url, own_options(url, options)) as store:
         stores: dict[str, Store] = {}
-        results = [
+        objects = [
             item
             for name in names
             for item in _objects(name, options, note, stores)
             if not item.url.startswith(store.url.rstrip("/") + "/")  # the context itself may be below a source
         ]
         urls = (os.fspath(name) if "://" in os.fspath(name) else open_store(name).url for name in names)
-        names_of = tuple(dict.fromkeys(urls))
+        allowed = tuple(dict.fromkeys(urls))
 
         def write(staged: Staged) -> Written:
             if executor is not None:
                 target = Target(portable_place(url), options, layout)
-                shares = cut_shares(results, lambda item: max(item.info.size_bytes, SHARE_BYTES // _MOST_OBJECTS))
+                shares = cut_shares(objects, lambda item: max(item.info.size_bytes, SHARE_BYTES // _MOST_OBJECTS))
                 done = in_order(executor, partial(_index_share, target), shares, _SHARES_AHEAD)
                 written = join_shares(_noted(done, note), target, executor, progress)
             else:
                 columns = layout.columns()
-                written = index_objects(results, stores.__getitem__, frame_bytes, columns, staged.put, note, progress)
+                written = index_objects(objects, stores.__getitem__, frame_bytes, columns, staged.put, note, progress)
             staged.keys |= written.keys
-            written.layout, written.sources = layout, names_of
+            written.layout, written.sources = layout, allowed
             return written
 
-        return publish_written(store, write, replace, allow=names_of)
+        return publish_written(store, write, replace, allow=allowed)
 
 
 def _noted(shares: Iterable[tuple[Written, list[str]]], note: Callable[[str], None]) -> Iterator[Written]:
@@ -157,8 +157,8 @@ def _objects(
             deque(folder.files(), 0)
             names = ", ".join(f"{entry} ({reason})" for entry, reason in folder.left_out.items())
             notes.append(f"left out {names}" if names else "")
-        for named in filter(None, notes):
-            note(f"{store.url}: {named}")
+        for line in filter(None, notes):
+            note(f"{store.url}: {line}")
         yield from (found(store, info) for info in infos)
         return
     key_of = segment_key(store)

@@ -114,7 +114,7 @@ class _Stream:
             if not self.ends_line:
                 yield _NEWLINE
 
-    def _encode(self, text: str, what: str, before: int = 0) -> Iterator[Utf8]:
+    def _encode(self, text: str, name: str, before: int = 0) -> Iterator[Utf8]:
         """Yield a text in UTF-8, with lone surrogates refused or replaced: they have no UTF-8 form."""
         for start in range(0, len(text), PIECE_BYTES):
             piece = text[start : start + PIECE_BYTES]
@@ -123,7 +123,7 @@ class _Stream:
             except UnicodeEncodeError as error:
                 if self.reading.errors != "replace":
                     raise InvalidText(
-                        f"{what}: a lone surrogate U+{ord(piece[error.start]):04X} at character "
+                        f"{name}: a lone surrogate U+{ord(piece[error.start]):04X} at character "
                         f"{before + start + error.start}; errors='replace' stores U+FFFD in its place"
                     ) from None
                 yield _SURROGATES.sub("\ufffd", piece).encode(), len(piece)

@@ -104,13 +104,13 @@ def join_shares(
     shares: Iterable[Written], target: Target, executor: Executor, progress: Callable[[int], None]
 ) -> Written:
     """Join what workers have stored, in order, into the whole text, and report the progress."""
-    whole, text_bytes = Written(layout=target.layout), 0
+    joined, text_bytes = Written(layout=target.layout), 0
     filters: list[FilterRef] = []
     for new in shares:
-        filters += moved(new.filters, [Moved(0, 0, 0, len(whole.records))])
-        whole.runs += new.runs
-        whole.records += new.records
-        whole.gathered.extend(new.gathered)
+        filters += moved(new.filters, [Moved(0, 0, 0, len(joined.records))])
+        joined.runs += new.runs
+        joined.records += new.records
+        joined.gathered.extend(new.gathered)
         text_bytes += sum(record.bytes for record in new.records)
         progress(text_bytes)
     while True:  # a search reads a row of each filter
@@ -123,6 +123,6 @@ def join_shares(
             else:
                 groups.append([ref])
         if len(groups) == len(filters):
-            whole.filters = tuple(filters)
-            return whole
+            joined.filters = tuple(filters)
+            return joined
         filters = list(in_order(executor, partial(_join_here, target), groups))

@@ -77,10 +77,10 @@ def find_files(
             yield named_file(path, prefix)
             continue
         folder = Folder(path, follow_links=reading.follow_links)
-        kept = None if reading.ignored else _not_ignored(path)
+        picked = None if reading.ignored else _not_ignored(path)
         is_empty = bool(reading.include)
         for name in folder.files():
-            is_selected = (kept is None or name in kept) and ".git" not in name.split("/") and reading.selects(name)
+            is_selected = (picked is None or name in picked) and ".git" not in name.split("/") and reading.selects(name)
             is_empty = is_empty and not is_selected
             file = os.path.join(folder.path, name)
             opened, label = partial(folder.open, name), str(path / name)
@@ -196,19 +196,19 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
         with source.open() as file:
             before = None if isinstance(file, BytesIO) else os.fstat(file.fileno())
             pieces = _decode(file, source, quiet)
-            kept = list(islice(pieces, _KEPT_PIECES))
-            is_long = len(kept) == _KEPT_PIECES
+            first_pieces = list(islice(pieces, _KEPT_PIECES))
+            is_long = len(first_pieces) == _KEPT_PIECES
             if is_long and source.where:
                 for _ in pieces:  # raises `NotText` while the source can still be left out
                     pass
                 file.seek(0)
-                kept, pieces = [], _decode(file, source, replace(reading, note=lambda text: None))
+                first_pieces, pieces = [], _decode(file, source, replace(reading, note=lambda text: None))
             was_cut = not is_long and _was_cut(file, before)
             if was_cut and attempt < _READS - 1:
                 continue
             for note in notes:
                 reading.note(note)
-            yield from kept
+            yield from first_pieces
             yield from pieces
             if was_cut or _was_cut(file, before):
                 reading.note(
@@ -238,10 +238,10 @@ def read_found(
 
 def note_left_out(left_out: dict[str, list[str]], reading: InputOptions) -> None:
     """Name the first sources that were left out of each folder and place, and count the others."""
-    for where, names in left_out.items():
+    for folder, names in left_out.items():
         more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         count = f"{len(names):,} files that are" if len(names) > 1 else "1 file that is"
-        reading.note(f"{where}: left out {count} not text: {', '.join(names[:_MOST_NAMED])}{more}")
+        reading.note(f"{folder}: left out {count} not text: {', '.join(names[:_MOST_NAMED])}{more}")
 
 
 def _decode(file: IO[bytes], source: InputFile, reading: InputOptions) -> Iterator[Utf8]:

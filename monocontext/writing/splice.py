@@ -152,11 +152,11 @@ def _write_index(
     return tuple(index.pages), index.last_page, dropped_bytes
 
 
-def moved_frames(text: StoredText, wanted: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
+def moved_frames(text: StoredText, is_moved: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
     """Store the wanted frames of a text in new segments as they are (1 GET for some 8 MiB, 1 PUT for 16 MiB)."""
     segments = Segments(text.store.put, SegmentLayout(text.root.frame_bytes, codec=text.root.codec))
     stretches: list[Stretch] = []
-    for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if wanted(frame)):
+    for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if is_moved(frame)):
         segments.add(stored, record_of(frame), frame.codec)
         if stretches and stretches[-1].stop == frame.number:
             stretches[-1].stop += 1

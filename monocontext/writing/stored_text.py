@@ -128,7 +128,7 @@ class StoredText(AbstractContextManager["StoredText"]):
             store, key = self.place(first) if "://" in first.object else (self.store, first.object)
             data = store.get_range(key, first.offset, size, etag=first.etag).data
         starts = [frame.offset - first.offset for frame in group]
-        return [(frame, data[at : at + frame.stored_bytes]) for frame, at in zip(group, starts, strict=True)]
+        return [(frame, data[begin : begin + frame.stored_bytes]) for frame, begin in zip(group, starts, strict=True)]
 
     def texts(self, frames: Iterable[Frame]) -> Iterator[bytes]:
         """Yield the text of frames, and pass the bytes so far to `progress`. Raises `DamagedData`."""

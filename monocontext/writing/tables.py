@@ -36,19 +36,19 @@ def table_documents(
     if kind not in TABLE_KINDS:
         raise ValueError(f"the kind of a table must be one of {', '.join(TABLE_KINDS)}, not {kind!r}")
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-    for where, row in _rows(path, encoding):
+    for location, row in _rows(path, encoding):
         for field in (text_field, name_field):
             if field is not None and field not in row:
                 fields = ", ".join(map(str, row)) or "none"
-                raise InvalidText(f"{where}: no field {field!r}; its fields are {fields[:200]}")
+                raise InvalidText(f"{location}: no field {field!r}; its fields are {fields[:200]}")
         text = row.pop(text_field)
         name = row.pop(name_field) if name_field is not None and name_field != text_field else text
         if not isinstance(text, str):
             raise InvalidText(
-                f"{where}: field {text_field!r} must be a str, not {type(text).__name__}: {str(text)[:80]!r}"
+                f"{location}: field {text_field!r} must be a str, not {type(text).__name__}: {str(text)[:80]!r}"
             )
         if type(name) not in (str, int):
-            raise InvalidText(f"{where}: field {name_field!r} must be a str, not {type(name).__name__}")
+            raise InvalidText(f"{location}: field {name_field!r} must be a str, not {type(name).__name__}")
         yield None if name_field is None else str(name), text, row
 
 
@@ -60,18 +60,18 @@ def _rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, di
         raise NotFound(f"{os.fspath(path)}: no such file") from None
     with file, io.TextIOWrapper(file, encoding=encoding, newline="\n") as lines:
         for number in count(1):
-            where = f"{os.fspath(path)}:{number}"
+            location = f"{os.fspath(path)}:{number}"
             try:
                 line = lines.readline()
                 row = json.loads(line) if line.strip() else None
             except UnicodeError as error:
-                known = encoding.removesuffix("-sig")
-                raise InvalidText(f"{where}: not {known}, on this line or soon after it: {error}") from None
+                base_encoding = encoding.removesuffix("-sig")
+                raise InvalidText(f"{location}: not {base_encoding}, on this line or soon after it: {error}") from None
             except (ValueError, RecursionError) as error:
-                raise InvalidText(f"{where}: not JSON: {error}") from None
+                raise InvalidText(f"{location}: not JSON: {error}") from None
             if not line:
                 return
             if isinstance(row, dict):
-                yield where, row
+                yield location, row
             elif line.strip():
-                raise InvalidText(f"{where}: a row must be a JSON object, not {type(row).__name__}")
+                raise InvalidText(f"{location}: a row must be a JSON object, not {type(row).__name__}")

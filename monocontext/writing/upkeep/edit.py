@@ -87,17 +87,17 @@ def _put(
     *,
     adds: bool,
 ) -> Manifest:
-    given = _texts_of(documents)
-    wanted = {name.encode("utf-8", "surrogatepass"): name for name in given}
+    texts = _texts_of(documents)
+    names = {name.encode("utf-8", "surrogatepass"): name for name in texts}
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        last = {wanted[name]: number for number, name in enumerate(names_in(pages)) if name in wanted}
-        missing = [name for name in given if name not in last]
+        last = {names[name]: number for number, name in enumerate(names_in(pages)) if name in names}
+        missing = [name for name in texts if name not in last]
         if missing and not adds:
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
             raise NotFound(f"no document {missing[0]!r}{more} to replace: `update` adds new ones")
-        new = [(name, given[name].text, json.loads(given[name].metadata or b"null")) for name in missing]
-        changes = {number: given[name] for name, number in last.items()}
+        new = [(name, texts[name].text, json.loads(texts[name].metadata or b"null")) for name in missing]
+        changes = {number: texts[name] for name, number in last.items()}
         return changes, store_text(store, as_inputs(new), base) if new else None
 
     return commit_at(url, options, _PURPOSE, lambda base, store: edited(base, store, plan, options, allow))
@@ -126,32 +126,32 @@ def delete(
     Raises `NotFound`, and changes nothing, if no document has such a name; with `forget`, if none has it in an earlier
     version either (2 GETs a version more). So a deletion that was cut off, or made without `forget`, can be ended.
     """
-    wanted = list(dict.fromkeys(names)) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
-    if wrong := [name for name in wanted if not isinstance(name, str)]:
+    patterns = list(dict.fromkeys(names)) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    if wrong := [name for name in patterns if not isinstance(name, str)]:
         raise TypeError(f"the name of a document must be a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
     if cache_dir is not None and not forget:
         raise ValueError("cache_dir needs forget=True")
 
-    def numbers_of(there: list[bytes]) -> dict[str, list[int]]:
+    def numbers_of(raws: list[bytes]) -> dict[str, list[int]]:
         """The documents that each of `wanted` means, of those with these names."""
-        results: dict[str, list[int]] = {name: [] for name in wanted}
-        raw_names = {name.encode("utf-8", "surrogatepass"): name for name in wanted}
-        for number, raw in enumerate(there):
+        results: dict[str, list[int]] = {name: [] for name in patterns}
+        raw_names = {name.encode("utf-8", "surrogatepass"): name for name in patterns}
+        for number, raw in enumerate(raws):
             if raw in raw_names:
                 results[raw_names[raw]].append(number)
         for name, numbers in results.items():
             is_glob = isinstance(names, str) or any(sign in name for sign in "*?[")
             if is_glob and not numbers and not name.startswith("!"):
                 select = Globs([name]).select
-                numbers += [number for number, raw in enumerate(there) if select(raw.decode())]
+                numbers += [number for number, raw in enumerate(raws) if select(raw.decode())]
         return results
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
         numbers = numbers_of(names_in(pages))
-        changes = {number: Change(deletes=True) for some in numbers.values() for number in some}
-        if forget and not changes and any(any(numbers_of(there).values()) for there in _earlier_names(store, base)):
+        changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
+        if forget and not changes and any(any(numbers_of(raws).values()) for raws in _earlier_names(store, base)):
             return {}, None
-        if missing := [name for name, some in numbers.items() if not some]:
+        if missing := [name for name, matches in numbers.items() if not matches]:
             raise NotFound(f"no document is named {missing[0]!r} or matches that glob")
         return changes, None
 
@@ -246,18 +246,18 @@ class _Group:
 
 
 def _stored_again(
-    text: StoredText, pages: Sequence[DocumentPage], wanted: Mapping[int, Change]
+    text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]
 ) -> tuple[list[Stretch], Written, dict[int, Patch]]:
     """Store the frames of changed documents with the new texts (1 PUT for 16 MiB). Returns also the patches."""
     root = text.root
     segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
     stretches: list[Stretch] = []
     patches: dict[int, Patch] = {}
-    groups = _grouped(text, _places(pages, wanted, root.characters))
+    groups = _grouped(text, _places(pages, changes, root.characters))
     for number in range(0, len(groups), _GROUPS_AT_ONCE):
-        some = groups[number : number + _GROUPS_AT_ONCE]
-        rewritten = at_once(lambda group: _rewritten(text, group), some, _GROUPS_AT_ONCE)
-        for group, (frames, changed) in zip(some, rewritten, strict=True):
+        batch = groups[number : number + _GROUPS_AT_ONCE]
+        rewritten = at_once(lambda group: _rewritten(text, group), batch, _GROUPS_AT_ONCE)
+        for group, (frames, changed) in zip(batch, rewritten, strict=True):
             for stored, record in frames:
                 segments.add(stored, record)
             stretches.append(Stretch(group.first, group.stop, len(frames)))
@@ -265,11 +265,11 @@ def _stored_again(
     return stretches, segments.finish(), patches
 
 
-def _places(pages: Sequence[DocumentPage], wanted: Mapping[int, Change], characters: int) -> Iterator[_Place]:
+def _places(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Place]:
     """Yield the places of documents whose text changes, in order, in a text of so many characters."""
     firsts = [page.first for page in pages]
-    for number in sorted(wanted):
-        change = wanted[number]
+    for number in sorted(changes):
+        change = changes[number]
         if change.text is None and not change.deletes:
             continue
         n = bisect_right(firsts, number) - 1
@@ -288,8 +288,8 @@ def _grouped(text: StoredText, places: Iterable[_Place]) -> list[_Group]:
     """Group changes; those in the same or neighbouring frames share a group."""
     groups: list[_Group] = []
     frames = text.root.frames
-    for place in places:
-        start, stop = place.first, place.stop + (place.after > place.stop)
+    for span in places:
+        start, stop = span.first, span.stop + (span.after > span.stop)
         first = text.locate(start).number if start < text.root.characters else max(frames - 1, 0)
         last = first if stop == start else text.locate(stop - 1).number
         end = min(last + 1, frames)  # a text of empty documents has no frames
@@ -299,28 +299,28 @@ def _grouped(text: StoredText, places: Iterable[_Place]) -> list[_Group]:
             is_near = bool(groups) and first < groups[-1].stop
         if is_near:
             groups[-1].stop = max(groups[-1].stop, end)
-            groups[-1].places.append(place)
+            groups[-1].places.append(span)
         else:
-            groups.append(_Group(first, end, [place]))
+            groups.append(_Group(first, end, [span]))
     return groups
 
 
 def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
     """The new frames of a group, and its patches. Of a group above 8 MiB only the parts that stay are read."""
     begin, end, size = text.extent(group.first, group.stop)
-    whole = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else ""
-    read = (lambda start, stop: whole[start - begin : stop - begin]) if whole else text.read
+    full_text = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else ""
+    read = (lambda start, stop: full_text[start - begin : stop - begin]) if full_text else text.read
     patches: dict[int, Patch] = {}
     done = begin
     parts: list[str] = []
-    for place in group.places:
-        start, stop, new = place.start, place.stop, place.text
-        if place.after > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
+    for span in group.places:
+        start, stop, new = span.start, span.stop, span.text
+        if span.after > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
             stop += 1
-        if place.first < start and read(place.first, start).removeprefix("\n") == place.header:
-            start -= len(place.header)
-        patches[place.number] = Patch(start, stop, new if not new or new.endswith("\n") else new + "\n")
-        parts += [read(done, start), patches[place.number].text]
+        if span.first < start and read(span.first, start).removeprefix("\n") == span.header:
+            start -= len(span.header)
+        patches[span.number] = Patch(start, stop, new if not new or new.endswith("\n") else new + "\n")
+        parts += [read(done, start), patches[span.number].text]
         done = stop
     parts.append(read(done, end))
     frames = _cut("".join(parts).encode(), text.root.frame_bytes)

@@ -89,10 +89,10 @@ def gc(
         objects = [info for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
         old = [info for info in objects if info.modified_seconds < cutoff]
-        gone, garbage, kept, needs_fence = _garbage(store, old, threads, partial(_superseded, cutoff=cutoff))
+        gone, garbage, live, needs_fence = _garbage(store, old, threads, partial(_superseded, cutoff=cutoff))
         if older_than_seconds < SAFE_SECONDS and not dry_run and needs_fence:
             _commit_fence(store)
-            gone, garbage, kept, _ = _garbage(store, old, threads, lambda roots: gone.keys() & roots.keys())
+            gone, garbage, live, _ = _garbage(store, old, threads, lambda roots: gone.keys() & roots.keys())
         roots, removed_bytes = list(gone.values()), 0
         for some in (roots, garbage) if not dry_run else ():  # a root that exists names objects that exist
             for info, _ in zip(some, threads.map(lambda info: store.delete(info.key), some), strict=True):
@@ -103,7 +103,7 @@ def gc(
         return Collected(
             store.url,
             dry_run,
-            kept_generations=kept,
+            kept_generations=live,
             generations=len(roots),
             segments=kinds["segments"],
             pages=kinds["index"],
@@ -133,19 +133,19 @@ def _garbage(store: Store, old: list[ObjectInfo], threads: Executor, choose: Cal
             if not current and not roots:
                 raise NotFound(f"no context at {store.url}: nothing to remove")
             gone = choose(roots) - {root.generation for root, _, _ in current}
-            kept = list(threads.map(partial(_read_root, store), (roots[n].key for n in sorted(roots.keys() - gone))))
-            pages = {page[0].id: page for _, _, some in [*current, *kept] for page in some}
-            pages |= {page[0].id: page for _, _, some in [*current, *kept] for page in some if page[2]}  # copies
-            named = set().union(*(ids for _, ids, _ in [*current, *kept]))
+            live = list(threads.map(partial(_read_root, store), (roots[n].key for n in sorted(roots.keys() - gone))))
+            pages = {page[0].id: page for _, _, some in [*current, *live] for page in some}
+            pages |= {page[0].id: page for _, _, some in [*current, *live] for page in some if page[2]}  # copies
+            named = set().union(*(ids for _, ids, _ in [*current, *live]))
             named.update(*threads.map(partial(ids_in_page, store), pages.values()))
             break
         except NotFound:
             if roots.keys() <= _list_roots(store).keys():
                 raise  # else another `gc` has removed a generation, with the objects that only it names
-    newest = max((root for root, _, _ in [*current, *kept]), key=lambda root: root.generation)
+    newest = max((root for root, _, _ in [*current, *live]), key=lambda root: root.generation)
     unnamed = [info for info in old if id_in(info.key) not in named]
     needs_fence = bool(unnamed) or any(number >= newest.history.floor for number in gone)
-    return {number: roots[number] for number in sorted(gone)}, unnamed, len(kept), needs_fence
+    return {number: roots[number] for number in sorted(gone)}, unnamed, len(live), needs_fence
 
 
 def _list_roots(store: Store) -> _Roots:

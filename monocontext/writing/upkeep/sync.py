@@ -83,14 +83,14 @@ def sync(
     with ExitStack() as stack:
         own = own_options(url, store_options)
         store = stack.enter_context(open_store_at(url, own))
-        there = {file.name: file for file in _find(value, options, store.url, store_options or {}, stack)}
+        files = {file.name: file for file in _find(value, options, store.url, store_options or {}, stack)}
         result = _Differences()
 
         def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
             """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
             nonlocal result
             with StoredText(store, base or EMPTY_ROOT, store_options=own) as text:
-                result = _compare(text, pages, there, options, delete)
+                result = _compare(text, pages, files, options, delete)
             names = tuple(file.name for file in result.new)
 
             def add() -> tuple[Written | None, list[str], dict[str, list[str]]]:
@@ -104,8 +104,8 @@ def sync(
                 return new, added, left_out
 
             new, result.added, left_out = store.once(names, add, again=True) if names else (None, [], {})
-            for where, remaining in left_out.items():
-                result.left_out.setdefault(where, []).extend(remaining)
+            for folder, remaining in left_out.items():
+                result.left_out.setdefault(folder, []).extend(remaining)
             return ({}, None) if dry_run else (result.changes, new)
 
         root = commit(store, lambda base, store: edited(base, store, plan, own))
@@ -131,7 +131,7 @@ class _Differences:
 
 
 def _compare(
-    text: StoredText, pages: list[DocumentPage], there: dict[str, InputFile], options: InputOptions, delete: bool
+    text: StoredText, pages: list[DocumentPage], files: dict[str, InputFile], options: InputOptions, delete: bool
 ) -> _Differences:
     """Compare sources with the documents of a text; reads those that may differ. Of several documents with the name of
     a source, the last one counts, and the others go."""
@@ -139,25 +139,25 @@ def _compare(
     for page in pages:
         for i, name in enumerate(page.names()):
             stored.setdefault(name, []).append((page, i))
-    if delete and stored and not there:
+    if delete and stored and not files:
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
     result = _Differences()
     for name, all_of_name in stored.items():
-        is_gone = delete and name not in there and options.selects(name)
+        is_gone = delete and name not in files and options.selects(name)
         if is_gone:
             result.gone.append(name)
-        gone = all_of_name if is_gone else all_of_name[:-1] if name in there else []
+        gone = all_of_name if is_gone else all_of_name[:-1] if name in files else []
         result.changes |= {page.first + i: Change(deletes=True) for page, i in gone}
     unsure = []
-    for file in (file for file in there.values() if file.is_selected):
+    for file in (file for file in files.values() if file.is_selected):
         if file.name not in stored:
             result.new.append(file)
             continue
         result.known += 1
         page, i = stored[file.name][-1]
-        known = page.metadata(i)
-        if known.get("file") != file.facts:
-            unsure.append((file, page, i, encode_metadata({**known, "file": file.facts}, 0)))
+        metadata_before = page.metadata(i)
+        if metadata_before.get("file") != file.facts:
+            unsure.append((file, page, i, encode_metadata({**metadata_before, "file": file.facts}, 0)))
 
     def changed(item: tuple[InputFile, DocumentPage, int, bytes]) -> str | NotText | None:
         """The text of a source; None if its document has the same."""
@@ -185,15 +185,15 @@ def _compare(
 
 
 def _find(
-    given: list[str | os.PathLike[str]], options: InputOptions, own: str, remote: StoreOptions, stack: ExitStack
+    sources: list[str | os.PathLike[str]], options: InputOptions, own: str, remote: StoreOptions, stack: ExitStack
 ) -> Iterator[InputFile]:
     """Yield the sources at paths, and those at URLs of places, whose stores `stack` closes."""
 
-    def opened(place: str) -> Store:
-        return stack.enter_context(open_store_at(place, options_for(place, remote)))
+    def opened(url: str) -> Store:
+        return stack.enter_context(open_store_at(url, options_for(url, remote)))
 
-    places = [item for item in given if isinstance(item, str) and "://" in item]
-    yield from find_files([Path(item) for item in given if item not in places], options)
+    places = [item for item in sources if isinstance(item, str) and "://" in item]
+    yield from find_files([Path(item) for item in sources if item not in places], options)
     for location in places:
         try:
             above, key = split_object(location)

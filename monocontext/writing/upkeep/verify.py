@@ -138,8 +138,8 @@ def _read(text: StoredText, group: list[Frame], report: Report) -> Iterator[tupl
         except MonocontextError as error:
             report.problems.append(str(error))
         except UnicodeDecodeError as error:
-            where = f"frame {frame.number} of {frame.object}"
-            report.problems.append(f"{where}: not UTF-8 at byte {error.start}: {error.reason}")
+            name = f"frame {frame.number} of {frame.object}"
+            report.problems.append(f"{name}: not UTF-8 at byte {error.start}: {error.reason}")
         else:
             report.text_bytes += len(decoded)
             yield frame, decoded
@@ -171,8 +171,8 @@ class _Counter:
         if self._now is not None and self._counts[0] >= len(self._now):
             expected, result = (self._now.bytes, self._now.newlines), self._counts[1:]
             if result != expected:
-                where = f"document {self._now.number} ({self._now.name!r})"
-                self._report.problems.append(f"{where}: counts differ: expected {expected}, found {result}")
+                name = f"document {self._now.number} ({self._now.name!r})"
+                self._report.problems.append(f"{name}: counts differ: expected {expected}, found {result}")
         self._next()
 
 

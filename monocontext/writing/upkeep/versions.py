@@ -59,10 +59,10 @@ def restore(
 
     def change(base: Manifest, store: Staged) -> Manifest:
         try:
-            wanted = read_generation(store, generation)
+            earlier = read_generation(store, generation)
         except NotFound:
             raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
-        with StoredText(store, expanded(store, wanted), allow=allow, store_options=store_options) as text:
+        with StoredText(store, expanded(store, earlier), allow=allow, store_options=store_options) as text:
             return _restored(text, expanded(store, base))
 
     return commit_at(url, store_options, "to restore", change)
@@ -70,15 +70,15 @@ def restore(
 
 def _restored(text: StoredText, base: Manifest) -> Manifest:
     """The root that follows `base` and has the text of an earlier one."""
-    store, wanted = text.store, text.root
+    store, earlier = text.store, text.root
     shared = {frame.object for frame in text.after(base).frames(0, base.frames)}
     moves, new = moved_frames(text, lambda frame: frame.object not in shared and "://" not in frame.object)
-    documents = wanted.documents
+    documents = earlier.documents
     if documents:
         documents = change_documents(store, documents, load_documents(store, documents), {}, {}, anew=True)
     named = {part for ref in base.filters for part in ref.parts}
-    filters = tuple(ref for ref in wanted.filters if named.issuperset(ref.parts))
+    filters = tuple(ref for ref in earlier.filters if named.issuperset(ref.parts))
     root = splice(text, moves, new, anew=True, documents=documents, filters=filters)
-    if len(filters) < len(wanted.filters) and wants_filters(root):
+    if len(filters) < len(earlier.filters) and wants_filters(root):
         root = covered(text.after(root), gaps(filters, root.frames))
-    return with_copies(text.after(root), wanted)
+    return with_copies(text.after(root), earlier)
