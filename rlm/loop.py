@@ -270,8 +270,8 @@ class Loop:
         self, final: TextFinal, messages: Sequence[Message], is_alone: bool
     ) -> tuple[str | None, str | None]:
         """An answer in words, or the value of the variable that it names; else a notice for the model."""
-        said = (message["content"] for message in messages if message["role"] == "assistant")
-        known = {*self._runner.run("").variables, *assigned_names(said), "context", "answer"}
+        replies = (message["content"] for message in messages if message["role"] == "assistant")
+        known = {*self._runner.run("").variables, *assigned_names(replies), "context", "answer"}
         if fault := faults.judge(final, known, is_alone):
             return None, f"Answer refused: {fault}"
         if (name := final.variable) and (final.is_name or name in known):
@@ -294,12 +294,12 @@ class Loop:
                 return cells[-1].result.final_answer
         broken = "\n".join(block.code for block in parsed.blocks if not compiles(block.code))
         has_raised = bool(cells) and cells[-1].result.raised
-        for said in (parsed, beside, parse_reply(broken)):
-            if said.final is not None:
-                is_alone = not has_raised and said.final.stands_alone(said.own_text, reply.thinking)
-                if (answer := self._text_answer(said.final, (), is_alone)[0]) is not None:
+        for parsed_reply in (parsed, beside, parse_reply(broken)):
+            if parsed_reply.final is not None:
+                is_alone = not has_raised and parsed_reply.final.stands_alone(parsed_reply.own_text, reply.thinking)
+                if (answer := self._text_answer(parsed_reply.final, (), is_alone)[0]) is not None:
                     return answer
-                if rest := _words_beside(said.final, said.own_text):
+                if rest := _words_beside(parsed_reply.final, parsed_reply.own_text):
                     return rest
         return _answer_words(parsed) or None
 

@@ -291,8 +291,8 @@ class RLM:
         if context is _NOT_GIVEN:
             recorded = metadata["context"]
             if "context_value" not in metadata and recorded["type"] != "NoneType":
-                kind, where = recorded["type"], f" at {recorded['uri']}" if recorded.get("uri") else ""
-                raise TrajectoryError(f"the context of this run, a {kind}{where}, is missing: give it again")
+                kind, location = recorded["type"], f" at {recorded['uri']}" if recorded.get("uri") else ""
+                raise TrajectoryError(f"the context of this run, a {kind}{location}, is missing: give it again")
             context = metadata.get("context_value")
         with Session(self._setup, context, path=path) as session:
             return session.go_on(recording, whole_bytes)
@@ -322,7 +322,7 @@ class RLM:
         setup = self._setup
         backend, sub_backend = (getattr(lm, "backend", type(lm).__name__) for lm in (setup.root, setup.sub_lm))
         url = getattr(setup.sub_lm, "base_url", None)
-        ours: dict[str, Any] = {
+        metadata: dict[str, Any] = {
             "sub_backend": None if sub_backend == backend else sub_backend,
             "sub_base_url": strip_url(str(url)) if sub_backend != backend and url else None,
             "sampling": getattr(setup.root, "sampling", None),
@@ -338,7 +338,7 @@ class RLM:
             "environment_kwargs": {"cell_timeout": setup.cell_timeout, "output_limit": setup.output_limit},
             "other_backends": None, "context": None, "budget": asdict(setup.budget),
             "sub_model": setup.sub_model or (str(getattr(setup.sub_lm, "model", "")) or None),
-            **{name: value for name, value in ours.items() if value or (name == "models" and value is not None)},
+            **{name: value for name, value in metadata.items() if value or (name == "models" and value is not None)},
         }  # fmt: skip
 
 

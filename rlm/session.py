@@ -137,10 +137,10 @@ class Session:
                 self._trajectory.reopen()
             else:
                 self._messages = opening_messages(query, self._description, self._system)
-                told, value = self._description, self.context
+                facts, value = self._description, self.context
                 about: dict[str, Any] = {"query": query, "started_at": time.time(), "context": {
-                    "uri": told.uri, "type": told.type_name, "lines": told.lines, "length": told.length,
-                    "chars": told.length if told.kind in ("lazy text", "str") else None,
+                    "uri": facts.uri, "type": facts.type_name, "lines": facts.lines, "length": facts.length,
+                    "chars": facts.length if facts.kind in ("lazy text", "str") else None,
                 }}  # fmt: skip
                 if self._source:
                     about["source"] = self._source
@@ -207,7 +207,7 @@ class Session:
         `is_later`: the question is not the one in the metadata line, and stands in the line of its first turn.
         """
         steps, setup = list(earlier), self._setup
-        before, known = self._meter.cost() if self._meter.parts else None, self._turns
+        before, earlier_turns = self._meter.cost() if self._meter.parts else None, self._turns
 
         def on_step(step: Step) -> None:
             question = query if is_later and not steps else None
@@ -221,15 +221,15 @@ class Session:
 
         self._broken_off = True
         try:
-            last = self._loop.run(query, self._messages, on_step, known, earlier)
+            last = self._loop.run(query, self._messages, on_step, earlier_turns, earlier)
         except BaseException:
             if self._is_top:
                 self.gate.stop("cancelled")  # batches and child runs under way make no more calls
             raise
         self._broken_off = False
-        taken = last.iteration - known - (last.reason == "max_iterations")
+        turns = last.iteration - earlier_turns - (last.reason == "max_iterations")
         io = cost_between(before, self._meter.cost()) if self._meter.parts else None
-        return self._completion(last, taken, self.gate.usage, io, self.gate.elapsed())
+        return self._completion(last, turns, self.gate.usage, io, self.gate.elapsed())
 
     def _completion(
         self, last: Step, turns: int, usage: Usage, io: dict[str, float] | None, seconds: float

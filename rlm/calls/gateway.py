@@ -193,9 +193,9 @@ class Gateway:
         With 0, none is taken.
         """
         with self._lock:
-            left = None if self.budget.iterations is None else max(0, self.budget.iterations - self._turns)
-            self._turns += left != 0
-        return left
+            remaining = None if self.budget.iterations is None else max(0, self.budget.iterations - self._turns)
+            self._turns += remaining != 0
+        return remaining
 
     def check_model(self, model: str) -> None:
         """Raise LLMError for a model that a cell may not name.
@@ -276,8 +276,8 @@ class Gateway:
                     if self.journal:
                         self._write(self.journal, about, started, exc.reply, {"response": "", "error": str(exc)})
                     raise
-                kind, said, most = type(exc).__name__, str(exc), self._backoff.retries + 1
-            log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=said)
+                kind, reason, most = type(exc).__name__, str(exc), self._backoff.retries + 1
+            log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=reason)
             time.sleep(seconds)
         if self.journal:
             self._write(self.journal, about, started, reply, {})

@@ -209,7 +209,7 @@ class SubCalls:
         if not calls:
             return []
         jobs = [partial(attempt, *job) for job in zip(calls, self.gate.number_calls(len(calls)), strict=True)]
-        with (mine := threading.Lock()), self._waited.running(mine), thinking(self._texts):
+        with (lock := threading.Lock()), self._waited.running(lock), thinking(self._texts):
             answers = run_side_by_side(jobs, most)
         failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if failed and not return_exceptions:

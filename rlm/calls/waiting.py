@@ -91,20 +91,20 @@ class WaitClock:
             return self._counted[0]
 
     @contextmanager
-    def running(self, mine: threading.Lock) -> Iterator[None]:
-        """Count the time inside the block as a call, as long as the caller holds the lock `mine`.
+    def running(self, held_lock: threading.Lock) -> Iterator[None]:
+        """Count the time inside the block as a call, as long as the caller holds the lock `held_lock`.
 
         The caller must hold the lock itself: an interrupt can leave this generator suspended with a lock held.
         """
         with self._lock:
             self._counted = self.seconds, time.perf_counter()
-            self._calls.append(mine)
+            self._calls.append(held_lock)
         try:
             yield
         finally:  # if this is not reached, the free lock is not counted
             with self._lock:
                 self._counted = self.seconds, time.perf_counter()
-                self._calls.remove(mine)
+                self._calls.remove(held_lock)
 
 
 class AwaitedCalls(Protocol):

@@ -105,7 +105,7 @@ def demo(
     """Answer questions about a log of 10 GB, a text in a local S3 server, and a plain folder."""
     try:  # before anything is stored
         with RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), runner=runner) as rlm:
-            where = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"].get("confinement")
+            confinement = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"].get("confinement")
     except RunnerUnavailable as exc:
         raise RunnerUnavailable(f"{exc} (with make: `make demo RUNNER=local`)") from exc
     remark(describe_rights(runner))
@@ -115,7 +115,7 @@ def demo(
     slow = partial(SlowStore, seconds=latency_ms / 1000, bytes_per_second=BYTES_PER_SECOND)
     folder = Path(sysconfig.get_path("stdlib")) / "json"
     with ExitStack() as stack:
-        log = slow(large_log(SIZE_BYTES if where != "wasm" else 2 * 10**9))  # `len()` is limited to 2 Gi there
+        log = slow(large_log(SIZE_BYTES if confinement != "wasm" else 2 * 10**9))  # `len()` is limited to 2 Gi there
         right = [_ask(console, "1. a log of 10 GB, of repeated lines", LOG_QUESTION, LOG_TURNS, log, options, DISK)]
         library = slow(_publish_library(stack))
         title, expected = f"2. the standard library's source at {library.url}", ("tarfile.py", str(tarfile.RECORDSIZE))

@@ -138,5 +138,5 @@ def _cut_to_reply(answer: str) -> str:
     data = answer.encode()
     if len(data) <= MAX_REPLY_BYTES:
         return answer
-    kept = data[: MAX_REPLY_BYTES - 200].decode(errors="ignore")
-    return f"{kept}\n[cut: characters 0 to {len(kept)} of an answer of {len(answer)}; request the rest by itself]"
+    head = data[: MAX_REPLY_BYTES - 200].decode(errors="ignore")
+    return f"{head}\n[cut: characters 0 to {len(head)} of an answer of {len(answer)}; request the rest by itself]"

@@ -156,10 +156,10 @@ def one_line_errors() -> Iterator[None]:
             logger.setLevel(before)
 
 
-def _parse_fields(given: list[str] | None) -> dict[str, Any]:
+def _parse_fields(items: list[str] | None) -> dict[str, Any]:
     """The fields in options NAME=VALUE. A value is JSON, as in `stop=["a"]`, or else text, as in `effort=low`."""
     fields: dict[str, Any] = {}
-    for item in given or ():
+    for item in items or ():
         name, equals, value = item.partition("=")
         if not (name and equals):
             raise UnknownOption(f"an option must be NAME=VALUE, not {item!r}")
@@ -170,9 +170,9 @@ def _parse_fields(given: list[str] | None) -> dict[str, Any]:
     return fields
 
 
-def _parse_headers(given: list[str] | None) -> dict[str, str] | None:
+def _parse_headers(items: list[str] | None) -> dict[str, str] | None:
     headers = {}
-    for item in given or ():
+    for item in items or ():
         name, colon, value = item.partition(":")
         if not (name.strip() and colon):
             raise UnknownOption("a header must be NAME:VALUE")  # it may contain a key, so the message does not show it

@@ -26,14 +26,14 @@ _FIXED = {
 
 
 def resumed_options(
-    metadata: Mapping[str, Any], asked: click.Context, model_options: dict[str, Any], limits: dict[str, Any]
+    metadata: Mapping[str, Any], context: click.Context, model_options: dict[str, Any], limits: dict[str, Any]
 ) -> dict[str, Any]:
     """The keywords of `RLM`: the recorded ones, overridden by those on the command line.
 
     Raises UsageError for a fixed option.
     """
-    source = asked.get_parameter_source
-    on_command_line = {name for name in asked.params if (of := source(name)) is not None and of.name == "COMMANDLINE"}
+    source = context.get_parameter_source
+    on_command_line = {name for name in context.params if (of := source(name)) is not None and of.name == "COMMANDLINE"}
     for name, why in _FIXED.items():
         if name in on_command_line:
             raise UsageError(f"cannot change a resumed run: {why}")
@@ -43,27 +43,27 @@ def resumed_options(
     parts = {name: getattr(budget, name) for name in _BUDGET_FIELDS if f"max_{name}" in on_command_line}
     options["budget"] = replace(options["budget"], **parts)
     if on_command_line.intersection(model_options):
-        given = {name: value if name in on_command_line else None for name, value in model_options.items()}
-        options |= _choose_models(metadata, given)
+        chosen = {name: value if name in on_command_line else None for name, value in model_options.items()}
+        options |= _choose_models(metadata, chosen)
     return options
 
 
 def _choose_models(metadata: Mapping[str, Any], model_options: dict[str, Any]) -> dict[str, Any]:
     """The keywords of `RLM` for models: those of `model_options`, completed from the recording."""
-    recorded, wanted = recorded_options(metadata), {**model_options}
+    recorded, options = recorded_options(metadata), {**model_options}
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
-    if not (wanted["model"] or wanted["preset"]):
-        wanted["model"] = f"{wanted['backend'] or backend}:{name}"
-    same_maker = maker_of(wanted) == backend
-    if wanted["base_url"] is None and same_maker:
-        wanted["base_url"] = recorded.get("base_url")
-    if wanted["sub_model"] is None and not wanted["preset"]:
+    if not (options["model"] or options["preset"]):
+        options["model"] = f"{options['backend'] or backend}:{name}"
+    same_maker = maker_of(options) == backend
+    if options["base_url"] is None and same_maker:
+        options["base_url"] = recorded.get("base_url")
+    if options["sub_model"] is None and not options["preset"]:
         sub_backend = metadata.get("sub_backend")
         sub = f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model")
-        wanted["sub_model"] = sub if same_maker and sub != name else None
-    wanted["sub_base_url"] = metadata.get("sub_base_url")
+        options["sub_model"] = sub if same_maker and sub != name else None
+    options["sub_base_url"] = metadata.get("sub_base_url")
     chosen = choose_models(
-        wanted, sampling=metadata.get("sampling") if same_maker else None,
+        options, sampling=metadata.get("sampling") if same_maker else None,
         sub_sampling=metadata.get("sub_sampling") if same_maker else None,
     )  # fmt: skip
     # They are part of the models chosen above: without this, the recorded ones would apply too.
@@ -83,8 +83,8 @@ def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
     near = path.resolve().parent / position
     if near.exists():
         return str(near)
-    where = "" if os.path.isabs(position) else f", nor at {near}"
-    raise UsageError(f"the context of this run is no longer at {position}{where}: give CONTEXT before --resume")
+    elsewhere = "" if os.path.isabs(position) else f", nor at {near}"
+    raise UsageError(f"the context of this run is no longer at {position}{elsewhere}: give CONTEXT before --resume")
 
 
 def absolute_place(place: str) -> str:

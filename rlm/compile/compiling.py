@@ -193,12 +193,12 @@ class _Compilation:
             before, etag = blob.data.decode("utf-8", "replace"), blob.etag
         except NotFound:
             before, etag = "", None
-        known, covers = _COVERS.search(before), _hash(*stored)
-        is_whole = known is not None and known[1] in (covered, covers) and (self._spent or _WAITING not in before)
-        if is_whole and known and known[1] == covers and self._note(waiting) in before:
+        match, covers = _COVERS.search(before), _hash(*stored)
+        is_whole = match is not None and match[1] in (covered, covers) and (self._spent or _WAITING not in before)
+        if is_whole and match and match[1] == covers and self._note(waiting) in before:
             return True
-        wanted = list(fresh) if is_whole else list(dict.fromkeys([*self._newest(stored), *fresh]))
-        digests = [get_bounded(self._store, key, _MOST_BYTES).data.decode("utf-8", "replace") for key in wanted]
+        session_ids = list(fresh) if is_whole else list(dict.fromkeys([*self._newest(stored), *fresh]))
+        digests = [get_bounded(self._store, key, _MOST_BYTES).data.decode("utf-8", "replace") for key in session_ids]
         text = self._make_brief(before, digests, sessions, waiting)
         data = f"{text}\n<!-- digests {covers} -->\n".encode("utf-8", "replace")
         try:
@@ -251,27 +251,27 @@ def _hash(*texts: str) -> str:
 
 def _ids_in(text: str) -> Callable[[str], str | None]:
     """A function that knows the ids of turns that occur in a text: a model copies them from there."""
-    known = set(re.findall(r"\[([^\[\]\n]+:\d+)\]", text))
-    return lambda cited: cited if cited in known else None
+    ids = set(re.findall(r"\[([^\[\]\n]+:\d+)\]", text))
+    return lambda cited: cited if cited in ids else None
 
 
 def _pick(summary: Sequence[Statement], digests: Sequence[Sequence[Statement]]) -> list[Statement]:
     """The summary by rules: the newest statements of each section, at most four of each new session."""
-    kept: list[Statement] = []
+    picked: list[Statement] = []
     for section in SECTIONS:
         old = [item for item in summary if item.section == section]
         fresh = [item for digest in digests for item in [s for s in digest if s.section == section][:4]]
-        kept += list({item.text: item for item in [*fresh[::-1], *old]}.values())[:20]
-    return kept
+        picked += list({item.text: item for item in [*fresh[::-1], *old]}.values())[:20]
+    return picked
 
 
 def _format_brief(head: str, summary: Sequence[Statement]) -> str:
     """The brief, of at most `BRIEF_CHARACTERS`: statements of each section in turn."""
     remaining = BRIEF_CHARACTERS - len(head) - 200
     queues = [[item for item in summary if item.section == section] for section in SECTIONS]
-    kept: list[Statement] = []
+    picked: list[Statement] = []
     while any(queues) and remaining > 0:
         for queue in queues:
             if queue and (remaining := remaining - len(queue[0].line()) - 1) > 0:
-                kept.append(queue.pop(0))
-    return f"{head}\n{render(kept)}\n"
+                picked.append(queue.pop(0))
+    return f"{head}\n{render(picked)}\n"

@@ -88,12 +88,12 @@ def turns_of(session_id: str, turns: int) -> Callable[[str], str | None]:
     return find_turn
 
 
-def render(found: Iterable[Statement]) -> str:
+def render(statements: Iterable[Statement]) -> str:
     """Statements as Markdown, under the headings of their sections."""
-    found = list(found)
+    statements = list(statements)
     parts = []
     for section in SECTIONS:
-        lines = [item.line() for item in found if item.section == section]
+        lines = [item.line() for item in statements if item.section == section]
         if lines:
             parts.append("\n".join([f"## {section}", *lines]))
     return "\n\n".join(parts)

@@ -87,8 +87,8 @@ def _repr_parts(value: object, limit: int, depth: int) -> Iterator[str]:
 
 def _shorten_literal(value: str | bytes, limit: int) -> str:
     """The repr of a string; if that exceeds `limit` characters, those of its head and tail around a note."""
-    if len(value) <= limit and len(whole := repr(value)) <= limit:
-        return whole
+    if len(value) <= limit and len(literal := repr(value)) <= limit:
+        return literal
     unit = "characters" if isinstance(value, str) else "bytes"
     room = max(1, (limit - len(f" ... [{len(value):,} {unit} omitted] ... ")) // 2)
     head, tail = _fit_end(value, room, head=True), _fit_end(value, room, head=False)

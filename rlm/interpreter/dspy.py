@@ -81,17 +81,17 @@ class DspyInterpreter(Interpreter):
             raise CodeExecutionError(f"{out}{err}".strip())
         return out
 
-    def _call(self, name: str, given: list[Any], options: dict[str, Any]) -> Any:
+    def _call(self, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         tool = self.tools[name]
-        named = inspect.signature(tool).bind(*given, **options).arguments  # DSPy calls tools by keyword
+        named = inspect.signature(tool).bind(*arguments, **options).arguments  # DSPy calls tools by keyword
         returned = self._vars.copy().run(tool, **named)
         return asyncio.run(_await(returned)) if inspect.isawaitable(returned) else returned
 
-    def _submit(self, given: list[Any], fields: dict[str, Any]) -> None:
+    def _submit(self, values: list[Any], fields: dict[str, Any]) -> None:
         names = [field["name"] for field in self.output_fields]
-        if given and len(given) == len(names):
-            fields = dict(zip(names, given, strict=True))
-        self._submitted = fields or {"output": given}  # of which DSPy says that fields are missing
+        if values and len(values) == len(names):
+            fields = dict(zip(names, values, strict=True))
+        self._submitted = fields or {"output": values}  # of which DSPy says that fields are missing
 
 
 async def _await(awaitable: Any) -> Any:

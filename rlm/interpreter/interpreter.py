@@ -242,11 +242,11 @@ class Interpreter:
         listed = [*names, "llm_query", "llm_query_batched"]
         return {**names, "_interpreter_names": lambda: listed}
 
-    def _call(self, name: str, given: list[Any], options: dict[str, Any]) -> Any:
-        return self.tools[name](*given, **options)
+    def _call(self, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+        return self.tools[name](*arguments, **options)
 
-    def _submit(self, given: list[Any], fields: dict[str, Any]) -> None:
-        self._submitted = fields or {"output": given[0] if len(given) == 1 else given}
+    def _submit(self, values: list[Any], fields: dict[str, Any]) -> None:
+        self._submitted = fields or {"output": values[0] if len(values) == 1 else values}
 
     @property
     def _folder(self) -> str | None:

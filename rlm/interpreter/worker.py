@@ -69,8 +69,8 @@ class WorkerNamespace:
             self.save()
 
     def _make_tool(self, name: str) -> Callable[..., Any]:
-        def tool(*given: Any, **options: Any) -> Any:
-            return self._host["_interpreter_call"](name, list(given), options)
+        def tool(*arguments: Any, **options: Any) -> Any:
+            return self._host["_interpreter_call"](name, list(arguments), options)
 
         tool.__name__ = tool.__qualname__ = name
         return tool
@@ -79,10 +79,10 @@ class WorkerNamespace:
 
     def load(self) -> None:
         """Replace the files by those of the host."""
-        wanted = dict(self._host["_interpreter_files"]()) if self._folder else {}
-        for path in self._files().keys() - wanted:
+        files = dict(self._host["_interpreter_files"]()) if self._folder else {}
+        for path in self._files().keys() - files:
             os.unlink(f"{self._folder}/{path}")
-        for path in wanted:
+        for path in files:
             full = f"{self._folder}/{path}"
             os.makedirs(os.path.dirname(full), exist_ok=True)
             data = self._host["_interpreter_get"](path)  # first: a file that a failure left empty would be sent back

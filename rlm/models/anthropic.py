@@ -118,8 +118,8 @@ def _read_blocks(blocks: Sequence[object], builder: ReplyBuilder) -> None:
 
 def _read_end(value: object, builder: ReplyBuilder) -> None:
     builder.set_end(get(value, "stop_reason"))
-    if said := get(value, "stop_details", "explanation"):
-        builder.end_details = one_line(said)
+    if details := get(value, "stop_details", "explanation"):
+        builder.end_details = one_line(details)
 
 
 def _add_usage(usage: object, builder: ReplyBuilder) -> None:

@@ -92,14 +92,14 @@ def knows(provider: str) -> bool:
     )
 
 
-def _connect(provider: str, api_key: str | None, base_url: str | None, given: Mapping[str, Any]) -> SimpleNamespace:
+def _connect(provider: str, api_key: str | None, base_url: str | None, options: Mapping[str, Any]) -> SimpleNamespace:
     """The client of a provider, in the form that `SDKClient` needs; the library closes its own connections."""
     try:
         import any_llm
         from any_llm.exceptions import UnsupportedParameterError
     except ImportError as error:
         raise _missing(provider, error) from None
-    make = partial(any_llm.AnyLLM.create, provider, api_key, base_url, unified_exceptions=True, **given)
+    make = partial(any_llm.AnyLLM.create, provider, api_key, base_url, unified_exceptions=True, **options)
     try:
         ask = make(max_retries=0)
     except UnsupportedParameterError:  # its SDK has no retries that could be counted twice

@@ -92,8 +92,8 @@ def find_error(value: object) -> ErrorReport | None:
     # What has the fields of a chat completion, but no choice and no usage, may say why.
     if value.get("choices") or value.get("output") or value.get("content") or value.get("usage") or value.get("type"):
         return None
-    said = any(isinstance(value.get(name), str) and value[name] for name in _MESSAGES)
-    return read_error(value) if said and value.get("code") not in (0, "0", 200, "200") else None
+    has_message = any(isinstance(value.get(name), str) and value[name] for name in _MESSAGES)
+    return read_error(value) if has_message and value.get("code") not in (0, "0", 200, "200") else None
 
 
 def read_error(value: object, depth: int = 0) -> ErrorReport:
@@ -106,16 +106,16 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
         return ErrorReport(one_line(value if value not in (None, "", [], {}) else "an error without words"))
     inner = value.get("error") or value.get("errors") or value.get("Error") or value.get("detail")
     if isinstance(inner := _parsed(inner), (dict, list)):
-        found, code = read_error(inner, depth + 1), value.get("code") or value.get("type")
-        if found.code or not isinstance(code, (str, int)) or code == "error":
-            return found
-        return replace(found, code=str(code).lower(), status=found.status or _status(code))
-    said = inner if isinstance(inner, str) else None
-    words = _words(value, depth) or said or value
+        report, code = read_error(inner, depth + 1), value.get("code") or value.get("type")
+        if report.code or not isinstance(code, (str, int)) or code == "error":
+            return report
+        return replace(report, code=str(code).lower(), status=report.status or _status(code))
+    text = inner if isinstance(inner, str) else None
+    words = _words(value, depth) or text or value
     codes = (
         *(value.get(name) for name in _CODES),
         inner if type(inner) is int else None,
-        said if said and (words is not said or said.isidentifier()) else None,
+        text if text and (words is not text or text.isidentifier()) else None,
         get(value, "innererror", "code"),
         get(value, "metadata", "error_type"),
     )
@@ -151,8 +151,8 @@ class CallTarget:
     where: object  # the URL of the endpoint, or the name of a maker
 
     def __str__(self) -> str:
-        where = str(self.where)
-        return f"model {self.model!r} {'at' if '://' in where else 'by' if ' ' in where else 'of'} {where}"
+        location = str(self.where)
+        return f"model {self.model!r} {'at' if '://' in location else 'by' if ' ' in location else 'of'} {location}"
 
 
 def make_error(
@@ -187,14 +187,14 @@ def make_error(
     return LLMError(line, transient=status is not None and (status in (408, 409, 425) or status >= 500))
 
 
-def retry_after_seconds(headers: Mapping[str, str], told: object = None, message: str = "") -> float | None:
-    """The seconds to wait, by the headers, by a field of the body (`told`) or by the message; None if none says so.
+def retry_after_seconds(headers: Mapping[str, str], field: object = None, message: str = "") -> float | None:
+    """The seconds to wait, by the headers, by a field of the body (`field`) or by the message; None if none says so.
 
     What limits the next call alone goes before the state of all limits (`x-ratelimit-reset-*`), of which the spent ones
     count, or all where the headers do not say which is spent.
     """
     milliseconds = headers.get("retry-after-ms")
-    for text in (f"{milliseconds}ms" if milliseconds else None, headers.get("retry-after"), told):
+    for text in (f"{milliseconds}ms" if milliseconds else None, headers.get("retry-after"), field):
         if text is not None and (seconds := read_wait(str(text))) is not None:
             return seconds
     if words := _WAIT_WORDS.search(message):
@@ -253,13 +253,13 @@ def _words(value: Mapping[str, Any], depth: int) -> object:
     """The message of an error; for a router's error, with the message of the provider."""
     words: object = None
     for name in _MESSAGES:
-        if (said := value.get(name)) not in (None, "", [], {}):
-            words = read_error(said, depth + 1).message if isinstance(said, (dict, list)) else said
+        if (message := value.get(name)) not in (None, "", [], {}):
+            words = read_error(message, depth + 1).message if isinstance(message, (dict, list)) else message
             break
     if (raw := get(value, "metadata", "raw")) in (None, "", [], {}):
         return words
-    said = read_error(_parsed(raw), depth + 1).message
-    return f"{words}: {said}" if words else said
+    message = read_error(_parsed(raw), depth + 1).message
+    return f"{words}: {message}" if words else message
 
 
 def _parsed(value: Any) -> Any:

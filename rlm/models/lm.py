@@ -157,10 +157,10 @@ def sum_tokens(*reported: object) -> int:
     """
     total = 0
     for count in reported:
-        whole = int(count) if isinstance(count, float) and count.is_integer() else count
-        if type(whole) is not int or not 0 <= whole <= _MOST_TOKENS:
+        number = int(count) if isinstance(count, float) and count.is_integer() else count
+        if type(number) is not int or not 0 <= number <= _MOST_TOKENS:
             return 0
-        total += whole
+        total += number
     return total
 
 

@@ -122,8 +122,8 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
         return AnyLM(backend, model, **arguments)
     if backend in BY_ANY_LLM:
         raise UnknownOption(f"backend {backend!r} needs packages that are not installed: {install(backend)}")
-    known = ", ".join(map(repr, (*BACKENDS, *MAKERS)))
-    raise UnknownOption(f"no backend {backend!r}; there are {known}, and those of any-llm ({install('NAME')})")
+    names = ", ".join(map(repr, (*BACKENDS, *MAKERS)))
+    raise UnknownOption(f"no backend {backend!r}; there are {names}, and those of any-llm ({install('NAME')})")
 
 
 def split_maker(model: str) -> tuple[str | None, str]:

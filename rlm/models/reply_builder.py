@@ -113,9 +113,9 @@ class ReplyBuilder:
         if refusal or _REFUSED.search(reason):
             words = refusal or self.end_details or (one_line(text) if reason == "refusal" else "")
             kind = "refusal" if refusal or reason.startswith("refus") else "content_filter"
-            what = "the model refused" if kind == "refusal" else f"a filter held the answer back ({self.end_reason})"
+            cause = "the model refused" if kind == "refusal" else f"a filter held the answer back ({self.end_reason})"
             why = f": {one_line(words)}" if words else ""
-            refused = ReplyRefused(f"{target}: {what}{why}", reason=kind)  # type: ignore[arg-type]
+            refused = ReplyRefused(f"{target}: {cause}{why}", reason=kind)  # type: ignore[arg-type]
             refused.reply = reply
             raise refused
         if _BROKEN.search(reason):
@@ -150,8 +150,8 @@ def read_parts(content: object) -> tuple[str, str, str]:
         elif kind == "refusal":
             refusal.append(_as_text(get(part, "refusal")))
         elif kind in ("", "text", "output_text", "input_text"):
-            said = get(part, "text")
-            text.append(_as_text(get(said, "value") if isinstance(said, Mapping) else said))
+            body = get(part, "text")
+            text.append(_as_text(get(body, "value") if isinstance(body, Mapping) else body))
     return "".join(text), "".join(thinking), "".join(refusal)
 
 

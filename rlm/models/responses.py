@@ -32,10 +32,10 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
         builder.add_text(get(value, "text"))
     elif kind in _THINKING:
         builder.add_thinking(get(value, "delta"))
-    elif kind == "response.refusal.delta" and isinstance(said := get(value, "delta"), str):
-        builder.refusal.append(said)
+    elif kind == "response.refusal.delta" and isinstance(refusal := get(value, "delta"), str):
+        builder.refusal.append(refusal)
     elif kind == "response.refusal.done" and not builder.refusal:
-        builder.refusal += [said] if isinstance(said := get(value, "refusal"), str) else []
+        builder.refusal += [refusal] if isinstance(refusal := get(value, "refusal"), str) else []
     elif kind in _ENDS:
         _read_response(get(value, "response"), builder)
         if not builder.end_reason and kind != "response.done":
@@ -76,8 +76,8 @@ def _read_response(response: object, builder: ReplyBuilder) -> None:
         if kind == "message" and get(item, "phase") == "commentary" and len(_messages(response)) > 1:
             thinking.append(read_parts(get(item, "content"))[0])
         elif kind == "message":
-            for into, said in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
-                into.append(said)
+            for into, part in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
+                into.append(part)
         elif kind == "reasoning":
             thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
         elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and _messages(response)):

@@ -53,8 +53,8 @@ class SDKClient:
                 try:
                     self._client = self._connect()
                 except ValueError as error:  # a proxy of the environment that is none
-                    what = "the HTTP client for the model could not be made (are the proxy variables right?)"
-                    raise LLMError(f"{what}: {one_line(error)}") from None
+                    problem = "the HTTP client for the model could not be made (are the proxy variables right?)"
+                    raise LLMError(f"{problem}: {one_line(error)}") from None
             return self._client
 
     def close(self) -> None:
@@ -147,8 +147,8 @@ class SDKModel(ABC):
     def with_sampling(self, options: Sampling) -> Self:
         """This model, with the same connections, whose requests have these options in addition; None removes one."""
         other = copy.copy(self)
-        given = {**self.sampling, **options}
-        other.sampling = check_body({name: value for name, value in given.items() if value is not None})
+        sampling = {**self.sampling, **options}
+        other.sampling = check_body({name: value for name, value in sampling.items() if value is not None})
         return other
 
     def connect(self) -> None:
@@ -190,7 +190,7 @@ class SDKModel(ABC):
             self._refused[name] = refused
             ways = ((field, f"sent as {other}" if other else "left out") for field, other in refused.items())
             target = CallTarget(name, self._where)
-            return replace(reply, notes=(*reply.notes, *(f"{target} refuses {field}: {way}" for field, way in ways)))
+            return replace(reply, notes=(*reply.notes, *(f"{target} refuses {field}: {fix}" for field, fix in ways)))
 
     def _fields(self) -> dict[str, Any]:
         """The options as fields of a request."""
@@ -267,16 +267,16 @@ class SDKModel(ABC):
 
     def _convert_other(self, error: Exception, target: CallTarget) -> LLMError:
         """Convert an error that is no answer: a connection, a missing key, a local fault."""
-        kind, said = type(error).__name__, one_line(error)
-        if isinstance(error, TypeError) and "authentication" in said:
+        kind, message = type(error).__name__, one_line(error)
+        if isinstance(error, TypeError) and "authentication" in message:
             return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")
         if "Timeout" in kind:
             return LLMError(f"{target.where} gave no answer within {self._timeout_seconds:g} seconds", transient=True)
         if kind == "APIConnectionError" or kind == "ConnectError":
-            return LLMError(f"cannot reach {target.where}: {one_line(error.__cause__ or said)}", transient=True)
+            return LLMError(f"cannot reach {target.where}: {one_line(error.__cause__ or message)}", transient=True)
         if type(error).__module__.split(".")[0] in _HTTP_LAYERS:
-            return LLMError(f"{target}: the connection broke off: {said or kind}", transient=True)
-        return LLMError(f"{target}: {kind}: {said}")
+            return LLMError(f"{target}: the connection broke off: {message or kind}", transient=True)
+        return LLMError(f"{target}: {kind}: {message}")
 
 
 def read_failure(error: Exception) -> EndpointError | None:

@@ -87,12 +87,12 @@ def split_thinking(text: str) -> tuple[str, str]:
         else:
             continue
         begin = offset = next(_GAP.finditer(text, offset)).end()
-    said = "".join(answer) + text[begin:]
-    said = said.lstrip("\n") if thinking else said
-    said = _without_end_tokens(said) if said.rstrip().endswith(_END_TOKENS) else said
-    box = _BOX.match(said)
+    visible = "".join(answer) + text[begin:]
+    visible = visible.lstrip("\n") if thinking else visible
+    visible = _without_end_tokens(visible) if visible.rstrip().endswith(_END_TOKENS) else visible
+    box = _BOX.match(visible)
     thinking = [_without_end_tokens(part.strip()) for part in thinking]
-    return said[box.end() if box else 0 :], "\n\n".join(filter(None, thinking))
+    return visible[box.end() if box else 0 :], "\n\n".join(filter(None, thinking))
 
 
 def _closes(fence: re.Match[str], opened: re.Match[str] | None) -> bool:

@@ -37,7 +37,7 @@ class Received:
     is_done: bool = False  # the mark of the end, `[DONE]`
 
 
-def read_body(given: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
+def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
     """The parts of a body.
 
     Raises EndpointError for an event named `error`. Raises LLMError for a web page or anything else but JSON or events,
@@ -45,7 +45,7 @@ def read_body(given: Iterable[bytes], target: CallTarget, timeout_seconds: float
     """
 
     def limited(size: int = 0) -> Iterator[bytes]:
-        for piece in given:
+        for piece in chunks:
             size += len(piece)
             if size > _MOST_BYTES:
                 raise LLMError(f"{target}: an answer of more than {_MOST_BYTES >> 20} MiB")
@@ -98,8 +98,8 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
-            said = f"an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
-            raise LLMError(f"{target}: {said}", transient=True) from None
+            problem = f"an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
+            raise LLMError(f"{target}: {problem}", transient=True) from None
         yield Received(value)
 
 

@@ -73,8 +73,8 @@ FORCED = (
 def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Message:
     """The message that begins another question in the same namespace. `lost`: the runner's note on lost variables."""
     before = "The query before was broken off; leave it. " if broken_off else ""
-    kept = lost.strip() or "`context` and your variables are as you left them."
-    return {"role": "user", "content": f'{before}Now answer another query: "{query}"\n\n{kept}'}
+    reminder = lost.strip() or "`context` and your variables are as you left them."
+    return {"role": "user", "content": f'{before}Now answer another query: "{query}"\n\n{reminder}'}
 
 
 def turn_message(turn: int, turns: int | None, query: str, *, to_read: bool, has_run: bool, again: bool = False) -> str:
@@ -115,8 +115,8 @@ def history(step: Step, window: ModelWindow) -> list[Message]:
     """
     *before, last = step.prompt
     if step.repeats:
-        kept = without_turn(last["content"])
-        return [*before, {"role": last["role"], "content": kept}] if kept else before
+        content = without_turn(last["content"])
+        return [*before, {"role": last["role"], "content": content}] if content else before
     parts = []
     for i, cell in enumerate(step.cells, 1):
         result = cell.result

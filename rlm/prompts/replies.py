@@ -104,15 +104,15 @@ def parse_reply(text: str) -> ParsedReply:
     parsed = _parse(text, drafts=True)
     if parsed.blocks or parsed.final:
         return parsed
-    whole = _parse(text, drafts=False)
-    return replace(whole, fault=faults.TO_COME) if whole.final and parsed.words and not whole.fault else whole
+    result = _parse(text, drafts=False)
+    return replace(result, fault=faults.TO_COME) if result.final and parsed.words and not result.fault else result
 
 
 def _parse(text: str, *, drafts: bool) -> ParsedReply:
     parts = list(_read_parts(text.split("\n"), drafts))
     own_text = _text(parts)
-    kept = [part for part in parts if part.kind not in ("python", "draft") and _text([part]).strip()]
-    words = kept[0].code if len(kept) == 1 and kept[0].kind != "prose" else _text(kept).strip()
+    texts = [part for part in parts if part.kind not in ("python", "draft") and _text([part]).strip()]
+    words = texts[0].code if len(texts) == 1 and texts[0].kind != "prose" else _text(texts).strip()
     if blocks := tuple(CodeBlock(part.code, part.cut) for part in parts if part.kind == "python"):
         fault = faults.explain_date(block.code for block in blocks) if re.search(r"FINAL\(\s*\d", own_text) else ""
         return ParsedReply(() if fault else blocks, None, words, own_text, fault)
@@ -149,25 +149,25 @@ def _read_parts(lines: list[str], drafts: bool) -> Iterator[_Part]:
             after_code = not part.cut and (part.kind in ("python", "loose") or (after_code and not line.strip()))
 
 
-def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> list[_Part]:
-    """The block that begins with line `at`, else the line itself; for calls, a part for each and one for their text."""
-    line = lines[at]
+def _read_block(lines: list[str], start: int, tries: list[int], drafts: bool) -> list[_Part]:
+    """The block that begins with line `start`, else that line; for calls, a part for each and one for their text."""
+    line = lines[start]
     opening = _FENCE.match(line)
     if opening is None and (begin := line.rfind("```")) > 0 and _PYTHON.fullmatch(line[begin + 3 :].strip()):
         opening = _FENCE.match(line[begin:].strip())  # behind words
     if opening is not None:
-        return [_read_fence(lines, at, opening, tries)]
+        return [_read_fence(lines, start, opening, tries)]
     if call := _CALL.search(line):
-        text = "\n".join([line[call.start() :], *lines[at + 1 :]])
-        return [*(_Part("python", [], code) for code in _codes_of_calls(text)), _Part("other", lines[at:])]
+        text = "\n".join([line[call.start() :], *lines[start + 1 :]])
+        return [*(_Part("python", [], code) for code in _codes_of_calls(text)), _Part("other", lines[start:])]
     if drafts and tries[0] > 0 and (draft := _DRAFT.match(line)):
-        ends = (i for i in range(at, len(lines)) if f"</{draft[1]}>" in lines[i])
+        ends = (i for i in range(start, len(lines)) if f"</{draft[1]}>" in lines[i])
         if (end := next(ends, None)) is not None:
-            return [_Part("draft", lines[at : end + 1])]
+            return [_Part("draft", lines[start : end + 1])]
         tries[0] -= 10
     for opens, closes in _MARKS:
         if tries[0] > 0 and (match := opens.match(line)):
-            body = [line[match.end() :], *lines[at + 1 :]]
+            body = [line[match.end() :], *lines[start + 1 :]]
             end = next((i for i, item in enumerate(body) if closes.search(item)), None)
             code = "\n".join(body if end is None else [*body[:end], closes.split(body[end], 1)[0]])
             if not compiles(dedent(code).strip()):
@@ -175,30 +175,31 @@ def _read_block(lines: list[str], at: int, tries: list[int], drafts: bool) -> li
                 code = _CUT_END.sub("", code[: fence.end()] if fence else code)
                 end = code.count("\n") + 1 if fence else end
             if is_code(code := dedent(code).strip("\n").rstrip()):
-                taken = len(body) if end is None else end + 1
-                return [_Part("python", lines[at : at + taken], code, cut=end is None and opens is not _MARKS[-1][0])]
+                used = len(body) if end is None else end + 1
+                is_cut = end is None and opens is not _MARKS[-1][0]
+                return [_Part("python", lines[start : start + used], code, cut=is_cut)]
             tries[0] -= 10
     return [_Part("prose", [line])]
 
 
-def _read_fence(lines: list[str], at: int, opening: re.Match[str], tries: list[int]) -> _Part:
+def _read_fence(lines: list[str], row: int, opening: re.Match[str], tries: list[int]) -> _Part:
     """A fenced block. One of Python ends at the first fence before which its code is complete."""
-    margin, mark, at = len(opening["margin"]), opening["mark"], at + 1
+    margin, mark, row = len(opening["margin"]), opening["mark"], row + 1
     is_python = _PYTHON.fullmatch(opening["tag"]) is not None
     if not is_python:
-        ends = ((i, last) for i in range(at, len(lines)) if (last := _before_fence(lines[i], mark, False)) is not None)
+        ends = ((i, last) for i in range(row, len(lines)) if (last := _before_fence(lines[i], mark, False)) is not None)
         end, last = next(ends, (len(lines), ""))
-        code = _dedent([*lines[at:end], last] if last else lines[at:end], margin)
+        code = _dedent([*lines[row:end], last] if last else lines[row:end], margin)
         code = code.partition("\n")[2] if _MARKS[-1][0].fullmatch(code.partition("\n")[0]) else code
-        return _Part("other" if opening["tag"] else "loose", lines[at - 1 : end + 1], code, end == len(lines))
+        return _Part("other" if opening["tag"] else "loose", lines[row - 1 : end + 1], code, end == len(lines))
     in_comment = broken = None
-    for end in range(at, len(lines)):
+    for end in range(row, len(lines)):
         last = _before_fence(lines[end], mark, True)
         opens = last is None and (following := _FENCE.match(lines[end])) is not None and following["mark"] == mark
         if last is None and not opens:  # one that opens the next block closes this one
             continue
-        code = _dedent([*lines[at:end], last] if last else lines[at:end], margin)
-        part = _Part("python", lines[at - 1 : end if opens else end + 1], code)
+        code = _dedent([*lines[row:end], last] if last else lines[row:end], margin)
+        part = _Part("python", lines[row - 1 : end if opens else end + 1], code)
         if tries[0] <= 0 or (opens and in_comment):
             return in_comment or broken or part
         if is_complete := compiles(code):
@@ -210,8 +211,8 @@ def _read_fence(lines: list[str], at: int, opening: re.Match[str], tries: list[i
         elif not opens:
             broken = broken or part
         tries[0] -= not is_complete
-    code = re.sub(rf"\n[ \t]*{mark[0]}{{1,2}}\Z", "", _dedent(lines[at:], margin))
-    rest = _Part("python", lines[at - 1 :], code, cut=True)
+    code = re.sub(rf"\n[ \t]*{mark[0]}{{1,2}}\Z", "", _dedent(lines[row:], margin))
+    rest = _Part("python", lines[row - 1 :], code, cut=True)
     return rest if compiles(code) else in_comment or broken or rest
 
 

@@ -181,13 +181,13 @@ def opening_messages(query: str, context: Description, system: str) -> list[Mess
     Only the question differs between contexts of the same kind.
     """
     kind = KINDS.get(context.kind)
-    said = [] if kind is None else [
+    contents = [] if kind is None else [
         _ASK.format(kind), f"```repl\n{_FIND[kind]}\n```", "REPL output:\n81 Lovelace lies in Hucknall",
         '```repl\nFINAL("Hucknall")\n```',
     ]  # fmt: skip
     if context.access:  # all items are text, and `str` of one would read it
-        said = [text.replace("in str(item)", "in item").replace("in str(value)", "in value") for text in said]
-    example = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)]
+        contents = [text.replace("in str(item)", "in item").replace("in str(value)", "in value") for text in contents]
+    example = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(contents)]
     # The quoted form is what the rlms visualizer shows as the question of a run.
     question = f'{QUESTION_OPENS}{query}"\n\nThe variable `context` holds {context.sentence}.'
     return [{"role": "system", "content": system}, *example, {"role": "user", "content": question}]
@@ -195,5 +195,5 @@ def opening_messages(query: str, context: Description, system: str) -> list[Mess
 
 def conversation(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages from the question on: without the system prompt and the example."""
-    asked = (i for i, message in enumerate(messages) if message["content"].startswith(QUESTION_OPENS))
-    return messages[next(asked, 1) :]
+    questions = (i for i, message in enumerate(messages) if message["content"].startswith(QUESTION_OPENS))
+    return messages[next(questions, 1) :]

@@ -47,21 +47,21 @@ class ProcessRunner(RemoteRunner):
         view = python_view()
         if self._scratch:
             view = view.with_scratch(self._scratch)
-        known = _working_way.get(self._ways)
-        ways = [known] if known else list(self._ways)
+        working = _working_way.get(self._ways)
+        methods = [working] if working else list(self._ways)
         if os.geteuid() == 0:  # with namespaces, its worker is a user of its own, not a mapped root
-            ways.sort(key=lambda way: way != "namespaces")
+            methods.sort(key=lambda method: method != "namespaces")
         reasons = []
-        for way in ways:
-            if way == "landlock" and self._scratch:
+        for method in methods:
+            if method == "landlock" and self._scratch:
                 reasons.append(f"landlock: it gives a worker no {self._scratch} to write to")
                 continue
             try:
-                process, hello = _start_worker(way, view, self._limits)
+                process, hello = _start_worker(method, view, self._limits)
             except RunnerUnavailable as exc:
-                reasons.append(f"{way}: {exc}")
+                reasons.append(f"{method}: {exc}")
                 continue
-            _working_way[self._ways] = way
+            _working_way[self._ways] = method
             return process, hello
         raise NothingConfines(
             f"nothing here can confine the code of a model ({'; '.join(reasons)}); to run it with your own rights use "
@@ -86,12 +86,12 @@ class Process(PipedProcess):
         return signal.Signals(number).name + about.get(signal.Signals(number), "")
 
 
-def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, Mapping[str, Any]]:
+def _start_worker(method: str, view: FolderView, limits: Limits) -> tuple[Process, Mapping[str, Any]]:
     """A worker that is confined in this way. Raises RunnerUnavailable, with the reason alone."""
-    program = bubblewrap.find() if way == "bubblewrap" else None
-    if way == "bubblewrap" and program is None:
+    program = bubblewrap.find() if method == "bubblewrap" else None
+    if method == "bubblewrap" and program is None:
         raise RunnerUnavailable("bwrap is not installed")
-    plan = {"way": way, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
+    plan = {"way": method, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
     try:
         process = Process(command(view.python, plan, view), env={}, cwd="/", start_new_session=True)
     except OSError as exc:

@@ -171,8 +171,8 @@ class RemoteRunner(ABC):
                 f"runner {self.name!r}: the worker speaks protocol {str(hello.get('protocol'))[:20]}, this process "
                 f"{PROTOCOL}: install the same version of monocontext-rlm on both sides"
             )
-        way = str(hello.get("confinement", "none"))[:50]
-        self.confinement = self.name if way == "container" else way
+        confinement = str(hello.get("confinement", "none"))[:50]
+        self.confinement = self.name if confinement == "container" else confinement
         start = {
             "op": "start",
             "cell_timeout": None if math.isinf(self._cell_timeout) else self._cell_timeout,
@@ -322,8 +322,8 @@ class PipedProcess:
                 stderr = self._popen.communicate()[1]
             lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines()]
             lines = [line for line in lines if line and "--help" not in line]  # docker recommends its --help
-            told = [line for line in lines if "error" in line.lower()] or lines
-            self.complaint = "".join(filter(str.isprintable, told[-1]))[:500] if told else ""
+            errors = [line for line in lines if "error" in line.lower()] or lines
+            self.complaint = "".join(filter(str.isprintable, errors[-1]))[:500] if errors else ""
             self._how_ended = self.describe_exit() if by_itself else "ended"
         return self._how_ended
 

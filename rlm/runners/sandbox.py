@@ -88,14 +88,14 @@ class SandboxWorker:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        ours, self._theirs = socket.socketpair()
-        fd = ours.detach()
+        own_end, self._theirs = socket.socketpair()
+        fd = own_end.detach()
         self.channel = Channel(fd, fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
         self._decoder = LineDecoder(FROM_WORKER)
         self._failure = ""
         self._ended = False
-        for way in (self._outwards, self._inwards):
-            threading.Thread(target=self._carry, args=(way,), name="rlm-sandbox", daemon=True).start()
+        for carry in (self._outwards, self._inwards):
+            threading.Thread(target=self._carry, args=(carry,), name="rlm-sandbox", daemon=True).start()
 
     @property
     def complaint(self) -> str:
@@ -112,9 +112,9 @@ class SandboxWorker:
             _end(self._sandbox)
         return self.complaint if gone and self.complaint else "ended"
 
-    def _carry(self, way: Callable[[], None]) -> None:
+    def _carry(self, work: Callable[[], None]) -> None:
         try:
-            way()
+            work()
         except Exception as exc:  # whatever the provider raises: its sandbox is lost
             if not self._ended and not self._failure:
                 self._failure = f"{type(exc).__name__}: {exc}"[:500]

@@ -126,9 +126,9 @@ def _answer_call(
     head: dict[str, Any] = {}
     try:
         value = function(*args, **options)
-        failed = [at for at, item in enumerate(value) if isinstance(item, Exception)] if isinstance(value, list) else []
+        failed = [i for i, item in enumerate(value) if isinstance(item, Exception)] if isinstance(value, list) else []
         if failed:
-            head["errors"] = [(at, _encode_error(value[at])) for at in failed]
+            head["errors"] = [(i, _encode_error(value[i])) for i in failed]
             value = [None if isinstance(item, Exception) else item for item in value]
         body = pack_for_worker(value)
     except Exception as exc:

@@ -180,8 +180,8 @@ def _describe_error(exc: Exception) -> str:
 def _read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
     """The complete lines of a file, and their bytes; an incomplete last line is left out."""
     data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    return [json.loads(line) for line in data[:whole].splitlines() if line.strip()], whole
+    complete = data.rfind(b"\n") + 1
+    return [json.loads(line) for line in data[:complete].splitlines() if line.strip()], complete
 
 
 def _reply(record: Mapping[str, Any]) -> Reply:
@@ -192,9 +192,9 @@ def _reply(record: Mapping[str, Any]) -> Reply:
 
 def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
     """The reply of the root in a turn; without a model where no call was made, and without dollars."""
-    told = line.get("token_details") or {}
-    counts = {kind: _count(told.get(kind)) for kind in ("cache_read", "cache_write", "cache_write_1h", "reasoning")}
-    details = TokenDetails(**counts, tier=str(told.get("tier", "")), endpoint=str(told.get("endpoint", "")))
+    counted = line.get("token_details") or {}
+    counts = {kind: _count(counted.get(kind)) for kind in ("cache_read", "cache_write", "cache_write_1h", "reasoning")}
+    details = TokenDetails(**counts, tier=str(counted.get("tier", "")), endpoint=str(counted.get("endpoint", "")))
     return Reply(
         line["response"], _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
         line.get("model") or "", estimated=line.get("estimated") is True, details=details,

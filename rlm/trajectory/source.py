@@ -50,9 +50,9 @@ class Read:
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Self:
         """The place for the fields that `to_dict` returned."""
-        lines, known = row.get("lines"), {field.name for field in fields(cls)}
-        given = {"document": None, **row, "lines": None if lines is None else tuple(lines)}
-        return cls(**{name: value for name, value in given.items() if name in known})
+        lines, names = row.get("lines"), {field.name for field in fields(cls)}
+        values = {"document": None, **row, "lines": None if lines is None else tuple(lines)}
+        return cls(**{name: value for name, value in values.items() if name in names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,10 @@ def places_of(context: object, handed: Sequence[Range]) -> list[Read]:
     parts = text_parts(context)
     for start, stop in handed:
         for part in parts:
-            for place in part.by_document(max(0, start - part.start), min(len(part.text), stop - part.start)):
+            for span in part.by_document(max(0, start - part.start), min(len(part.text), stop - part.start)):
                 if len(places) == MOST_READS:
                     return places
-                places.append(_place(part, *place))
+                places.append(_place(part, *span))
     return places
 
 
@@ -165,10 +165,10 @@ def _place(part: TextPart, start: int, stop: int) -> Read:
 
 
 def _source(part: TextPart, start: int, stop: int) -> Source:
-    whole, half, read = str(part.text[start:stop]), _SHOWN // 2, _place(part, start, stop)
-    display = whole if len(whole) <= _SHOWN else join_ends(whole[:half], whole[-half:], len(whole) - _SHOWN)
+    text, half, read = str(part.text[start:stop]), _SHOWN // 2, _place(part, start, stop)
+    display = text if len(text) <= _SHOWN else join_ends(text[:half], text[-half:], len(text) - _SHOWN)
     generation = None if part.name is not None or isinstance(part.text, str) else part.text.generation
-    sha256 = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return Source(
         read.start, read.stop, read.lines, read.document, display, generation, sha256, part.url_at(start),
     )  # fmt: skip

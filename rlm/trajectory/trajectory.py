@@ -149,12 +149,12 @@ def iteration(step: Step, usage: Usage) -> dict[str, Any]:
 def _result(cell: Cell) -> dict[str, Any]:
     """The record of a cell. Its calls have the usage twice: rlms writes the summary, its viewer reads the fields."""
     result, is_priced = cell.result, True
-    known: float = 0
+    dollars: float = 0
     calls: list[dict[str, Any]] = []
     for call in result.calls:
         reply, child = call.reply, call.child
         if call.error is None or reply.input_tokens:
-            known, is_priced = known + (call.dollars or 0.0), is_priced and call.dollars is not None
+            dollars, is_priced = dollars + (call.dollars or 0.0), is_priced and call.dollars is not None
         used = {"model_usage_summaries": {reply.model: ModelUsage.of_call(reply, None).to_dict()}}
         calls.append({
             "root_model": reply.model, "prompt": call.prompt, "execution_time": round(call.execution_seconds, 6),
@@ -170,7 +170,7 @@ def _result(cell: Cell) -> dict[str, Any]:
         "final_answer": result.final_answer, "start_seconds": round(cell.start_seconds, 6),
         "prompt_tokens": sum([call.reply.input_tokens for call in result.calls]),
         "completion_tokens": sum([call.reply.output_tokens for call in result.calls]),
-        "dollars": known if is_priced else None,
+        "dollars": dollars if is_priced else None,
         "seconds": {
             "executing": round(result.execution_seconds, 6),
             "waiting_for_calls": round(cell.calls_seconds, 6),

@@ -112,13 +112,13 @@ class RowFeed:
             if (ranges := fields.ranges(block)) is not None:
                 self._read = [*(self._read or ()), *ranges]
 
-    def _parse(self, raw: bytes, place: str) -> dict[str, Any]:
+    def _parse(self, raw: bytes, location: str) -> dict[str, Any]:
         try:
             line = json.loads(raw)
         except (ValueError, RecursionError) as exc:
-            raise TrajectoryError(f"{self.path} is not a trajectory: {place} is not JSON ({exc})") from None
+            raise TrajectoryError(f"{self.path} is not a trajectory: {location} is not JSON ({exc})") from None
         if not isinstance(line, dict):
-            raise TrajectoryError(f"{self.path} is not a trajectory: {place} is not an object")
+            raise TrajectoryError(f"{self.path} is not a trajectory: {location} is not an object")
         return line
 
     def _read_line(self, number: int) -> dict[str, Any]:

@@ -26,9 +26,9 @@ class ViewServer(PageServer):
     def __init__(self, feed: RowFeed, host: str = "127.0.0.1", port: int = 0) -> None:
         """Port 0 takes any free one. Raises OSError if the address cannot be used."""
         answers = {
-            "/state": lambda asked: feed.state(asked.number_or_none("first") or 0, asked.number_or_none("generation")),
-            "/turn": lambda asked: feed.turn(asked.number("number")),
-            "/prompt": lambda asked: feed.prompt(asked.number("number")),
+            "/state": lambda query: feed.state(query.number_or_none("first") or 0, query.number_or_none("generation")),
+            "/turn": lambda query: feed.turn(query.number("number")),
+            "/prompt": lambda query: feed.prompt(query.number("number")),
         }
         super().__init__(run_page(), answers, host, port, failures=(RLMError, OSError))
 

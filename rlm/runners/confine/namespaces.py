@@ -102,8 +102,8 @@ def _flags_to_keep(mounted: str) -> int:
     """The flags of a mount, for mount(2). In a user namespace, a mount must keep them."""
     present = os.statvfs(mounted).f_flag
     # All flags but this one have the same number in statvfs(3) and mount(2).
-    kept = system.MS_RELATIME if present & os.ST_RELATIME else 0
-    return kept | present & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME)
+    flags = system.MS_RELATIME if present & os.ST_RELATIME else 0
+    return flags | present & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME)
 
 
 def _mounts_at(path: str) -> Sequence[str]:

@@ -35,23 +35,23 @@ def machine() -> str:
     return name
 
 
-def _check_result(what: str, result: int) -> int:
+def _check_result(name: str, result: int) -> int:
     """The result of a call of the C library. Raises SystemFailed for a negative one."""
     if result < 0:
         number = ctypes.get_errno()
-        raise SystemFailed(number, f"{what}: {os.strerror(number)}")
+        raise SystemFailed(number, f"{name}: {os.strerror(number)}")
     return result
 
 
-def syscall(what: str, number: int, *arguments: object) -> int:
+def syscall(name: str, number: int, *arguments: object) -> int:
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return _check_result(what, int(_libc.syscall(ctypes.c_long(number), *words)))
+    return _check_result(name, int(_libc.syscall(ctypes.c_long(number), *words)))
 
 
-def prctl(what: str, option: int, *arguments: object) -> None:
+def prctl(name: str, option: int, *arguments: object) -> None:
     words = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
     words += [ctypes.c_ulong(0)] * (4 - len(words))
-    _check_result(what, int(_libc.prctl(ctypes.c_int(option), *words)))
+    _check_result(name, int(_libc.prctl(ctypes.c_int(option), *words)))
 
 
 def unshare(flags: int) -> None:

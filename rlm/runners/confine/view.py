@@ -36,8 +36,8 @@ class FolderView:
 
     def with_scratch(self, path: str) -> FolderView:
         """The view with `path` as a link to `SCRATCH`; unchanged if the path, or one below it, is already in it."""
-        taken = (*self.readable, *DEVICES, "/tmp", *(link for link, _ in self.links))
-        if any(f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/") for other in taken):
+        existing = (*self.readable, *DEVICES, "/tmp", *(link for link, _ in self.links))
+        if any(f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/") for other in existing):
             return self
         return replace(self, links=(*self.links, (path, SCRATCH)))
 
