@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ import monocontext
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 CHECKOUT = Path(__file__).parents[2]
+UV = Path(sys.executable).with_name("uv")
 RLMS = "rlms==0.1.3"
 """PyPI's reference library; its import name is `rlm`, as is ours."""
 
@@ -130,19 +130,23 @@ def test_describe_themselves(wheels: dict[str, Path]) -> None:
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
     """A fresh virtual environment; gives its interpreter."""
-    venv.create(tmp_path / "venv", with_pip=True)
+    run(UV, "venv", "--quiet", "--python", sys.executable, tmp_path / "venv")
     return tmp_path / "venv" / "bin" / "python"
 
 
+def pip(python: Path, verb: str, *what: str | Path) -> list[str | Path]:
+    return [UV, "pip", verb, "--quiet", "--python", python, *what]
+
+
 def install(python: Path, *what: str | Path) -> None:
-    run(python, "-m", "pip", "install", "--quiet", "--no-deps", *what)
+    run(*pip(python, "install", "--no-deps", *what))
 
 
 def fetch(python: Path, *what: str | Path) -> None:
     """Install something that PyPI has, or that needs something of it."""
-    done = start(python, "-m", "pip", "install", "--quiet", "--retries", "1", *what)
+    done = start(*pip(python, "install", *what))
     if done.returncode != 0:
-        pytest.skip(f"pip cannot fetch {what}: {done.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"uv cannot fetch {what}: {done.stderr.strip().splitlines()[-1]}")
 
 
 def rlm_files(python: Path) -> dict[str, bytes]:
@@ -171,7 +175,7 @@ def test_beside_rlms(wheels: dict[str, Path], environment: Path, rlms_first: boo
     assert owner(environment) == "rlms"
     told = run(environment, "-c", "import monocontext; print(monocontext.__version__)").strip()
     assert told == monocontext.__version__
-    run(environment, "-m", "pip", "uninstall", "--quiet", "--yes", "monocontext")
+    run(*pip(environment, "uninstall", "monocontext"))
     assert rlm_files(environment) == theirs
     assert owner(environment) == "rlms"
 
@@ -179,7 +183,7 @@ def test_beside_rlms(wheels: dict[str, Path], environment: Path, rlms_first: boo
 def test_the_package_rlm_is_a_distribution_of_its_own(wheels: dict[str, Path], environment: Path) -> None:
     install(environment, wheels["monocontext"], wheels["monocontext_rlm"])
     assert owner(environment) == "monocontext-rlm"
-    run(environment, "-m", "pip", "uninstall", "--quiet", "--yes", "monocontext-rlm")
+    run(*pip(environment, "uninstall", "monocontext-rlm"))
     assert run(environment, "-c", "import importlib.util as u; print(u.find_spec('rlm'))").strip() == "None"
     assert run(environment, "-c", "import monocontext").strip() == ""
 
@@ -200,7 +204,7 @@ print(importlib.metadata.version("monocontext-rlm"))
 def test_in_an_empty_environment(wheels: dict[str, Path], environment: Path, tmp_path: Path) -> None:
     """With the dependencies that a user gets today, and nothing else."""
     fetch(environment, *wheels.values())
-    run(environment, "-m", "pip", "check")
+    run(*pip(environment, "check"))
     for name in ("monocontext", "rlm"):
         assert run(environment.parent / name, "--version") == f"{name} {monocontext.__version__}\n"
         assert f"Usage: {name} [OPTIONS] COMMAND [ARGS]..." in run(environment.parent / name, "--help")

@@ -1,4 +1,4 @@
-"""What the slow tests share: a text of 1 GiB, and the commands run as processes of their own."""
+"""What the slow tests share: a text of half a GiB, and the commands run as processes of their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monocontext.testing import SeaweedServer
 from slow.big_text import BigText
 from slow.commands import Place
 
-GIB = 1 << 30
+BIG_BYTES = 1 << 29
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +28,8 @@ def big_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def big_text(big_folder: Path) -> BigText:
-    """1 GiB of text in a file."""
-    return BigText.write(big_folder / "big.txt", GIB)
+    """Half a GiB of text in a file."""
+    return BigText.write(big_folder / "big.txt", BIG_BYTES)
 
 
 @pytest.fixture(scope="session")

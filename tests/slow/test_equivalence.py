@@ -1,4 +1,4 @@
-"""The same cells over a `str` and over a Monocontext print the same, without any model, at 1 and 50 MB (fuzz: 100).
+"""The same cells over a `str` and over a Monocontext print the same, without any model, at 1 and 10 MB (fuzz: 100).
 
 Each cell runs in a namespace of its own.
 """
@@ -24,7 +24,7 @@ from tests.slow.weak_idioms import IDIOMS
 
 pytestmark = pytest.mark.slow
 
-MEGABYTES = [1, 50, pytest.param(100, marks=pytest.mark.fuzz)]
+MEGABYTES = [1, 10, pytest.param(100, marks=pytest.mark.fuzz)]
 
 MOST_TIME = 4.0
 """Of all cells over a Monocontext, in the time that they take over a `str` in memory; CPU of this process."""

@@ -41,8 +41,8 @@ def test_directory(way: str, big_context: str, big_text: BigText, request: pytes
 
 
 def test_seaweedfs(seaweed: SeaweedServer, big_folder: Path, request: pytest.FixtureRequest) -> None:
-    """300 MB behind the S3 protocol."""
-    text, options = BigText.write(big_folder / "300.txt", 300 << 20, seed=2), {"endpoint": seaweed.endpoint}
+    """Behind the S3 protocol."""
+    text, options = BigText.write(big_folder / "other.txt", 256 << 20, seed=2), {"endpoint": seaweed.endpoint}
     url = seaweed.url("slow-memory")
     publish([text.path], url, store_options=options)
     read(url, text, "all", options, request)

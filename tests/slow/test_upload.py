@@ -122,7 +122,7 @@ def report(what: str, done: Ended, size_bytes: int) -> None:
     print(f"\n{what}: at most {done.peak_bytes >> 20} MiB resident, {done.seconds:.1f} s, {rate:,.0f} MB/s of text")
 
 
-def test_a_gigabyte_in_one_go(place: Place, big_text: BigText) -> None:
+def test_a_large_text_in_one_go(place: Place, big_text: BigText) -> None:
     with Watcher(place) as watcher:
         done = run("upload", str(big_text.path), place.url, *place.arguments)
     report(f"upload to {place.url}", done, big_text.bytes)
@@ -133,7 +133,7 @@ def test_a_gigabyte_in_one_go(place: Place, big_text: BigText) -> None:
 
 @pytest.fixture(scope="module")
 def addition(big_folder: Path) -> Iterator[BigText]:
-    text = BigText.write(big_folder / "addition.txt", 256 << 20, seed=5)
+    text = BigText.write(big_folder / "addition.txt", 128 << 20, seed=5)
     yield text
     text.path.unlink()
 

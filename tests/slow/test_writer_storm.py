@@ -19,7 +19,7 @@ from monocontext.writing.upkeep.forget import find_leftovers
 from monocontext.writing.upkeep.verify import verify
 
 WRITERS = 4
-KILLS = 40
+KILLS = 20
 WRITER = r"""
 import json, os, pathlib, random, sys, tempfile
 from monocontext import append, delete, replace, update
