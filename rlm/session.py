@@ -159,9 +159,8 @@ class Session:
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
         """Continue a run that was interrupted, or that ended at a limit which is higher now.
 
-        Recorded calls are not paid again. A run that ended otherwise gives its completion.
-
-        Raises TrajectoryError for a recording over another context.
+        Recorded calls are not paid again. A run that ended otherwise gives its completion. `whole_bytes`: the length of
+        the complete lines in the trajectory's file. Raises TrajectoryError for a recording over another context.
         """
         with self._lock:
             recorded = recording.metadata["context"]["length"]

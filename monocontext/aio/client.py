@@ -12,7 +12,7 @@ from monocontext.engine.fetch.workers import LOOK_SECONDS
 
 
 class BlockingClient:
-    """An aioboto3 client for other threads than that of its event loop, which must be running now."""
+    """Lets other threads call an aioboto3 client as they call boto3's. Made in the running event loop of the client."""
 
     def __init__(self, client: Any) -> None:
         self._loop = asyncio.get_running_loop()

@@ -117,7 +117,7 @@ class CodeHints:
         self._seen: set[Hint] = set()
 
     def feed(self, delta: str) -> list[Hint]:
-        """The new hints of the lines that this piece of the reply ends, each once a reply."""
+        """Take the next piece of a reply; returns the hints of the lines that it completes, each hint once a reply."""
         *ended, rest = (self._rest + delta).split("\n")
         self._rest = rest[:_MOST_LINE]
         hints: list[Hint] = []

@@ -242,7 +242,7 @@ class Tools:
         if project_dir:
             files = [file for file in files if project_dir in file.path.parts]
         if not files:
-            raise NotFound("no such session on this machine")
+            raise NotFound("no session in that project_dir on this machine: leave it out to search all")
         if not session_id:
             latest = files[0].session_id.partition("/")[0]
             files = [file for file in files if file.session_id.partition("/")[0] == latest]

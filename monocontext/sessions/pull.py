@@ -117,7 +117,7 @@ def _path_of(info: SessionInfo, folder: Path) -> Path:
 def _safe(name: str) -> str:
     """A name from the archive as that of a file here, which leads nowhere else. Raises `MonocontextError`."""
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
-        raise MonocontextError(f"a session or file is called {name!r}: it is not written")
+        raise MonocontextError(f"{name!r} cannot be the name of a file here, so that session is not written")
     return name
 
 

@@ -69,8 +69,8 @@ def discover_sessions(agent: str | None = None) -> list[SessionFile]:
 
 
 def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
-    """The sessions for an argument of a command: the path of a file, or the beginning of an id, then with those of its
-    subagents. Raises `NotFound`, and `InvalidText` for a file that is no session."""
+    """The sessions that `name` means: the path of a file, or the beginning of an id, then with those of its subagents.
+    `agent`: search only those of this agent. Raises `NotFound`, and `InvalidText` for a file that is no session."""
     if os.path.isfile(name):
         return [recognize_session(Path(name), agent)]
     if os.sep in name or name.endswith((".jsonl", ".jsonl.zst")):

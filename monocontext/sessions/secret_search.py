@@ -204,7 +204,7 @@ def decode_escapes(text: str) -> Iterator[View]:
 
 
 def join_wraps(text: str) -> Iterator[View]:
-    """Views in which words are whole that a terminal, a mail program or a shell's `\\` cut in two."""
+    """Yield the text with words joined again that a terminal, a mail program or a shell's `\\` cut in two."""
     if "\n" in text:
         yield from _make_views(text, [cut for cut in _WRAP.finditer(text) if _is_wrap(text, cut)], lambda _: "")
 

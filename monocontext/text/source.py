@@ -120,8 +120,7 @@ class Span:
     def candidates(
         self, query: Query | None, start: int = 0, stop: int | None = None, within_line: bool = False
     ) -> Candidates | None:
-        """The places where matches that begin in [start, stop) may begin, in the source's offsets; None means
-        anywhere."""
+        """Where matches that begin in [start, stop) may begin, in the source's offsets; None means anywhere."""
         end = self.stop if stop is None else self.start + stop
         return self.source.candidates(query, self.start + start, end, within_line)
 

@@ -134,15 +134,19 @@ class StrLike(LazyText):
     # -- search ----------------------------------------------------------------------------------------------------
 
     def __contains__(self, needle: object) -> bool:
-        """Whether a `str` occurs; streams up to the first occurrence."""
+        """Whether a `str` occurs (GETs: as `find`)."""
         return self._find(_argument("__contains__", needle), None, None) >= 0
 
     def find(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """The first occurrence at or after `start`, or -1; streams up to it."""
+        """The first occurrence in [start, end), or -1.
+
+        GETs: search filters first, then frames that may hold it, up to the first that does; without filters, the text
+        up to it (1 for about 8 MiB stored).
+        """
         return self._find(_argument("find", sub), start, end)
 
     def rfind(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:
-        """The last occurrence, or -1; streams from the end down to it."""
+        """The last occurrence in [start, end), or -1 (GETs: as `find`, from the end)."""
         return self._find(_argument("rfind", sub), start, end, reverse=True)
 
     def index(self, sub: str, start: Bound = None, end: Bound = None, /) -> int:

@@ -133,7 +133,7 @@ class ContextFeed:
         text, span = self._text, self._text.span
         if offset is None:
             if line == 0:
-                raise InvalidRequest("lines are counted from 1")
+                raise InvalidRequest("line must be at least 1, not 0")
             number = (line or 1) - 1 + (0 if document is None else document.first_line)
             offset = span.line_start(number) if number < len(text.lines) else len(text)
             if offset >= max(len(text) if document is None else document.stop, 1):

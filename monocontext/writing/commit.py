@@ -331,4 +331,4 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
             return None
         except (AlreadyExists, NotFound):
             continue  # another writer replaced the copy
-    raise StoreFailure(f"other writers were faster {_COPY_ATTEMPTS} times")
+    raise StoreFailure(f"{store.url}/{ROOT_KEY}: other writers were faster {_COPY_ATTEMPTS} times: try again")

@@ -150,7 +150,7 @@ def _publish_file(path: Path, store: Store) -> None:
             head = file.read(HEAD_BYTES)
         wide = unexpected_utf_16(head, "utf-8")
         if not wide and is_binary(head, "utf-8"):
-            raise InvalidText(f"{path} is a binary file, not a text") from None
+            raise InvalidText(f"{path} is a binary file, not text: convert it to text first") from None
         encoding = "UTF-16" if wide else str(error).removeprefix(f"{path}: ").partition(":")[0]
         command = f"monocontext upload --encoding {wide or 'latin-1'} {shlex.quote(str(path))} FOLDER"
         raise InvalidText(f"{path} is {encoding}: `{command}` stores its text") from None

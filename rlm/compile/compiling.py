@@ -5,7 +5,7 @@
 
 A session is new if its version has no digest. The last brief and the new digests make the next brief, so its cost does
 not grow with the number of sessions. The brief ends with a hash of the names of the digests that it covers: a brief of
-other digests is made again, from the newest ones. Who loses the PUT reads the brief of the winner and starts from that.
+other digests is made again, from the newest ones. A writer that loses the PUT starts from the brief of the winner.
 """
 
 from __future__ import annotations

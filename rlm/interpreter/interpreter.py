@@ -97,7 +97,8 @@ class Interpreter:
     ) -> None:
         """- `volume_name`: a name below `volumes` (see `volume_url`), a URL or a store; None for no volume
         - `timeout`: seconds of one `execute`
-        - `runner`: `confined`, `subprocess`, `wasm`, `docker` or `sandbox`
+        - `runner`, `runner_options`: `confined`, `subprocess`, `wasm`, `docker` or `sandbox`, and its options
+        - `volumes`: the URL below which named volumes lie
         - `store_options`: those of `monocontext.stores.open_store`
         - `sub_lm`: answers `llm_query`, which raises LLMError without it
         - `context`: the variable `context`; a lazy text stays lazy
@@ -156,7 +157,7 @@ class Interpreter:
         """Run code. Returns the submitted value, or else the printed text, with the traceback if it failed.
 
         `variables` go into its namespace: plain data as it is, anything else as its `str`. Raises TypeError for a lazy
-        text, which `Interpreter(context=...)` takes.
+        text, which `context=` and `names=` of `Interpreter` take.
         """
         out, err = self._run_code(code, variables)
         if self._submitted is not None:
@@ -255,7 +256,7 @@ class Interpreter:
 
     def _volume(self) -> Store:
         if self.volume is None:
-            raise ValueError("no volume")
+            raise ValueError("this interpreter has no volume: make it with volume_name=")
         return self.volume
 
     def _key(self, path: str) -> str:

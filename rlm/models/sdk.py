@@ -25,7 +25,7 @@ _OURS = frozenset(("model", "messages", "input", "stream", "system"))  # fields 
 
 
 class SamplingOptions(TypedDict, total=False):
-    """Options that most makers know."""
+    """Sampling options that most providers know."""
 
     temperature: float | None
     top_p: float | None

@@ -286,7 +286,7 @@ def _note_on_rebound_context(context: object) -> str:
 
 
 def _refuse(name: str, *args: object, **options: object) -> NoReturn:
-    raise RuntimeError(f"{name}() waits for a person, and there is none")
+    raise RuntimeError(f"{name}() waits for a person, and nobody is there: go on without it")
 
 
 def cell_traceback(exc: BaseException, file_prefix: str) -> str:

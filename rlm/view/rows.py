@@ -1,6 +1,6 @@
 """Convert lines of a trajectory for the page: a small row of each turn for lists and maps, and its details on request.
 
-Lines may come from other writers, or from an enemy. Every value is checked, so that the page gets fields of the right
+Lines may come from other writers, or be forged. Every value is checked, so that the page gets fields of the right
 types: an invalid number becomes None, and a value in place of a text becomes its JSON.
 """
 

@@ -45,7 +45,7 @@ ROWS = [
     Row("monocontext grep nowhere src", 1),
     Row("monocontext grep clock nosuch", 2, "", "no text is stored there"),
     Row("monocontext grep clock empty", 2, "", "contains no file to read"),
-    Row("monocontext grep clock bin.dat", 2, "", "bin.dat is a binary file, not a text"),
+    Row("monocontext grep clock bin.dat", 2, "", "bin.dat is a binary file, not text: convert it to text first"),
     Row("monocontext grep clock latin.txt", 2, "", "is not utf-8 at byte 2 (0xfc): `monocontext upload --encoding la"),
     Row("monocontext grep clock utf16.txt", 2, "", "is UTF-16: `monocontext upload --encoding utf-16"),
     Row("monocontext grep x$ crlf.txt", 0, "one x\r\nthree x\r\n"),

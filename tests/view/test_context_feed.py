@@ -126,7 +126,7 @@ def test_places(feed: ContextFeed, context: Monocontext) -> None:
     [
         ({"document": "gamma.py"}, "did you mean src/gamma.py"),
         ({"document": "new.md", "line": 3}, "new.md has no line 3"),
-        ({"line": 0}, "lines are counted from 1"),
+        ({"line": 0}, "line must be at least 1, not 0"),
         ({"line": 10**9}, "the text has no line 1,000,000,000"),
         ({"at": 10**9}, "the text ends before"),
         ({"number": 5}, "there is no document 5: the text has 5, counted from 0"),
@@ -234,7 +234,7 @@ def test_the_server_knows_its_paths_alone(
     assert get(server, "/change?before=1&version=99")[0] == 500
     for path in ("/nothing", "/_piece", "/__init__", "/../etc/passwd"):
         assert get(server, path) == (404, {"error": "not found"})
-    assert get(server, "/text?line=0") == (400, {"error": "lines are counted from 1"})
+    assert get(server, "/text?line=0") == (400, {"error": "line must be at least 1, not 0"})
     html = context_page().served()
     assert get(server, "/")[1] == html
     assert not re.search(r"https?://|\b(?:src|href)=\"(?!data:|#)|\son\w+=|style=\"", html)

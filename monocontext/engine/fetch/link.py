@@ -39,7 +39,7 @@ class Link:
 
     @property
     def is_far(self) -> bool:
-        """Whether round trips take time that is worth saving."""
+        """Whether a round trip takes at least `NEAR_SECONDS`, so that saving one is worth more bytes."""
         return self.round_trip_seconds is not None and self.round_trip_seconds >= NEAR_SECONDS
 
     def carries(self, stored_bytes: int) -> bool:
@@ -51,7 +51,7 @@ class Link:
         return stored_bytes <= (wave_bytes if self._measured_rate else max(wave_bytes, FIRST_WAVE_BYTES))
 
     def begin_spell(self, now: float) -> None:
-        """Note that a request is sent while no other is running."""
+        """Begin to measure the rate: a request is sent while no other is running."""
         self._spell_began, self._spell_bytes, self._spell_rate = now, 0, 0.0
 
     def answered(self, size_bytes: int, began: float, now: float) -> None:

@@ -263,11 +263,11 @@ class ServedReader:
 
     @property
     def stats(self) -> Stats:
-        """The host's counts (a message)."""
+        """The counts of the host's reader (1 message)."""
         return self.report()
 
     def report(self) -> Stats:
-        """Tell the host what was read and received here since the last report, and get its counts (a message)."""
+        """Tell the host what was read and received here since the last report, and get its counts (1 message)."""
         (mark, ranges), (handed_mark, pieces) = self.log.since(self._marks[0]), self.handed.since(self._marks[1])
         self._marks = mark, handed_mark
         search, before = self._search, self._reported_search

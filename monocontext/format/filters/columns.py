@@ -175,7 +175,7 @@ class ColumnFile:
         self.bits = min(self.bits, self.top_bits)
 
     def rows(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
-        """Rows [start, stop) of `height(bits)`, packed eight columns a byte."""
+        """Rows [start, stop) of the table folded to `height(bits)` rows, packed eight columns a byte."""
         merged_rows = 1 << (self.top_bits - bits)  # stored rows that become one
         pieces, offset = [], 0
         for width in self._tile_widths:

@@ -138,7 +138,8 @@ class Client:
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
         """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more for each fault).
 
-        Raises `ErrorResponse`, `NoAnswer`, errors of `sink`, and the origin's error for missing credentials.
+        `expected_bytes`: the length of the answer as far as it is known; it extends the deadline. Raises
+        `ErrorResponse`, `NoAnswer`, errors of `sink`, and the origin's error for missing credentials.
         """
         route = self._origin.route
         limit_seconds = self._deadline_seconds + expected_bytes * _SECONDS_PER_BYTE
@@ -340,6 +341,7 @@ class RetryBudget:
 
 
 def next_pause(last_seconds: float, uniform: Callable[[float, float], float]) -> float:
-    """Seconds to wait before the next attempt, given the last wait or 0: decorrelated jitter, 50 ms to 5 s."""
+    """Seconds to wait before the next attempt, given the last wait or 0: 50 ms to 5 s, with decorrelated jitter as in
+    Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015."""
     longest = max(last_seconds, _SHORTEST_PAUSE_SECONDS) * 3
     return min(_LONGEST_PAUSE_SECONDS, uniform(_SHORTEST_PAUSE_SECONDS, longest))

@@ -28,7 +28,7 @@ def list_versions(
     with open_store_at(url, store_options) as store:
         last = read_newest(store)
         if last is None:
-            raise NotFound(f"{store.url}: no context there")
+            raise NotFound(f"no context at {store.url}: no text is stored there")
         numbers = sorted({*listed_generations(store), last.generation})[-newest if newest else 0 :]
 
         def read(number: int) -> Manifest | None:

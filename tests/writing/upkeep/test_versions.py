@@ -19,7 +19,7 @@ def test_versions_are_listed(store: Store) -> None:
         (root.generation, root.characters, root.documents.documents) for root in list_versions(store) if root.documents
     ]
     assert found == [(1, 2, 1), (2, 4, 2), (3, 2, 1)]
-    with pytest.raises(NotFound, match="no context there"):
+    with pytest.raises(NotFound, match="no context at memory://nothing-here"):
         list_versions("memory://nothing-here")
 
 
