@@ -139,7 +139,7 @@ def write_bytes(data: bytes) -> None:
 
 def as_flags(message: str) -> str:
     """Rewrite keywords of Python in a message as flags: `anonymous=True` becomes `--anonymous`."""
-    keyless = message.replace("pass api_key= or", "give").replace(", or pass api_key=", "")  # keys are no flags
+    keyless = message.replace("pass api_key= or", "give").replace(", or pass api_key=", "")  # keys are not flags
     return _KEYWORD.sub(
         lambda match: " ".join(filter(None, (f"--{match[1].replace('_', '-')}", match[2], match[3]))), keyless
     )

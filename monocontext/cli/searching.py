@@ -36,7 +36,7 @@ PATTERN_SECONDS = 30
 """The most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C."""
 _GLOBAL_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 _TOKENS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
-"""The parts of a pattern in which `$` is no end of a line, and those that are one."""
+"""The parts of a pattern in which `$` is not the end of a line, and those that are one."""
 
 
 def grep(
@@ -135,7 +135,7 @@ def _pattern_limit(seconds: float, stats: Stats) -> Iterator[None]:
     """Raise `MonocontextError` where a search takes this many seconds without going on in the text, as `(a+)+$` over a
     line of a hundred letters, which takes years; 0 for no limit.
 
-    These are seconds of the processor: a slow network, or a pager at the other end of the pipe, is no slow pattern.
+    These are seconds of the processor: a slow network, or a pager at the other end of the pipe, is not a slow pattern.
     `re` runs C code that only a signal can stop, so there is no limit on Windows, and outside the main thread.
     """
     if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():

@@ -1,7 +1,7 @@
 """Serve MCP over stdin and stdout until the client leaves.
 
-The SDK alone drops a line that is no message, or holds half a surrogate pair, which models write: its client would wait
-for ever. And it would wait for threads that read or search when stdin ends.
+The SDK alone drops a line that is not a message, or holds half a surrogate pair, which models write: its client would
+wait for ever. And it would wait for threads that read or search when stdin ends.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
 
 
 def _item_fields(entry: Entry) -> dict[str, Any] | None:
-    """The arguments of LangGraph's `Item`; None for a value of another writer, which is no JSON object."""
+    """The arguments of LangGraph's `Item`; None for a value of another writer, which is not a JSON object."""
     try:
         value = json.loads(entry.value or "")
     except ValueError:

@@ -35,7 +35,7 @@ TOOL_OUTPUT = "tool-output"
 """The type of our record of an output that the agent keeps in a file of its own; its uuid ends in the file's name."""
 _OUTPUT_FILE = re.compile(r"tool-results[/\\]+([\w.-]*\w)")
 _MOST_OUTPUT_BYTES = 32 << 20  # of a longer output only the beginning is kept
-_STUB_BYTES = 16 << 10  # a longer file is no stub
+_STUB_BYTES = 16 << 10  # a longer file is not a stub
 
 
 def roots() -> list[Path]:

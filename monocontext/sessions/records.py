@@ -1,6 +1,6 @@
 """Read the records of a transcript file in bounded memory.
 
-A line that is no JSON object becomes a record of type `unreadable` with its text. A crash, a killed agent or a shell
+A line that is not a JSON object becomes a record of type `unreadable` with its text. A crash, a killed agent or a shell
 may leave NULs around a record, several records on a line, also behind one that broke off, or UTF-16 within UTF-8.
 """
 

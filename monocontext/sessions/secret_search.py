@@ -1,7 +1,7 @@
 """Find the secrets in a text: tokens of known form, private keys, and values with the name of a secret. Pure.
 
 A pattern runs only where its piece or word is, and a bounded number of steps, so the cost is linear in the length. A
-text is also searched with escapes resolved, cut lines joined and base64 decoded. High entropy alone is no sign.
+text is also searched with escapes resolved, cut lines joined and base64 decoded. High entropy alone is not a sign.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Strength(IntEnum):
     NONE = 0
     KEY = 1  # `key`, `auth`, the name of a provider: the value must be long and random
     TOKEN = 2  # `token`, `secret`, `api_key`: the value must look random
-    PASSWORD = 3  # any value that is no word of a program
+    PASSWORD = 3  # any value that is not a word of a program
 
 
 _FOREIGN = [

@@ -128,7 +128,7 @@ def remove_hooks(settings: Settings) -> Settings:
 
 
 def _without_ours(group: Any) -> list[Any]:
-    """A group of hooks without ours; none if it has no others. What is no group, such as null, stays."""
+    """A group of hooks without ours; none if it has no others. What is not a group, such as null, stays."""
     entries = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(entries, list) or not any(map(is_ours, entries)):
         return [group]
@@ -157,7 +157,7 @@ def hook_options(settings: Settings) -> dict[str, object] | None:
 
 
 def read_settings(path: Path) -> Settings:
-    """The settings in a file, empty if there is none. Raises `MonocontextError` for a file that is no JSON object."""
+    """The settings in a file, empty if there is none. Raises `MonocontextError` for anything but a JSON object."""
     try:
         text = path.read_text("utf-8")
         result = json.loads(text) if text.strip() else {}

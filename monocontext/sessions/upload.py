@@ -237,7 +237,7 @@ def _put(
     """Write a copy under a name, in the place of `before`. Raises `AlreadyExists`, `NotFound` if another was faster."""
     info, lines = copy.make()
     stored, etag = before or (SessionInfo(name, info.project), None)
-    kinds = {*info.redacted, *stored.redacted}  # of a pulled session the marks stay, and are no finds
+    kinds = {*info.redacted, *stored.redacted}  # of a pulled session the marks stay, and are not finds
     redacted = {kind: max(info.redacted.get(kind, 0), stored.redacted.get(kind, 0)) for kind in sorted(kinds)}
     written = replace(
         info, session_id=name, users=tuple(dict.fromkeys([*stored.users, *info.users])), redacted=redacted,

@@ -168,7 +168,7 @@ class CloudStore(StoreBase):
             try:
                 obstore.delete(self._writing, path)
             except FileNotFoundError:
-                pass  # a missing object is no error
+                pass  # a missing object is not an error
 
     def close(self) -> None:
         """Do nothing: obstore closes idle connections itself."""

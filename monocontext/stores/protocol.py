@@ -114,7 +114,7 @@ class Store(RangeReader, Protocol):
         ...
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        """Remove an object; a missing object is no error (1 request).
+        """Remove an object; a missing object is not an error (1 request).
 
         With `if_match` only that version is removed; another one stays, and the call raises `AlreadyExists`.
         """

@@ -122,7 +122,7 @@ class Folder:
 
 
 def describe_left_out(left_out: dict[str, str]) -> str:
-    """Describe in one line what was left out: folders with a context, links with their targets, and what is no file."""
+    """Describe in a line what was left out: folders with a context, links with their targets, and other than files."""
     contexts: list[str] = []
     links: list[str] = []
     others: list[str] = []

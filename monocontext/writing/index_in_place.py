@@ -152,7 +152,7 @@ def _objects(
         if not infos:
             raise NotFound(f"{store.url}: found no object to index") from None
         notes = [describe_left_out(left_out, markers=False)]
-        if isinstance(store, LocalStore):  # links, pipes and the like are no objects
+        if isinstance(store, LocalStore):  # links, pipes and the like are not objects
             folder = Folder(parse(store.url).path)
             deque(folder.files(), 0)
             names = ", ".join(f"{entry} ({reason})" for entry, reason in folder.left_out.items())

@@ -51,7 +51,7 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None)
         if path.is_file() and _is_root_name(path.as_posix()) and path.stat().st_size <= SMALL_BYTES:
             _refuse_root(str(url), path.read_bytes())
         store = _read_path(path)
-        # an upload to this folder may have begun since, and its objects are no files to read
+        # an upload to this folder may have begun since, and its objects are not files to read
         return store if _find_path(url) is not None else None
     try:
         location, key = split_object(url)

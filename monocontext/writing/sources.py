@@ -255,7 +255,7 @@ def _decode(file: IO[bytes], source: InputFile, reading: InputOptions) -> Iterat
         raise NotText(source.label, kind, "convert it to text first")
     may_be_binary = (source.where or packing) and not unexpected_utf_16(data, reading.encoding)
     if may_be_binary and is_binary(data[:HEAD_BYTES], reading.encoding):
-        raise NotText(source.label, "binary", "it is no text")
+        raise NotText(source.label, "binary", "convert it to text first")
     decoder = Decoder(source.label, reading)
     while data:
         yield decoder.feed(data)

@@ -152,7 +152,7 @@ class SubCalls:
                 if error.tokens and error.window_tokens:
                     fits = min(len(prompt), int(0.9 * len(prompt) * error.window_tokens / error.tokens))
                 error.args = (f"{error}; this prompt has {len(prompt):,} characters, and about {fits:,} fit",)
-            # A reply that is no answer (cut, empty, refused) was paid for all the same.
+            # A reply that is not an answer (cut, empty, refused) was paid for all the same.
             reply = error.reply or Reply("", 0, 0, display)
         cost = None if error and not error.reply else dollars(reply, prices)
         key = call_key(display, messages)  # of the messages as they were sent

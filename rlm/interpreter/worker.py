@@ -20,7 +20,7 @@ from rlm.runners.local import cell_traceback
 
 
 class Submitted(BaseException):
-    """Ends the code. It is no `Exception`, since `except Exception` would catch it."""
+    """Ends the code. It is not an `Exception`, since `except Exception` would catch it."""
 
 
 class WorkerNamespace:

@@ -200,7 +200,7 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     characters = sum(map(len, texts))
     if reply.estimated or reply.details.cache_read or counted < _LEAST_WINDOW or characters < _MOST_PER_TOKEN * counted:
         return
-    # Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are no single token.
+    # Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are not a single token.
     fewest = sum(max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20) for text in texts)
     if counted < fewest:
         error = PromptTooLong(

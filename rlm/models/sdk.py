@@ -212,7 +212,7 @@ class SDKModel(ABC):
         read_event: Callable[[object, ReplyBuilder], None],
         read_answer: Callable[[object, ReplyBuilder, CallTarget], None],
     ) -> None:
-        """Read a body into `builder`, up to text that only repeats itself. A break after the end is no error."""
+        """Read a body into `builder`, up to text that only repeats itself. A break after the end is not an error."""
         try:
             for part in read_body(response.iter_bytes(), target, self._timeout_seconds):
                 if part.is_done:
@@ -266,7 +266,7 @@ class SDKModel(ABC):
         return created
 
     def _convert_other(self, error: Exception, target: CallTarget) -> LLMError:
-        """Convert an error that is no answer: a connection, a missing key, a local fault."""
+        """Convert an error that is not an answer: a connection, a missing key, a local fault."""
         kind, message = type(error).__name__, one_line(error)
         if isinstance(error, TypeError) and "authentication" in message:
             return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")
@@ -319,7 +319,7 @@ def _accepted(refused: Mapping[str, str | None], sent: set[str], fields: Mapping
 
 
 def check_body(options: Sampling) -> dict[str, Any]:
-    """A copy of the options. Raises UnknownOption for a field that is ours, or a value that is no JSON."""
+    """A copy of the options. Raises UnknownOption for a field that is ours, or a value that is not JSON."""
     for name, value in options.items():
         if name in _OURS:
             raise UnknownOption(f"{name!r} cannot be set in sampling options: the run sets it itself")

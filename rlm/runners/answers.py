@@ -36,7 +36,7 @@ _PLACEHOLDER = re.compile(
 
 
 class FinalAnswer(BaseException):
-    """Ends the cell. It is no `Exception`, since `except Exception` in the model's code would catch it."""
+    """Ends the cell. It is not an `Exception`, since `except Exception` in the model's code would catch it."""
 
 
 class Answers:
@@ -185,13 +185,13 @@ def _why_no_answer(value: object) -> str:
     """The reason to refuse a value; empty for one that may be an answer."""
     if value is None:
         return (
-            "None is no answer (print(...), and a function without a return, give None): write FINAL(value), or say in "
-            'words that there is nothing, as in FINAL("not found")'
+            "None is not an answer (print(...), and a function without a return, give None): write FINAL(value), or "
+            'say in words that there is nothing, as in FINAL("not found")'
         )
     if value is ... or value is NotImplemented:
         return "`...` is a placeholder: write FINAL(value) with the value that you found"
     if isinstance(value, Number) and value != value:
-        return "NaN is no answer: look at what made it, or say in words that there is no such number"
+        return "NaN is not an answer: look at what made it, or say in words that there is no such number"
     return _why_no_text(value)
 
 
@@ -199,11 +199,11 @@ def _why_no_text(value: object) -> str:
     """The reason to refuse all values of this value's type; empty for a type that has a text."""
     kind = type(value)
     if isinstance(value, BaseException):
-        return f"an error ({kind.__name__}) is no answer: mend what raised it, or say in words what you know"
+        return f"an error ({kind.__name__}) is not an answer: mend what raised it, or say in words what you know"
     if isinstance(value, Awaitable | AsyncIterable):
-        return f"a {kind.__name__} is no answer: await it, and give what comes of it"
+        return f"a {kind.__name__} is not an answer: await it, and give what comes of it"
     if isinstance(value, Iterator):
-        return f"a {kind.__name__} is no answer, its items are not made yet: write FINAL(list(...)), or join them"
+        return f"a {kind.__name__} is not an answer, its items are not made yet: write FINAL(list(...)), or join them"
     if kind.__str__ is object.__str__ and (callable(value) or _repr(value).startswith("<")):
         return f"a {kind.__name__} has no text of its own: call it, or give its items or attributes as text"
     return ""
@@ -225,7 +225,7 @@ def _why_items_no_answer(value: object, slot: object) -> str:
     else:
         return ""
     if any(item is slot for item in items):
-        return "`answer` itself is no answer: write FINAL(value) with the value that you found"
+        return "`answer` itself is not an answer: write FINAL(value) with the value that you found"
     by_type = {type(item): item for item in items}
     lazy = {kind for kind, item in by_type.items() if isinstance(item, LazyText)}
     # The repr of a lazy text that is small shows the text itself.
@@ -233,5 +233,5 @@ def _why_items_no_answer(value: object, slot: object) -> str:
         return f"the {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"
     for item in by_type.values():
         if why := _why_no_text(item):
-            return f"what the {type(value).__name__} holds is no answer: {why}"
+            return f"what the {type(value).__name__} holds is not an answer: {why}"
     return ""

@@ -29,7 +29,7 @@ _Job = tuple[Callable[[], None], threading.Event]
 
 
 class CellTimeout(BaseException):
-    """Raised inside a cell that ran out of time. It is no `Exception`, since `except Exception` would catch it."""
+    """Raised inside a cell that ran out of time. It is not an `Exception`, since `except Exception` would catch it."""
 
 
 class CellRunner(Protocol):

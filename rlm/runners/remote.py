@@ -158,9 +158,9 @@ class RemoteRunner(ABC):
             return pack_for_worker(take_texts_out(value, texts))
         except TypeError:
             raise RunnerUnavailable(
-                f"runner {self.name!r} cannot pass {name!r} to its worker: a {type(value).__name__} is no plain data, "
-                "or contains what is none, or is nested too deeply; give str, numbers, lists, dicts or a Monocontext, "
-                'or use runner="local" (--runner local)'
+                f"runner {self.name!r} cannot pass {name!r} to its worker: a {type(value).__name__} is not plain data, "
+                "contains something that is not, or is nested too deeply; give str, numbers, lists, dicts or a "
+                'Monocontext, or use runner="local" (--runner local)'
             ) from None
 
     def _start_worker(self) -> None:

@@ -120,7 +120,7 @@ def loaded_names(call: ast.Call) -> set[str]:
 
 
 def literal(node: ast.expr) -> Any:
-    """The value of a literal; for anything else this function itself, which is no value of a literal."""
+    """The value of a literal; for anything else this function itself, which is not the value of a literal."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

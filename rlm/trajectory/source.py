@@ -136,7 +136,7 @@ def _find(
 ) -> tuple[Location | None, str]:
     """The place of a claim, or why there is none."""
     if claim is None:
-        return None, "it is no pair of characters and no quote"
+        return None, "it is neither a pair of characters nor a quote"
     if isinstance(claim, str):
         quote, remaining = claim.strip(), _MOST_SEARCHED
         for start, stop in [(0, sys.maxsize)] if read is None else read:

@@ -85,7 +85,7 @@ PORTAL = Turn(200, b"<html><body>Please log in</body></html>", {"Content-Type": 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (PORTAL, f"{URL}/: the listing is no answer of an S3 server, but text/html"),
+        (PORTAL, f"{URL}/: expected the listing of an S3 server, found text/html"),
         (Turn(200, b"", {"Content-Type": "text/plain"}), "no answer of an S3 server, but text/plain"),
         (
             Turn(200, f"<ListBucketResult>{LISTED}<IsTruncated>true</IsTruncated></ListBucketResult>".encode()),

@@ -1,4 +1,4 @@
-"""Check filters against their text: no gram of a frame may be missing from its column. Extra bits are no damage."""
+"""Check filters against their text: no gram of a frame may be missing from its column. Extra bits are not damage."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def _parse(text: str, path: str) -> dict[str, Section]:
         sections = {name: dict(parser.items(name)) for name in parser.sections()}
         for value in (value for section in sections.values() for value in section.values()):
             if value.startswith("\n") and not all("=" in line for line in value.splitlines() if line.strip()):
-                raise ValueError("an indented block with a line that is no setting")
+                raise ValueError("an indented block with a line that is not a setting")
     except (Error, ValueError) as error:
         # The line itself may contain a secret, so the message has only its number.
         line = getattr(error, "lineno", None) or next((number for number, _ in getattr(error, "errors", ())), None)

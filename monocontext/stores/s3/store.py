@@ -255,6 +255,6 @@ def _check_page(page: Any, url: str) -> None:
     missing objects would count as removed, and `gc` and `sync --delete` would act on that."""
     if "IsTruncated" not in page:
         kind = page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "no type")
-        raise StoreFailure(f"{url}: the listing is no answer of an S3 server, but {kind}: is there a proxy between?")
+        raise StoreFailure(f"{url}: expected the listing of an S3 server, found {kind}: is there a proxy between?")
     if page["IsTruncated"] and not page.get("NextContinuationToken"):
         raise StoreFailure(f"{url}: the listing is cut: the server says that there is more, but not where to go on")

@@ -103,8 +103,8 @@ def _wait_for_clock(store: Store, generation: int) -> None:
 
 
 def _leftovers(store: Store, root: Manifest) -> set[str]:
-    """The keys of objects that are no part of the newest version: earlier roots, and objects that no root names (1 LIST
-    for each thousand objects, 1 GET for each index page)."""
+    """The keys of objects that are not part of the newest version: earlier roots, and objects that no root names (1
+    LIST for each thousand objects, 1 GET for each index page)."""
     earlier = [generation_key(number) for number in listed_generations(store) if number < root.generation]
     objects = [info.key for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
     for _ in range(2):  # what a newer version names may have been listed too

@@ -168,7 +168,7 @@ def _compare(
         except NotText as error:
             if not file.where:
                 raise
-            return error  # one that was found in a folder or a place may be no text
+            return error  # one that was found in a folder or a place may not be text
         return None if len(new) == stop - start and text.read(start, stop) == new else new
 
     for (file, page, i, metadata), new in zip(unsure, at_once(changed, unsure, _REQUESTS), strict=True):
