@@ -31,6 +31,9 @@ UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that noth
 MOST_REPEATS = 4  # the number of repeated turns in a row that ends a run
 _CHANGES = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
 """What differs between outputs that are the same: the number of a cell, an address."""
+_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)
+_ON_LINE = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
+"""The space before an answer that ends its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ class Loop:
         final = notice = None
         repeats = 0
         if reason is None and forced:
-            final, reason = self._find_forced_answer(reply, parsed, cells), "max_iterations"
+            final, reason = self._find_forced_answer(reply, parsed, messages, cells), "max_iterations"
             if reply.cut:
                 self._gate.note("the forced answer was cut by the limit of tokens")
         elif reason is None:
@@ -229,7 +232,11 @@ class Loop:
         if parsed.blocks:
             self._run(parsed.blocks, cells)
             last, skipped = cells[-1].result, len(parsed.blocks) - len(cells)
-            return last.final_answer, prompts.SKIPPED.format(skipped) if last.raised and skipped else None
+            quoted = None
+            if final and last.raised and "NameError: " in last.stderr and final.stands_alone(parsed.own_text, ""):
+                quoted = self._text_answer(final, messages, is_alone=False)[0]
+            notice = prompts.SKIPPED.format(skipped) if last.raised and skipped else None
+            return quoted if last.final_answer is None else last.final_answer, notice
         if final is None or parsed.fault:
             is_thought = reply.thinking and not reply.text.strip()
             return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
@@ -270,9 +277,11 @@ class Loop:
         self, final: TextFinal, messages: Sequence[Message], is_alone: bool
     ) -> tuple[str | None, str | None]:
         """An answer in words, or the value of the variable that it names; else a notice for the model."""
-        replies = (message["content"] for message in messages if message["role"] == "assistant")
-        known = {*self._runner.run("").variables, *assigned_names(replies), "context", "answer"}
-        if fault := faults.judge(final, known, is_alone):
+        said = (message["content"] for message in messages if message["role"] == "assistant")
+        known = {*self._runner.run("").variables, *assigned_names(said), *self._setup.tools, "context", "answer"}
+        outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
+        seen = "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
+        if fault := faults.judge(final, known, is_alone, seen):
             return None, f"Answer refused: {fault}"
         if (name := final.variable) and (final.is_name or name in known):
             looked_up = self._runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
@@ -283,7 +292,9 @@ class Loop:
         except AnswerRefused as exc:
             return None, f"Answer refused: {exc}"
 
-    def _find_forced_answer(self, reply: Reply, parsed: ParsedReply, cells: list[Cell]) -> str | None:
+    def _find_forced_answer(
+        self, reply: Reply, parsed: ParsedReply, messages: Sequence[Message], cells: list[Cell]
+    ) -> str | None:
         """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
         if parsed.fault in (faults.TAKEN_BACK, faults.TO_COME):
             return parsed.own_text.strip()
@@ -293,14 +304,16 @@ class Loop:
             if cells[-1].result.final_answer is not None:
                 return cells[-1].result.final_answer
         broken = "\n".join(block.code for block in parsed.blocks if not compiles(block.code))
+        unfenced = "" if parsed.blocks or parsed.final else _ON_LINE.sub("\n", _FENCE_LINE.sub("", parsed.own_text))
         has_raised = bool(cells) and cells[-1].result.raised
-        for parsed_reply in (parsed, beside, parse_reply(broken)):
-            if parsed_reply.final is not None:
-                is_alone = not has_raised and parsed_reply.final.stands_alone(parsed_reply.own_text, reply.thinking)
-                if (answer := self._text_answer(parsed_reply.final, (), is_alone)[0]) is not None:
+        for said in (parsed, beside, parse_reply(broken), parse_reply(unfenced)):
+            if (final := said.final) is not None:
+                is_alone = not has_raised and final.stands_alone(said.own_text, reply.thinking)
+                answer, _ = self._text_answer(final, messages, is_alone)
+                if answer is None and is_alone and final.call and not cells and not parsed.fault:
+                    answer = self._runner.run(f"FINAL({final.text})").final_answer
+                if answer := answer or _words_beside(final, said.own_text):
                     return answer
-                if rest := _words_beside(parsed_reply.final, parsed_reply.own_text):
-                    return rest
         return _answer_words(parsed) or None
 
     def _find_partial_answer(self, messages: Sequence[Message], newest: ParsedReply) -> str:

@@ -54,7 +54,7 @@ _UNSURE = re.compile(
 """The beginning of text after an answer that is still to be checked."""
 _TO_COME = re.compile(
     r"\b(?:for|as an) example\b|^[ #*_]*(?:examples?|drafts?|plan)[:*_ ]*$|\be\.g\.|\bformat (?:is|would be)\b"
-    r"|\b(?:i|we|you) (?:could|might)\b"
+    r"|\b(?:i|we|you) (?:could|might)\b(?! not)"
     r"|\b(?:once|as soon as|until|when (?:done|ready|(?:i|we) (?:know|have|am|are|find)))\b.*\b(?:i|we)(?:'ll| will)\b"
     r"|\bif\b.*\bthen\W*$",
     re.IGNORECASE,
@@ -114,10 +114,11 @@ def explain(reply: str, hidden: str, finals: list[TextFinal]) -> str:
     return ""
 
 
-def judge(final: TextFinal, known: Collection[str], is_alone: bool) -> str:
+def judge(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = "") -> str:
     """Why an answer in words, or a variable that it names, does not count; empty if it does.
 
-    `known`: names of the run, and those that its code assigns, in cells that failed, say.
+    `known`: names of the run, and those that its code assigns, in cells that failed, say. `seen`: output that the model
+    has seen; code of unknown names that stands there is a quote.
     """
     if final.is_name or final.variable in known:
         return "" if final.variable and is_alone else NOT_RUN if final.variable else NO_NAME.format(final.text[:80])
@@ -130,7 +131,7 @@ def judge(final: TextFinal, known: Collection[str], is_alone: bool) -> str:
     loaded = loaded_names(final.call)
     is_words = re.fullmatch(r"[\w\s,/-]+", final.text) and (not loaded <= set(known) or " is " in final.text)
     is_expression = loaded & {*known, *HELPERS, *ANSWERS} and not is_words
-    return NOT_RUN if is_expression or acts(ast.unparse(final.call)) else ""
+    return NOT_RUN if is_expression or (acts(ast.unparse(final.call)) and final.text not in seen) else ""
 
 
 def _mistake(code: str) -> str:

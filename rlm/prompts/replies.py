@@ -59,7 +59,7 @@ _TURN_AFTER_CODE = re.compile(
     r"|(?:user|human|assistant|system)[*_]*:)",
     re.IGNORECASE,
 )
-"""How the REPL and the user begin what they alone write: a reply that goes on so has invented the next turn."""
+"""How the REPL and the user begin what they alone write: such a reply invents the next turn."""
 _FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL|SUBMIT)[ \t]*[(（]", re.MULTILINE)
 _LITERAL = re.compile(r"\s*(?:[rRbBuUfF]{0,2}[\"']|[\[{(]|\w+=)")
 _SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
@@ -80,7 +80,7 @@ class ParsedReply:
     """The requests in one reply: code, or an answer, or neither."""
 
     blocks: tuple[CodeBlock, ...] = ()  # code to run, in order
-    final: TextFinal | None = None  # an answer in words; always None where there are blocks
+    final: TextFinal | None = None  # an answer in words; where there is a block: that which its source would be
     words: str = ""  # the text of the reply outside its code; for a reply that is one fence, its content
     own_text: str = ""  # the reply, up to a turn that it invents
     fault: str = ""  # why its code or answer does not count, in a sentence for the model; empty if it does
@@ -116,12 +116,12 @@ def _parse(text: str, *, drafts: bool) -> ParsedReply:
     if blocks := tuple(CodeBlock(part.code, part.cut) for part in parts if part.kind == "python"):
         fault = faults.explain_date(block.code for block in blocks) if re.search(r"FINAL\(\s*\d", own_text) else ""
         return ParsedReply(() if fault else blocks, None, words, own_text, fault)
+    hidden = "\n".join(line if part.kind == "prose" else " " * len(line) for part in parts for line in part.lines)
+    finals = list(_find_finals(own_text, hidden))
     first = next((i for i, part in enumerate(parts) if part.kind != "prose"), len(parts))
     before = dedent(_text(parts[:first])).strip("\n")
     if acts(before) and all(part.kind == "loose" and not is_code(part.code) for part in parts[first : first + 1]):
-        return ParsedReply((CodeBlock(before),), None, "", own_text)  # code only, or up to a fence that closes it
-    hidden = "\n".join(line if part.kind == "prose" else " " * len(line) for part in parts for line in part.lines)
-    finals = list(_find_finals(own_text, hidden))
+        return ParsedReply((CodeBlock(before),), None if "\n" in before or not finals else finals[0], "", own_text)
     results: list[CodeBlock] = []
     for part in [part for part in parts if part.kind in ("loose", "other")] or [_Part("other", [], own_text.strip())]:
         is_final = any(part.code in final.text for final in finals)  # a fence within an answer

@@ -26,6 +26,13 @@ _CHANGE = re.compile(
     r"(?<![=!<>])[=＝](?!=)|<-|\.\w+\(|\w\[|^[ \t]*(?:for|with|import|from|def|del|class)\b", re.MULTILINE
 )
 """Code that may change a variable."""
+_ANNOUNCING = re.compile(
+    r"(?:\b(?:a|above|all|and|answers?|as|based|best|below|complete|computed|did|done|final|follows|for|found|from|have"
+    r"|here|i|is|it|my|now|of|ok|okay|on|output|overall|question|results?|s|see|so|stored|the|therefore|this|thus|to"
+    r"|value|variable|ve|we|what|you|your|but|(?:could|can|did) ?n[o'’]t (?:fully )?(?:check|confirm|verify)(?: this)?"
+    r"|not (?:fully |entirely )?(?:certain|checked|sure|verified))\b|\d{1,2}[.)]\s|[\s*_`.:,;!#>'’-])*"
+)
+"""The words of sentences that announce an answer, as "Here is the final answer:" does, and state and change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +54,9 @@ class TextFinal:
         return self.text if is_bare and self.text.isidentifier() and not self.text.startswith("__") else ""
 
     def stands_alone(self, reply: str, thinking: str) -> bool:
-        """Whether its reply holds nothing else, and its thinking nothing that may change a variable."""
-        start, stop = self.span
-        return not ((reply[:start] + reply[stop:]).strip("*_`. \n") or _CHANGE.search(thinking))
+        """Whether its reply only announces it otherwise, and its thinking holds nothing that may change a variable."""
+        rest = reply.replace(reply[slice(*self.span)], "").lower()
+        return _ANNOUNCING.fullmatch(rest) is not None and not _CHANGE.search(thinking)
 
 
 def read_claims(sources: object) -> tuple[Claim, ...]:

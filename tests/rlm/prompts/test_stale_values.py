@@ -41,7 +41,8 @@ def test_no_value_of_an_earlier_turn_is_the_answer(reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "answer"),
     [("FINAL_VAR(x)", "1"), ("FINAL(x)", "1"), ("**FINAL(x)**", "1"), ("FINAL(str(x))", "1"),
-     ("FINAL(x = 5 is the setting)", "x = 5 is the setting"),
+     ("FINAL(x = 5 is the setting)", "x = 5 is the setting"), ("Here is the final answer:\n\nFINAL_VAR(x)", "1"),
+     ("FINAL_VAR(x)\n\nThis is the answer.", "1"), ("FINAL_VAR(x)\nFINAL_VAR(x)", "1"),
      ("The capital = Paris.\nFINAL(Paris)", "Paris"),
      ("f(x) = 3.\n\nFINAL(f(x) equals 3)", "f(x) equals 3"), ("FINAL(10,000)", "10,000"), ("FINAL(N/A)", "N/A")],
 )  # fmt: skip
@@ -94,6 +95,27 @@ READ: dict[str, str | None] = {
 }  # fmt: skip
 
 
+QUOTED = "```repl\nprint('It calls get_user(id) and db.load(key=1).'); rows = [1]\n```"
+
+
+@pytest.mark.parametrize(
+    ("seen", "reply", "answer"),
+    [(QUOTED, "FINAL(get_user(id))", "get_user(id)"), (QUOTED, "**FINAL(db.load(key=1))**", "db.load(key=1)"),
+     (QUOTED, "The call:\nFINAL(get_user(id))", "get_user(id)"), (QUOTED, "FINAL(load(key=1))", "load(key=1)"),
+     (QUOTED, "FINAL(get_user(rows))", None), (QUOTED, "FINAL(find_user(id))", None),
+     (QUOTED, "x = get_user(id)\nFINAL(x)", None), (QUOTED, "FINAL(as_tool(id))", "ran"),
+     (QUOTED.replace("get_user", "as_tool"), "FINAL(as_tool(id))", "ran"),
+     (QUOTED.replace("db.load(key=1)", "sorted(rows)"), "FINAL(sorted(rows))", "[1]"),
+     ("```repl\nx = get_user(id)\n```", "FINAL(get_user(id))", None),
+     ("```repl\nFINAL(get_user(id))\n```", "FINAL(get_user(id))", None)],
+)  # fmt: skip
+def test_code_of_unknown_names_is_words_where_the_output_showed_it(seen: str, reply: str, answer: str | None) -> None:
+    """It runs, which can only fail; of other such code nobody knows whether it was meant to run."""
+    lm = ScriptedLM([seen, reply, "FINAL(sent back)", "FINAL(sent back)"])
+    rlm = RLM(lm=lm, runner="local", custom_tools={"as_tool": lambda value: "ran"})
+    assert rlm.completion("Is it get_user(id) or find_user(id)?", "text").answer == (answer or "sent back")
+
+
 @pytest.mark.parametrize("reply", READ)
 def test_what_a_careful_reader_takes(reply: str) -> None:
     lm = ScriptedLM([SEEN, reply, "FINAL(sent back)", "FINAL(sent back)"])
@@ -114,7 +136,13 @@ def test_an_answer_that_is_only_announced_counts_when_the_model_insists() -> Non
      ("```bash\nx = 2\n```\nFINAL(count)\n```repl\na = 1\n```", ""), ("FINAL(rows[0])\n\nRome", "Rome"),
      ("It is Rome.\n\nFINAL_VAR(result)", "It is Rome."), ("FINAL('Rome')\n```\nx = 'a'\n```", "Rome"),
      ("```bash\nx = 2\n```\nFINAL(count)\n```\na = 1\n```", ""),
-     ("</tool_code>\nFINAL_VAR(result)", ""), ("```repl\n1/0\n```\nIt is Rome.\nFINAL(count)", "It is Rome.")],
+     ("</tool_code>\nFINAL_VAR(result)", ""), ("Here is the answer:\nFINAL_VAR(result)", "Paris"),
+     ("I could not verify this, but my best answer is:\n\nFINAL_VAR('result')", "Paris"), ("- FINAL(count)", "12"),
+     ("Answer: FINAL_VAR(result)", "Paris"), ("The answer:\n```text\nFINAL_VAR(result)\n```", "Paris"),
+     ("FINAL_VAR(result)\nFINAL_VAR(result)", "Paris"), ("Here it is:\nFINAL(rows[0])", "a"),
+     ("So the result becomes Rome:\nFINAL_VAR(result)", ""), ("Add 1: FINAL(count)", "Add 1: FINAL(count)"),
+     ("The answer:\n```js\nlet count = 42\n```\nFINAL_VAR(count)", ""), ("It becomes:\nFINAL(rows[0])", ""),
+     ("```repl\n1/0\n```\nIt is Rome.\nFINAL(count)", "It is Rome.")],
 )  # fmt: skip
 def test_a_forced_answer_is_no_value_of_before_either(reply: str, answer: str) -> None:
     assert RLM(lm=ScriptedLM([SEEN, reply]), runner="local", max_iterations=1).completion("q", "t").answer == answer
