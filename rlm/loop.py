@@ -304,9 +304,11 @@ class Loop:
             if cells[-1].result.final_answer is not None:
                 return cells[-1].result.final_answer
         broken = "\n".join(block.code for block in parsed.blocks if not compiles(block.code))
-        unfenced = "" if parsed.blocks or parsed.final else _ON_LINE.sub("\n", _FENCE_LINE.sub("", parsed.own_text))
+        plain = parsed if parsed.blocks else parse_reply(_ON_LINE.sub("\n", _FENCE_LINE.sub("", parsed.own_text)))
+        if plain.final and not plain.final.stands_alone(plain.own_text, reply.thinking):
+            plain = parsed
         has_raised = bool(cells) and cells[-1].result.raised
-        for said in (parsed, beside, parse_reply(broken), parse_reply(unfenced)):
+        for said in (parsed, beside, parse_reply(broken), plain):
             if (final := said.final) is not None:
                 is_alone = not has_raised and final.stands_alone(said.own_text, reply.thinking)
                 answer, _ = self._text_answer(final, messages, is_alone)
