@@ -277,8 +277,8 @@ class Loop:
         self, final: TextFinal, messages: Sequence[Message], is_alone: bool
     ) -> tuple[str | None, str | None]:
         """An answer in words, or the value of the variable that it names; else a notice for the model."""
-        said = (message["content"] for message in messages if message["role"] == "assistant")
-        known = {*self._runner.run("").variables, *assigned_names(said), *self._setup.tools, "context", "answer"}
+        replies = (message["content"] for message in messages if message["role"] == "assistant")
+        known = {*self._runner.run("").variables, *assigned_names(replies), *self._setup.tools, "context", "answer"}
         outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
         seen = "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
         if fault := faults.judge(final, known, is_alone, seen):
@@ -308,13 +308,13 @@ class Loop:
         if plain.final and not plain.final.stands_alone(plain.own_text, reply.thinking):
             plain = parsed
         has_raised = bool(cells) and cells[-1].result.raised
-        for said in (parsed, beside, parse_reply(broken), plain):
-            if (final := said.final) is not None:
-                is_alone = not has_raised and final.stands_alone(said.own_text, reply.thinking)
+        for each in (parsed, beside, parse_reply(broken), plain):
+            if (final := each.final) is not None:
+                is_alone = not has_raised and final.stands_alone(each.own_text, reply.thinking)
                 answer, _ = self._text_answer(final, messages, is_alone)
                 if answer is None and is_alone and final.call and not cells and not parsed.fault:
                     answer = self._runner.run(f"FINAL({final.text})").final_answer
-                if answer := answer or _words_beside(final, said.own_text):
+                if answer := answer or _words_beside(final, each.own_text):
                     return answer
         return _answer_words(parsed) or None
 
