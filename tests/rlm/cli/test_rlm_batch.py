@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
+from rlm_replies import repl
 
 from monocontext import publish
 from rlm import RLM, Budget, LLMError, ScriptedLM
@@ -56,6 +57,22 @@ def test_each_question_is_answered_once_and_not_again(tmp_path: Path) -> None:
     assert [row["id"] for row in results] == [*questions(25)]
     assert spent["calls"] == 25
     assert not list((tmp_path / "out.jsonl.runs").glob("*.jsonl"))
+
+
+def test_a_hundred_runs_at_once_over_one_endpoint_share_one_budget(tmp_path: Path, endpoint: Any) -> None:
+    """Each takes a call of the root and a sub-call."""
+
+    def reply(body: dict[str, Any]) -> str:
+        messages = body["messages"]
+        is_sub = messages[-1]["content"].startswith("sub ")
+        return messages[-1]["content"].upper() if is_sub else repl(f"FINAL(llm_query('sub {query_of(messages)}'))")
+
+    endpoint.reply = reply
+    out = tmp_path / "out.jsonl"
+    with RLM("m", base_url=endpoint.url, api_key="k", runner="local") as rlm:
+        results, spent = run_batch(questions(100), out, rlm, "text", at_once=100, budget=Budget(calls=200))
+    assert [row["answer"] for row in results] == [f"SUB WHAT IS {i}" for i in range(1, 101)]
+    assert len(endpoint.requests) == spent["calls"] == 200
 
 
 def test_a_torn_line_is_asked_again_and_other_results_are_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rlm_replies import calls, runs
 
+from monocontext import Monocontext, publish
 from rlm import RLM, ScriptedLM
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
@@ -71,3 +72,19 @@ def test_rlm_takes_options_for_its_runner(tmp_path: Path) -> None:
     options = {"image": "the-image", "program": docker_at(tmp_path)}
     rlm = RLM(lm=ScriptedLM(["```repl\nFINAL(context[0])\n```"]), runner="docker", runner_options=options)
     assert rlm.completion("q", ["a"]).trajectory[0]["environment_kwargs"]["confinement"] == "docker"
+
+
+def test_two_texts_are_served_to_a_container(tmp_path: Path) -> None:
+    publish("def needle(): pass\n" * 500, tmp_path / "code")
+    publish("ok\n" * 900 + "needle failed\n", tmp_path / "logs")
+    options = {"image": "the-image", "program": docker_at(tmp_path)}
+    cell = """```repl
+import os
+logs = context["logs"]
+assert "lazy" in repr(logs) and not os.path.exists("code")
+FINAL([len(context["code"]), logs[logs.find("needle"):].strip(), more.count("needle")])
+```"""
+    with Monocontext.open(tmp_path / "code") as code, Monocontext.open(tmp_path / "logs") as logs:
+        rlm = RLM(lm=ScriptedLM([cell]), runner="docker", runner_options=options, custom_tools={"more": code})
+        assert rlm.completion("q", {"code": code, "logs": logs}).answer == "[9500, 'needle failed', 500]"
+    assert str(tmp_path / "logs") not in (tmp_path / "argv").read_text()
