@@ -20,7 +20,7 @@ from monocontext.engine.fetch.workers import LOCK, Workers
 from monocontext.engine.filter_lookup import FilterLookup
 from monocontext.engine.frame import FRAME_OVERHEAD_BYTES, FrameText
 from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, Have, frame_item
-from monocontext.engine.prefetch.read_ahead import ReadAhead, Routes
+from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.streams import Prefetch, SeenRead
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.stats import SearchStats, Stats
@@ -81,8 +81,7 @@ class Reader:
         self._ends_stop = self.characters - MOST_END_CHARACTERS
         self.ahead = ReadAhead(
             "off" if workers.max_running < 2 else prefetch,  # the only request at a time is for callers
-            Routes(table, lambda: self._filters, fetcher.cache), fetcher, frames=table.frames,
-            text_bytes=self._text_bytes,
+            table, lambda: self._filters, fetcher,
         )  # fmt: skip
         self.log: ReadLog | None = None
         """The log of reads; None until a caller starts it."""

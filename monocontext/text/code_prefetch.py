@@ -44,7 +44,7 @@ class CodePrefetcher:
     def _has_run(self) -> bool:
         """Whether code has read since the last hint. Where the host does not call `thinking()`, a read ends a reply."""
         used, self._used_bytes = self._used_bytes, self._reader.stats.bytes_used
-        return used != self._used_bytes and not self._reader.ahead.is_thinking
+        return used != self._used_bytes and not self._reader.ahead.calls
 
     def reply_ends(self) -> None:
         """Plan the reads of a last line without an end."""
@@ -56,14 +56,14 @@ class CodePrefetcher:
             self._reader.ahead.expect([self._plan(hint) for hint in hints])
 
     def _plan(self, hint: Hint) -> Plan:
-        routes, base = self._reader.ahead.routes, self._start
+        ahead, base = self._reader.ahead, self._start
         if isinstance(hint, Ranges):
-            route = routes.ranges(base + hint.start, hint.width, hint.step, hint.count)
+            route = ahead.ranges(base + hint.start, hint.width, hint.step, hint.count)
             if hint.is_literal:
                 return Plan(route, Priority.LITERAL_HINT)
             return Plan(route, Priority.COMPUTED_HINT)
         if hint.ignore_case and self._stop - base <= self._limit:
-            route = routes.between(base, self._stop)  # `lower()` of a text of this size is a `str`
+            route = ahead.between(base, self._stop)  # `lower()` of a text of this size is a `str`
         else:
             route = self._search_route(hint, base + hint.start, base + hint.stop)
         return Plan(route, Priority.COMPUTED_HINT)
@@ -80,7 +80,7 @@ class CodePrefetcher:
             except (re.error, ValueError, OverflowError, RecursionError):
                 return
             query, within_line = planned.query, planned.within_line
-        yield from self._reader.ahead.routes.search(query, start, stop, within_line, hint.backward, hint.reach)
+        yield from self._reader.ahead.search(query, start, stop, within_line, hint.backward, hint.reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def check_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def prefetch(reader: Reader, pairs: Iterable[tuple[int, int]]) -> None:
     """Fetch these characters of a reader, in this order."""
-    route = (step for start, stop in pairs for step in reader.ahead.routes.between(start, stop))
+    route = (step for start, stop in pairs for step in reader.ahead.between(start, stop))
     with LOCK:
         if not reader.is_closed:
             reader.ahead.expect([Plan(route, Priority.LITERAL_HINT)])

@@ -129,7 +129,7 @@ class ReaderServer:
             first, last = texts[-1].frame.start - characters, texts[-1].frame.stop + characters
             ahead = (max(start, first), texts[-1].frame.start) if reverse else (texts[-1].frame.stop, min(stop, last))
             with LOCK:
-                route = reader.ahead.routes.between(*ahead, reverse)
+                route = reader.ahead.between(*ahead, reverse)
                 reader.ahead.expect([Plan(route, Priority.SEQUENTIAL, is_guess=True)])
         return _batch(texts)
 
