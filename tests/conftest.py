@@ -14,7 +14,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from monocontext.engine.fetch import link
+from monocontext.engine.fetch import fetcher
 from monocontext.format import inline
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
@@ -81,21 +81,21 @@ def texts_lie_apart() -> Iterator[None]:
         yield
 
 
-_NEAR_SECONDS = link.NEAR_SECONDS
+_NEAR_SECONDS = fetcher.NEAR_SECONDS
 
 
 @pytest.fixture(scope="session", autouse=True)
 def stores_are_near() -> Iterator[None]:
     """A round trip that a busy machine makes slow would change what is asked for, and tests count that."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(link, "NEAR_SECONDS", float("inf"))
+        patch.setattr(fetcher, "NEAR_SECONDS", float("inf"))
         yield
 
 
 @pytest.fixture
 def stores_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """What round trips take decides what is asked for, as it does outside of tests."""
-    monkeypatch.setattr(link, "NEAR_SECONDS", _NEAR_SECONDS)
+    monkeypatch.setattr(fetcher, "NEAR_SECONDS", _NEAR_SECONDS)
 
 
 @pytest.fixture

@@ -24,9 +24,18 @@ from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRecord, FrameRun, encode_page, flags_of_text, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, DocumentsRef, FilterRef, PageRef
-from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreBase
+from monocontext.stores.protocol import (
+    Blob,
+    ObjectInfo,
+    Store,
+    StoreBase,
+    check_key,
+    check_part,
+    check_range,
+    check_size,
+    not_found_error,
+)
 from monocontext.writing.documents import DocumentRows, join_documents
 from monocontext.writing.pages import moved_page
 from monocontext.writing.segments import segment_key

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from monocontext.engine.fetch.requests import FetchRequest
-from monocontext.stores.http.connection import SilenceTimeout
+from monocontext.stores.http.connection import Pace
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import WrappedStore, profile
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, SimulatedLink
@@ -42,7 +42,7 @@ class LinkedWorkers(SimulatedWorkers):
         self._profile = profile(distance.profile)
         self._link = SimulatedLink(CONNECTION_BYTES_PER_SECOND, distance.nic_bytes_per_second)
         self._seed = seed
-        self._timeout = SilenceTimeout(LONGEST_SILENCE_SECONDS)
+        self._timeout = Pace(LONGEST_SILENCE_SECONDS)
         self._asked: Counter[tuple[str, int]] = Counter()
         self.stalled_seconds = 0.0
         """Seconds that code waited for storage."""

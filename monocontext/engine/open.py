@@ -13,8 +13,7 @@ from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
 from monocontext.engine.text_in_root import TextInRoot
 from monocontext.errors import ForeignObject, InvalidUrl, NotPicklable
-from monocontext.format.generations import find_root, read_newest_after
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import Manifest, find_root, read_newest_after
 from monocontext.options import ReachOptions, StoreOptions
 from monocontext.stores import is_within, open_store, options_for, split_object
 from monocontext.stores.disk import CAPACITY_BYTES

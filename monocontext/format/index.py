@@ -110,8 +110,11 @@ class Frame(NamedTuple):
 
 def encode_columns(kinds: Columns, columns: Iterable[Iterable[int]]) -> bytes:
     """The columns of a table end to end, little endian."""
-    arrays = (array(kind, column) for (_, kind), column in zip(kinds, columns, strict=True))
-    return b"".join(_little_endian(column).tobytes() for column in arrays)
+    arrays = [array(kind, column) for (_, kind), column in zip(kinds, columns, strict=True)]
+    if sys.byteorder == "big":
+        for column in arrays:
+            column.byteswap()
+    return b"".join(column.tobytes() for column in arrays)
 
 
 def decode_columns(kinds: Columns, count: int, data: bytes, offset: int) -> tuple[list[array[int]], int]:
@@ -120,16 +123,11 @@ def decode_columns(kinds: Columns, count: int, data: bytes, offset: int) -> tupl
     for _, kind in kinds:
         column = array(kind)
         column.frombytes(data[offset : offset + count * column.itemsize])
-        columns.append(_little_endian(column))
+        if sys.byteorder == "big":
+            column.byteswap()
+        columns.append(column)
         offset += count * column.itemsize
     return columns, offset
-
-
-def _little_endian(column: array[int]) -> array[int]:
-    """The column with its bytes swapped in place on a big-endian machine, in either direction."""
-    if sys.byteorder == "big":
-        column.byteswap()
-    return column
 
 
 def check_stored(key: str, data: bytes, ref: Any) -> None:
@@ -172,11 +170,6 @@ def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None
     )
 
 
-def _run_of(row: dict[str, Any]) -> FrameRun:
-    counts = count_of(row["offset"]), count_of(row["frames"])
-    return FrameRun(str(row["object"]), *counts, str(row["codec"]), row.get("etag"))
-
-
 class Page:
     """A loaded page, which finds the frame of a character, byte or newline by bisection. 54 bytes a frame in memory."""
 
@@ -197,7 +190,12 @@ class Page:
         count = int.from_bytes(data[8:12], "little")
         offset = 16 + int.from_bytes(data[12:16], "little")
         require(offset + count * _BYTES_PER_FRAME == len(data), f"{count} frames do not fill {len(data)} bytes")
-        self.runs = tuple(map(_run_of, json.loads(data[16:offset])))
+        self.runs = tuple(
+            FrameRun(
+                str(row["object"]), count_of(row["offset"]), count_of(row["frames"]), str(row["codec"]), row.get("etag")
+            )
+            for row in json.loads(data[16:offset])
+        )
         columns, _ = decode_columns(_COLUMNS, count, data, offset)
         self._columns = {name: column for (name, _), column in zip(_COLUMNS, columns, strict=True)}
 

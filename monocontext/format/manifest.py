@@ -1,4 +1,4 @@
-"""The root of a context: the JSON object that names its index pages and filters, as parsed, checked and written.
+"""The root of a context: the JSON object that names its index pages and filters, as found, parsed, checked and written.
 
 `docs/format.md` is the specification. `Manifest.check` asserts its invariants: counts rise from entry to entry and are
 possible, directories come first, each frame has a column in at most one filter, no id leads out of the context's place.
@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import google_crc32c
 
-from monocontext.errors import DamagedData, NotAContext, UnsupportedFormat
+from monocontext.errors import DamagedData, NotAContext, NotFound, UnsupportedFormat
 from monocontext.format import refs
-from monocontext.records import dataclass, field
+from monocontext.options import check_int
+from monocontext.records import NamedTuple, dataclass, field
+from monocontext.stores.protocol import Store, get_bounded
 
 _FORMAT = 1
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _LATER_FIELDS = ("newlines", "final_newline", "frames", "stored_bytes", "frame_bytes", "codec")
 ROOT_KEY = "manifest.json"
+_ROOT = re.compile(r"generations/(\d{20})\.json")
 INLINE_PAGE_BYTES = 32 << 10
 """The most bytes of an index page in a root: some 1400 frames, 350 MB of text. Such a root has at most 45 KB."""
 
@@ -63,12 +67,6 @@ class History:
         if not 0 < back <= len(self.ancestors):
             return None
         return self.ancestors[-back] == write_id[:8]
-
-    @classmethod
-    def from_object(cls, row: dict[str, Any]) -> History:
-        """Parse the JSON form. Raises `ValueError` or `TypeError`."""
-        floor, fence = (refs.count_of(row.get(name, 0)) for name in ("floor", "fence"))
-        return cls(tuple(map(str, row.get("ancestors", ()))), floor, fence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,29 +147,28 @@ class Manifest:
     def check(self) -> None:
         """Assert the invariants. Raises `DamagedData`."""
         try:
-            self._check()
+            refs.require(self.generation >= 1, f"generation {self.generation} is not positive")
+            refs.require(self.codec in refs.CODECS, f"codec {self.codec!r} is unknown")
+            refs.require(
+                1 <= self.frame_bytes <= refs.MAX_FRAME_BYTES, f"frame_bytes {self.frame_bytes} is out of range"
+            )
+            refs.check_pages(self.pages)
+            refs.check_filters(self.filters, self.frames)
+            covered = refs.check_filter_directories(self.filter_directories)
+            last = self.pages[-1] if self.pages else None
+            refs.require(not isinstance(last, refs.PageDirectory), "the last page is a directory")
+            if self.documents:
+                self.documents.check(self.text_bytes, self.characters, self.newlines)
+            refs.require(self.text_bytes < refs.LIMIT and self.stored_bytes < refs.LIMIT, "counts are out of range")
+            refs.require(covered <= self.frames, f"directories of filters cover more than {self.frames} frames")
+            copy = self.last_page
+            fits = copy is None or (last is not None and len(copy) == last.size_bytes)
+            refs.require(fits, "last_page and the last page differ in length")
+            is_whole = copy is not None and len(self.pages) == 1 and len(self.text) == -(-self.stored_bytes // 3) * 4
+            refs.require(not self.text or is_whole, "text is not that of its one page")
+            refs.require(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
         except ValueError as error:
             raise DamagedData(f"{ROOT_KEY} (generation {self.generation}): {error}") from None
-
-    def _check(self) -> None:
-        refs.require(self.generation >= 1, f"generation {self.generation} is not positive")
-        refs.require(self.codec in refs.CODECS, f"codec {self.codec!r} is unknown")
-        refs.require(1 <= self.frame_bytes <= refs.MAX_FRAME_BYTES, f"frame_bytes {self.frame_bytes} is out of range")
-        refs.check_pages(self.pages)
-        refs.check_filters(self.filters, self.frames)
-        covered = refs.check_filter_directories(self.filter_directories)
-        last = self.pages[-1] if self.pages else None
-        refs.require(not isinstance(last, refs.PageDirectory), "the last page is a directory")
-        if self.documents:
-            self.documents.check(self.text_bytes, self.characters, self.newlines)
-        refs.require(self.text_bytes < refs.LIMIT and self.stored_bytes < refs.LIMIT, "counts are out of range")
-        refs.require(covered <= self.frames, f"directories of filters cover more than {self.frames} frames")
-        copy = self.last_page
-        fits = copy is None or (last is not None and len(copy) == last.size_bytes)
-        refs.require(fits, "last_page and the last page differ in length")
-        is_whole = copy is not None and len(self.pages) == 1 and len(self.text) == -(-self.stored_bytes // 3) * 4
-        refs.require(not self.text or is_whole, "text is not that of its one page")
-        refs.require(not self.final_newline or self.newlines > 0, "a final newline, but no newline")
 
     def to_bytes(self) -> bytes:
         """The JSON form: one line for each page; the last field is a checksum of all others."""
@@ -250,6 +247,8 @@ class Manifest:
         fields: dict[str, Any] = {name: str(root[name]) for name in ("write_id", "created", "codec")}
         fields |= {name: refs.count_of(root[name]) for name in ("generation", "stored_bytes", "frame_bytes")}
         fields |= {name: str(root.get(name, "")) for name in ("text", "head", "tail")}
+        history = root.get("history", {})
+        floor, fence = (refs.count_of(history.get(name, 0)) for name in ("floor", "fence"))
         manifest = cls(
             **fields,
             pages=refs.parse_entries(root["pages"], refs.PageRef, refs.PageDirectory),
@@ -261,7 +260,7 @@ class Manifest:
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
             sources=tuple(str(source) for source in root["sources"]),
             documents=refs.documents_ref(root["documents"]) if root.get("documents") else None,
-            history=History.from_object(root.get("history", {})),
+            history=History(tuple(map(str, history.get("ancestors", ()))), floor, fence),
             extra={key: value for key, value in root.items() if key not in known},
         )
         totals = (manifest.characters, manifest.text_bytes, manifest.newlines, manifest.frames)
@@ -275,3 +274,95 @@ def checksum(root: dict[str, Any]) -> str:
     """The CRC-32C of the canonical form: keys sorted, no white space, ASCII only, without the field `crc32c`."""
     fields = {name: value for name, value in root.items() if name != "crc32c"}
     return f"{google_crc32c.value(_CANONICAL.encode(fields).encode()):08x}"
+
+
+# -- the roots of a store ----------------------------------------------------------------------------------------------
+
+
+class Root(NamedTuple):
+    """A root, and the cost of reading it."""
+
+    manifest: Manifest
+    read_bytes: int
+    gets: int
+
+
+def find_root(store: Store, generation: int | None = None) -> Root:
+    """Read the root of a generation, by default the one in `manifest.json` (1 GET; 1 more if it is damaged). If that is
+    missing after a crash, the newest one is read (2 more). Raises `NotFound`, `NotAContext`, `DamagedData`,
+    `UnsupportedFormat`."""
+    if generation is not None:
+        try:
+            return _read_root(store, generation_key(check_int("generation", generation, 0)), generation)
+        except NotFound:
+            raise NotFound(f"no generation {generation} at {store.url}") from None
+    try:
+        return _read_root(store, ROOT_KEY)
+    except NotFound:
+        result = _read_newest_listed(store)  # raises its own error if even the bucket is missing
+        if result is None:
+            raise NotFound(f"no context at {store.url}: no text is stored there") from None
+        return result._replace(gets=result.gets + 1)
+
+
+def read_generation(store: Store, generation: int) -> Manifest:
+    """Read one root by its number (1 GET). Raises `NotFound` if it was never committed, or `gc` removed it."""
+    return find_root(store, generation).manifest
+
+
+def read_newest_after(store: Store, manifest: Manifest) -> Manifest:
+    """Read the newest root, given one that may be older (1 GET, and 1 for each generation in between)."""
+    while True:
+        try:
+            manifest = read_generation(store, manifest.generation + 1)
+        except NotFound:
+            return manifest
+
+
+def read_newest(store: Store) -> Manifest | None:
+    """Read the newest root for a writer; `None` at an empty prefix (2 requests, and 1 for each generation after the one
+    in `manifest.json`). Raises `NotAContext` and `UnsupportedFormat` for what a writer must not overwrite."""
+    try:
+        copy = _read_root(store, ROOT_KEY).manifest
+    except (NotFound, DamagedData) as error:
+        result = None if isinstance(error, UnsupportedFormat) else _read_newest_listed(store)
+        if result is None and isinstance(error, DamagedData):
+            raise
+        return result.manifest if result else None
+    return read_newest_after(store, copy)
+
+
+def _read_newest_listed(store: Store) -> Root | None:
+    numbers = listed_generations(store)
+    return _read_root(store, generation_key(numbers[-1]), numbers[-1]) if numbers else None
+
+
+def listed_generations(store: Store) -> list[int]:
+    """The numbers of the stored roots, rising (1 LIST for each thousand). Other objects there are not roots."""
+    numbers = (generation_in(info.key) for info in store.list("generations/"))
+    return sorted(number for number in numbers if number is not None)
+
+
+def generation_in(key: str) -> int | None:
+    """The number in the key of a root; None for another key."""
+    name = _ROOT.fullmatch(key)
+    return int(name[1]) if name else None
+
+
+def _read_root(store: Store, key: str, generation: int | None = None) -> Root:
+    """Read one root; if it is damaged, or is other JSON by a flipped bit, read it again: it may be intact in the store.
+    Raises `DamagedData` for the root of another generation than that of the key: it would be followed for ever."""
+    read_bytes = 0
+    for gets in (1, 2):
+        try:
+            data = get_bounded(store, key, MOST_ROOT_BYTES).data
+            read_bytes += len(data)
+            root = Manifest.from_bytes(data, f"{store.url}/{key}")
+            if generation is not None and root.generation != generation:
+                raise DamagedData(f"{store.url}/{key}: expected generation {generation}, found {root.generation}")
+            return Root(root, read_bytes, gets)
+        except (DamagedData, NotAContext) as error:
+            is_deeprecurse = isinstance(error, NotAContext) and data.lstrip().startswith(b"[")
+            if gets == 2 or is_deeprecurse:
+                raise
+    raise AssertionError("unreachable")

@@ -37,10 +37,6 @@ def fresh_id() -> str:
     return os.urandom(16).hex()
 
 
-def index_key(id: str) -> str:
-    return f"index/{id}.idx"
-
-
 def directory_key(id: str) -> str:
     return f"index/{id}.dir"
 
@@ -68,7 +64,7 @@ class PageRef:
 
     @property
     def key(self) -> str:
-        return index_key(self.id)
+        return f"index/{self.id}.idx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,14 +269,14 @@ def parse_entries(rows: Sequence[dict[str, Any]], kind: type[Any], directory: ty
 
 def filter_refs(rows: Sequence[dict[str, Any]]) -> tuple[FilterRef, ...]:
     """The entries of `filters`, without those of other kinds."""
-    return tuple(_filter_ref(row) for row in rows if row["kind"] == FILTER_KIND)
-
-
-def _filter_ref(row: dict[str, Any]) -> FilterRef:
-    bits, overlap_bytes, width, seed = (count_of(row[name]) for name in ("bits", "overlap_bytes", "width", "seed"))
-    runs = tuple((count_of(first), count_of(column), count_of(frames)) for first, column, frames in row["runs"])
-    parts = tuple(map(str, row["parts"]))
-    return FilterRef(FILTER_KIND, str(row["fold"]), bits, overlap_bytes, width, runs, parts, seed)
+    results = []
+    for row in rows:
+        if row["kind"] == FILTER_KIND:
+            bits, overlap, width, seed = (count_of(row[name]) for name in ("bits", "overlap_bytes", "width", "seed"))
+            runs = tuple((count_of(first), count_of(column), count_of(frames)) for first, column, frames in row["runs"])
+            parts = tuple(map(str, row["parts"]))
+            results.append(FilterRef(FILTER_KIND, str(row["fold"]), bits, overlap, width, runs, parts, seed))
+    return tuple(results)
 
 
 def count_of(value: object) -> int:

@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from monocontext.errors import InvalidUrl
 from monocontext.records import dataclass
-from monocontext.stores.checks import check_key
+from monocontext.stores.protocol import check_key
 
 Scheme = str
 """`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+PROTOCOL`."""

@@ -37,7 +37,11 @@ from monocontext.errors import (
     install_line,
 )
 from monocontext.stores.address import Address
-from monocontext.stores.checks import (
+from monocontext.stores.protocol import (
+    CONTENT_TYPE,
+    Blob,
+    ObjectInfo,
+    StoreBase,
     check_key,
     check_part,
     check_range,
@@ -47,7 +51,6 @@ from monocontext.stores.checks import (
     not_found_error,
     one_line,
 )
-from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo, StoreBase
 
 try:
     import obstore

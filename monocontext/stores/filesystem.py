@@ -29,8 +29,17 @@ from monocontext.errors import (
     install_line,
 )
 from monocontext.stores.address import Address
-from monocontext.stores.checks import check_key, check_part, check_range, check_size, not_found_error, one_line
-from monocontext.stores.protocol import Blob, ObjectInfo, StoreBase
+from monocontext.stores.protocol import (
+    Blob,
+    ObjectInfo,
+    StoreBase,
+    check_key,
+    check_part,
+    check_range,
+    check_size,
+    not_found_error,
+    one_line,
+)
 
 try:
     from fsspec.core import url_to_fs

@@ -29,7 +29,10 @@ from pathlib import Path
 
 from monocontext.errors import AccessDenied, ContextChanged, InvalidUrl, MonocontextError, NotFound, StoreFailure
 from monocontext.stores.address import path_is_within
-from monocontext.stores.checks import (
+from monocontext.stores.protocol import (
+    Blob,
+    ObjectInfo,
+    StoreBase,
     check_key,
     check_part,
     check_range,
@@ -38,7 +41,6 @@ from monocontext.stores.checks import (
     conflict_error,
     not_found_error,
 )
-from monocontext.stores.protocol import Blob, ObjectInfo, StoreBase
 from monocontext.stores.regular_file import (
     AS_IT_IS,
     NO_FOLLOW,

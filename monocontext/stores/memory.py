@@ -11,7 +11,10 @@ from typing import NoReturn
 from monocontext.errors import NotPicklable
 from monocontext.records import dataclass
 from monocontext.stores.address import Address
-from monocontext.stores.checks import (
+from monocontext.stores.protocol import (
+    Blob,
+    ObjectInfo,
+    StoreBase,
     check_key,
     check_part,
     check_range,
@@ -20,7 +23,6 @@ from monocontext.stores.checks import (
     conflict_error,
     not_found_error,
 )
-from monocontext.stores.protocol import Blob, ObjectInfo, StoreBase
 
 
 @dataclass(frozen=True, slots=True)

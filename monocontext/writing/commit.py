@@ -30,8 +30,15 @@ from monocontext.errors import (
     UnsupportedFormat,
 )
 from monocontext.format import directories
-from monocontext.format.generations import read_generation, read_newest, read_newest_after
-from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
+from monocontext.format.manifest import (
+    MOST_ROOT_BYTES,
+    ROOT_KEY,
+    Manifest,
+    generation_key,
+    read_generation,
+    read_newest,
+    read_newest_after,
+)
 from monocontext.format.refs import FilterRef
 from monocontext.options import StoreOptions
 from monocontext.records import replace

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from monocontext import Monocontext, publish
-from monocontext.engine.fetch.link import Pressure
+from monocontext.engine.fetch.fetcher import Pressure
 from monocontext.errors import StoreFailure
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob

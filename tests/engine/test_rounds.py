@@ -12,7 +12,7 @@ from benchmarks.first_second_client import WINDOW
 from benchmarks.logs import NEEDLE, make_logs
 from monocontext import Monocontext, publish
 from monocontext import regex as re
-from monocontext.engine.fetch.link import FIRST_WAVE_BYTES, Link
+from monocontext.engine.fetch.fetcher import FIRST_WAVE_BYTES, Link
 from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store

@@ -9,8 +9,8 @@ import pytest
 from monocontext import Monocontext, append, publish
 from monocontext.engine.text_in_root import TextInRoot
 from monocontext.errors import ContextClosed, DamagedData
-from monocontext.format.generations import find_root
 from monocontext.format.inline import text_in
+from monocontext.format.manifest import find_root
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from tests.engine.counted import memory

@@ -74,7 +74,7 @@ def holding(context: Monocontext) -> Iterator[None]:
     client: Any = transport(context)
     locks = [state.lock]
     if client:
-        locks += [client.pool._lock, client.pool._connector._lock, client._origin._lock]
+        locks += [client.pool._lock, client.pool._tls_lock, client._origin._lock]
     taken, over = threading.Event(), threading.Event()
 
     def hold() -> None:

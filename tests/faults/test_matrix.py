@@ -105,7 +105,7 @@ def name_of(case: Case) -> str:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """What reads travel by. boto3 notices silence after a time that is fixed: here 1 s, by default 10."""
     if request.param == "boto3":
-        monkeypatch.setattr(s3_client, "_READ_TIMEOUT_SECONDS", 1)
+        monkeypatch.setattr(s3_client, "READ_TIMEOUT_SECONDS", 1)
     with serve() as server, opened(server, transport=request.param) as context:
         assert context[:5] == TEXT[:5]  # boto3 is imported: 0.3 s that no operation is to be charged with
     return str(request.param)

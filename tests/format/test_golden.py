@@ -13,7 +13,7 @@ from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES
 from monocontext.format.filters.grams import rows_to_read
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.filters.query import FrequencyQuery, Literal
-from monocontext.format.generations import find_root
+from monocontext.format.manifest import find_root
 from monocontext.stores import open_store
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append

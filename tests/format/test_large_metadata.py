@@ -14,8 +14,7 @@ from sessions.agents import small
 import monocontext.writing.commit
 from monocontext import Monocontext, append, publish
 from monocontext.errors import ContextTooLarge, DamagedData
-from monocontext.format.generations import generation_key
-from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
+from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest, generation_key
 from monocontext.memory import Memory
 from monocontext.sessions import upload_session
 from monocontext.sessions.readers import recognize_session

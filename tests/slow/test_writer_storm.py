@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, delete, publish
-from monocontext.format.generations import read_newest
+from monocontext.format.manifest import read_newest
 from monocontext.stores import open_store
 from monocontext.testing import SeaweedServer
 from monocontext.writing.upkeep.forget import find_leftovers

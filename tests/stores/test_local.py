@@ -23,7 +23,7 @@ from monocontext.errors import (
     NotFound,
     StoreFailure,
 )
-from monocontext.format.generations import ROOT_KEY, generation_key
+from monocontext.format.manifest import ROOT_KEY, generation_key
 from monocontext.stores.local import LocalStore
 from monocontext.writing.upkeep.compact import compact
 

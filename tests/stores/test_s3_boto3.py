@@ -11,8 +11,7 @@ from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.client import ThrottleCounter
-from monocontext.stores.s3.reads import read_by_boto3
+from monocontext.stores.s3.reads import ThrottleCounter, read_by_boto3
 from monocontext.testing import HttpFault, S3StandIn
 from monocontext.testing.http_faults import HttpReply, refuse, slow_down
 
@@ -81,7 +80,7 @@ def test_refusals_that_retries_outlast_are_told(server: S3StandIn, transport: st
 def test_refusals_that_last_are_told_by_the_error(
     server: S3StandIn, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3_client, "_ATTEMPTS", 2)
+    monkeypatch.setattr(s3_client, "ATTEMPTS", 2)
     server.faults.add(slow_down(), times=None)
     with pytest.raises(MonocontextError, match="SlowDown") as caught:
         open_store(server.url(), endpoint=server.endpoint, transport=transport).get_range("a", 0, 10)

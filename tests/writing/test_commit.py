@@ -12,8 +12,7 @@ import pytest
 
 from monocontext import Monocontext, append, delete, publish, replace, update
 from monocontext.errors import AlreadyExists, DamagedData, NotFound, StoreFailure, Unsupported
-from monocontext.format.generations import listed_generations, read_generation
-from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
+from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key, listed_generations, read_generation
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Blob, Store
 from monocontext.testing import CountingStore, HttpFault, S3StandIn, WrappedStore

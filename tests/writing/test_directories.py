@@ -11,8 +11,7 @@ import pytest
 from monocontext import Monocontext
 from monocontext.format import directories
 from monocontext.format.directories import expand
-from monocontext.format.generations import find_root
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import Manifest, find_root
 from monocontext.format.refs import PageDirectory
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore

@@ -13,7 +13,7 @@ from monocontext import Monocontext, append, publish
 from monocontext.engine.reader import Reader
 from monocontext.errors import AccessDenied, InvalidText, NotFound
 from monocontext.format import inline
-from monocontext.format.generations import find_root
+from monocontext.format.manifest import find_root
 from monocontext.stores import open_store
 from monocontext.testing import WrappedStore
 from monocontext.writing import index_in_place, shares

@@ -11,9 +11,8 @@ import pytest
 
 from monocontext import Monocontext, append, publish
 from monocontext.format import inline
-from monocontext.format.generations import find_root
 from monocontext.format.index import LOWER_KEEPS_LENGTH, OF_TEXT
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import Manifest, find_root
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.writing.commit import commit

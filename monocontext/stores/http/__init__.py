@@ -1,12 +1,11 @@
 """An HTTP/1.1 client for GETs: it signs, pools connections, receives in place, and resumes a broken body.
 
-    client                  one GET with its retries
-    |-- route, responses    endpoints, redirects and signatures; error responses; no I/O
+    client                  one GET with its retries, and error responses
+    |-- route               the route to a bucket, and redirects; no I/O
     `-- pool                opens connections and keeps idle ones
-        `-- connection      one exchange on a socket, and its timeouts
-            `-- http11      heads and chunked bodies; no I/O
+        `-- connection      one exchange on a socket: heads, bodies and timeouts
 
-The client knows neither S3 nor botocore. A store supplies an `Origin` (route and credentials) and a `Sink` (which
+The client knows neither S3 nor botocore. A store supplies an `Origin` (route and signatures) and a `Sink` (which
 checks the response and takes its body). The client uses only the standard library, starts no thread, and holds no lock
 while it waits.
 

@@ -17,29 +17,33 @@ unreliable line continues until the deadline. All of this runs in the thread of 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from html import unescape
 from random import SystemRandom
 from typing import Protocol
+from urllib.parse import quote
 
 from monocontext.errors import MonocontextError
 from monocontext.records import dataclass, field
 from monocontext.stores import log
-from monocontext.stores.checks import one_line
 from monocontext.stores.http.connection import (
     Address,
+    BadReply,
     Body,
     BodyCut,
     Connection,
     ExchangeTimer,
     Overdue,
-    SilenceTimeout,
-    Throughput,
+    Pace,
+    ResponseHead,
+    request_head,
 )
-from monocontext.stores.http.http11 import BadReply, ResponseHead, request_head
 from monocontext.stores.http.pool import Pool
-from monocontext.stores.http.responses import MAX_ERROR_BYTES, ErrorResponse
-from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, encode_path, redirected
+from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, redirected
+from monocontext.stores.protocol import one_line
 
 DEADLINE_SECONDS = 60.0
 """The time limit of one call with all its retries."""
@@ -57,6 +61,23 @@ _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
 # Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
+MAX_ERROR_BYTES = 64 << 10
+"""The most that is read of the body of an error. Errors of S3 have a few hundred bytes."""
+_TRANSIENT_STATUS = frozenset({408, 429, 500, 502, 503, 504})
+_TRANSIENT_CODE = frozenset(
+    {"InternalError", "RequestTimeout", "ServiceUnavailable", "SlowDown", "ThrottlingException"}
+)
+_THROTTLING_STATUS = frozenset({429, 503})
+_THROTTLING_CODE = frozenset({"RequestLimitExceeded", "ServiceUnavailable", "SlowDown", "ThrottlingException"})
+_EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"})
+_SKEWED = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
+OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_DATE = re.compile(
+    rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
+)
 
 
 class Sink(Protocol):
@@ -125,15 +146,14 @@ class Client:
     ) -> None:
         self.pool = pool
         self.budget = RetryBudget(time.monotonic)
-        self.timeout = SilenceTimeout(silence_seconds)
-        self.throughput = Throughput()
+        self.pace = Pace(silence_seconds)
         self._origin, self._attempts = origin, attempts
         self._silence_seconds, self._deadline_seconds = silence_seconds, deadline_seconds
         self._wall_clock = wall_clock
         self._server_ahead_seconds = 0.0
 
     def __repr__(self) -> str:
-        return f"<Client {self.pool!r}, {self.budget!r}, timeout {self.timeout.seconds:.1f} s>"
+        return f"<Client {self.pool!r}, {self.budget!r}, timeout {self.pace.seconds:.1f} s>"
 
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
         """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more for each fault).
@@ -188,15 +208,15 @@ class Client:
         """Send one request and receive its response. Afterwards the connection is in the pool or closed."""
         call.in_body, call.read_bytes = False, 0
         is_patient = is_last or not self.budget.can_pay()
-        seconds = self._silence_seconds if is_patient else self.timeout.for_attempt(call.silences)
-        throughput = None if is_patient else self.throughput
-        timer = ExchangeTimer(
-            seconds, self._silence_seconds, call.until, time.monotonic, self.budget.can_pay, throughput
-        )
+        seconds = self._silence_seconds if is_patient else self.pace.for_attempt(call.silences)
+        pace = None if is_patient else self.pace
+        timer = ExchangeTimer(seconds, self._silence_seconds, call.until, time.monotonic, self.budget.can_pay, pace)
         connection, head, body = self._send(call, sink, timer)
         error_response: ErrorResponse | None = None
         try:
-            if head.status != 206 and (head.status != 200 or _is_disguised_error(head)):
+            # Some gateways begin to respond before they know that they will fail: their 200 is XML without an ETag.
+            is_disguised = "etag" not in head.headers and "xml" in head.headers.get("content-type", "")
+            if head.status != 206 and (head.status != 200 or is_disguised):
                 error_response = ErrorResponse(head, body.read(MAX_ERROR_BYTES))
             else:
                 sink.receive(head, body)
@@ -225,7 +245,7 @@ class Client:
                 began = time.monotonic()
                 connection.send(request, timer)
                 head = connection.read_head()
-                self.timeout.learn(time.monotonic() - began)
+                self.pace.learn(time.monotonic() - began)
                 return connection, head, Body(connection, head)
             except BaseException as error:
                 self.pool.discard(connection)
@@ -237,14 +257,11 @@ class Client:
     def _request(self, call: _Call, sink: Sink) -> bytes:
         route = call.route
         endpoint, headers = route.endpoint, dict(sink.headers())
-        signer = self._origin.signer(route) if route.signed else None
         host = endpoint.host_header
-        target = call.target = call.target or route.path + encode_path(call.key)
-        if signer:
-            path, _, query = target.partition("?")
-            call.signed_by = signer.credentials
+        target = call.target = call.target or route.path + quote(call.key, safe="/-_.~")
+        if route.signed:
             now = self._wall_clock() + self._server_ahead_seconds
-            headers = signer.headers("GET", host, path, query, headers, now)
+            headers, call.signed_by = self._origin.sign(route, host, target, headers, now)
         else:
             headers["host"] = host
         if endpoint.proxy and endpoint.scheme == "http":
@@ -277,11 +294,6 @@ class Client:
                 return False
             return True
         return False
-
-
-def _is_disguised_error(head: ResponseHead) -> bool:
-    """Whether a 200 is really an error: some gateways begin to respond before they know that they will fail."""
-    return "etag" not in head.headers and "xml" in head.headers.get("content-type", "")
 
 
 def _is_first_repair(repair: str, call: _Call) -> bool:
@@ -345,3 +357,89 @@ def next_pause(last_seconds: float, uniform: Callable[[float, float], float]) ->
     Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015."""
     longest = max(last_seconds, _SHORTEST_PAUSE_SECONDS) * 3
     return min(_LONGEST_PAUSE_SECONDS, uniform(_SHORTEST_PAUSE_SECONDS, longest))
+
+
+# -- error responses ---------------------------------------------------------------------------------------------------
+
+
+class ErrorResponse(Exception):
+    """A response with an error or a redirect instead of the object."""
+
+    def __init__(self, head: ResponseHead, body: bytes) -> None:
+        text = body.decode("utf-8", "replace")
+        self.status = head.status
+        self.code = _element(text, "Code")
+        self.message = _element(text, "Message")
+        self.object_bytes = _element(text, "ActualObjectSize")
+        """The length of an object that ends before the requested range; empty if the server does not send it."""
+        self.head = head
+        self.elsewhere = ""
+        """The reason why a redirect was not followed; the client sets it."""
+        self._region = head.headers.get("x-amz-bucket-region") or _element(text, "Region")
+        super().__init__(f"HTTP {self.status} {self.code}: {self.message}")
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same request may succeed later. The status counts too, since the body may be anything."""
+        return self.status in _TRANSIENT_STATUS or self.code in _TRANSIENT_CODE
+
+    @property
+    def is_throttling(self) -> bool:
+        """Whether the server throttles. The status counts too, since some gateways send no XML."""
+        return is_throttling(self.status, self.code)
+
+    @property
+    def is_expired(self) -> bool:
+        return self.code in _EXPIRED
+
+    @property
+    def is_skewed(self) -> bool:
+        return self.code in _SKEWED
+
+    @property
+    def server_clock(self) -> float | None:
+        """The time of the response by the clock of the server, in seconds since 1970; `None` if it is missing."""
+        return parse_http_date(self.head.headers.get("date")) or None
+
+    @property
+    def region(self) -> str | None:
+        """The region of the bucket, if the request went to another one."""
+        if self.status == 301 or self.code in OTHER_REGION:
+            return self._region or None
+        return None
+
+    @property
+    def location(self) -> str | None:
+        """The target of a redirect, an absolute or relative URL."""
+        return self.head.headers.get("location") if self.status in REDIRECTS else None
+
+
+def is_throttling(status: int, code: str) -> bool:
+    """Whether a response asks the client to send fewer requests."""
+    return status in _THROTTLING_STATUS or code in _THROTTLING_CODE
+
+
+def _element(text: str, name: str) -> str:
+    """The text of an XML element in one line; empty if there is none."""
+    match = re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
+
+    return " ".join(unescape(match[1]).split()) if match else ""
+
+
+def parse_http_date(date: str | None) -> float:
+    """An HTTP date in seconds since 1970; 0 for a missing or invalid date."""
+    if not date:
+        return 0.0
+    if match := _DATE.fullmatch(date):
+        day, month, year, hour, minute, second = match.groups()
+        when = int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second)
+        try:
+            return datetime(*when, tzinfo=UTC).timestamp()
+        except ValueError:  # the 30th of February
+            return 0.0
+    from email.utils import parsedate_to_datetime  # 8 ms that dates of the usual form need not pay
+
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return 0.0

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 
-from monocontext.stores.http.http11 import BadReply, ChunkDecoder, ResponseHead, split_head
-from monocontext.stores.http.route import Endpoint
+from monocontext.records import NamedTuple, dataclass, field
 
 Address = tuple[str, int]
+DEFAULT_PORTS = {"http": 80, "https": 443}
 _HEAD_BYTES = 2 << 10
 """The size of a read for a head. Heads have 400 to 700 bytes; bytes of the body that come with one must be copied."""
 _INTERIM = range(100, 200)
@@ -37,6 +38,42 @@ LEAST_SAMPLE_BYTES = 64 << 10
 """Smaller bodies mostly arrive with their heads, so they say nothing about throughput."""
 _SPEEDS, _LEAST_SPEEDS = 64, 8
 """The transfers that the usual speed is learned from, and the fewest that tell it."""
+MAX_HEAD_BYTES = 64 << 10
+"""The largest head, ten times the limit of S3 servers: an endless head must not fill the memory."""
+_MAX_LINE_BYTES = 4 << 10
+_NO_BODY = (204, 304)
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy. TLS passes through it by CONNECT."""
+
+    host: str
+    port: int
+    authorization: str | None = field(default=None, repr=False)
+    """The value of `Proxy-Authorization`."""
+
+    def __str__(self) -> str:
+        return f"the proxy {self.host}:{self.port}"
+
+
+class Endpoint(NamedTuple):
+    """The target of a connection. Connections to equal endpoints are interchangeable."""
+
+    scheme: str
+    """`http` or `https`."""
+    host: str
+    port: int
+    proxy: Proxy | None = None
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host_header}"
+
+    @property
+    def host_header(self) -> str:
+        """The value of the `Host` header, without the port if it is the default."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 class Connection:
@@ -51,18 +88,12 @@ class Connection:
         self.exchanges = 0
         """The number of completed exchanges."""
         self.socket = sock
-        self.filled = 0
-        """The number of bytes that the last `fill` received."""
-        self._ahead = b""
+        self.ahead = b""
+        """Bytes after what was read; those after a response could be mistaken for the next one."""
         self._timer: ExchangeTimer | None = None
 
     def __repr__(self) -> str:
         return f"<Connection {self.endpoint} at {self.address[0]}, {self.exchanges} exchanges>"
-
-    @property
-    def has_surplus(self) -> bool:
-        """Whether bytes arrived after the end of the response: they could be mistaken for the next response."""
-        return bool(self._ahead)
 
     def send(self, request: bytes, timer: ExchangeTimer) -> None:
         """Begin an exchange. `timer` limits how long it may take and how long the server may be silent."""
@@ -72,12 +103,12 @@ class Connection:
 
     def read_head(self) -> ResponseHead:
         """Read the head of the response. Interim responses (1xx) are skipped. Raises `BadReply`."""
-        data, self._ahead = self._ahead, b""
+        data, self.ahead = self.ahead, b""
         while True:
             while data and (result := split_head(data)):
                 head, data = result
                 if head.status not in _INTERIM:
-                    self._ahead = data
+                    self.ahead = data
                     return head
             piece = bytearray(_HEAD_BYTES)
             count = self._receive_into(memoryview(piece))
@@ -88,20 +119,10 @@ class Connection:
 
     def read_into(self, view: memoryview) -> int:
         """Read some bytes of the body into the start of `view`; returns their number, 0 if the server has closed."""
-        if count := min(len(self._ahead), len(view)):  # they arrived with the head
-            view[:count] = self._ahead[:count]
-            self._ahead = self._ahead[count:]
+        if count := min(len(self.ahead), len(view)):  # they arrived with the head
+            view[:count] = self.ahead[:count]
+            self.ahead = self.ahead[count:]
         return count or self._receive_into(view)
-
-    def fill(self, view: memoryview) -> None:
-        """Receive until the view is full or the server has closed. `filled` counts the bytes, even after an error."""
-        self.filled = 0
-        while self.filled < len(view):
-            with view[self.filled :] as rest:
-                count = self.read_into(rest)
-            if not count:
-                return
-            self.filled += count
 
     def _receive_into(self, view: memoryview) -> int:
         timer = self._timer
@@ -143,7 +164,7 @@ class Body:
     def leaves_connection_usable(self) -> bool:
         """Whether the body was read to its end and the connection can be used for another request."""
         ended = self._chunks.ended and not self._chunks.surplus if self._chunks else self.left_bytes == 0
-        return ended and self._keeps_alive and not self._connection.has_surplus
+        return ended and self._keeps_alive and not self._connection.ahead
 
     def read_into(self, view: memoryview) -> int:
         """Read some bytes into the start of a view that is not empty; returns their number, 0 at the end of the body.
@@ -155,7 +176,20 @@ class Body:
             count = self._read_chunked(view)
             self.read_bytes += count
             return count
-        return self._read_plain(view)
+        remaining, before, count = self.left_bytes, self.read_bytes, 0
+        with view[:remaining] as part:
+            while count < len(part):
+                with part[count:] as rest:
+                    more = self._connection.read_into(rest)
+                count += more
+                self.read_bytes += more
+                if not more or remaining is None:
+                    break
+        if remaining:
+            self.left_bytes = remaining - count
+            if not count:
+                raise BodyCut(f"the connection was closed after {before:,} of {before + remaining:,} bytes")
+        return count
 
     def read(self, most_bytes: int) -> bytes:
         """Read the whole body, or about `most_bytes` of it."""
@@ -163,25 +197,6 @@ class Body:
         while len(data) < most_bytes and (count := self.read_into(view)):
             data += view[:count]
         return bytes(data)
-
-    def _read_plain(self, view: memoryview) -> int:
-        remaining, before = self.left_bytes, self.read_bytes
-        if remaining == 0:
-            return 0
-        with view[:remaining] as part:
-            if remaining is None:
-                self.read_bytes += self._connection.read_into(part)
-            else:
-                try:
-                    self._connection.fill(part)
-                finally:
-                    self.read_bytes += self._connection.filled
-        count = self.read_bytes - before
-        if remaining is not None:
-            self.left_bytes = remaining - count
-            if not count:
-                raise BodyCut(f"the connection was closed after {before:,} of {before + remaining:,} bytes")
-        return count
 
     def _read_chunked(self, view: memoryview) -> int:
         chunks = self._chunks
@@ -198,10 +213,134 @@ class Body:
         return count
 
 
-class SilenceTimeout:
-    """The time of silence after which an exchange fails, learnt from the times to the first byte, in seconds.
+# -- HTTP/1.1 ----------------------------------------------------------------------------------------------------------
 
-    Threads share it without a lock: a lost sample does no harm.
+
+class BadReply(OSError):
+    """The response is not valid HTTP/1.1. The connection cannot be used again, but a retry may help."""
+
+
+class ResponseHead(NamedTuple):
+    """The status and headers of a response, and the length of its body."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Values by name in lower case. The values of a repeated name are joined by a comma."""
+    body_bytes: int | None
+    """The length of the body; `None` if the head does not give it."""
+    is_chunked: bool
+    keeps_alive: bool
+    """Whether another request may follow on this connection."""
+
+
+def request_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
+    """The bytes of a request without a body. Raises `ValueError` for a header with a line break."""
+    lines = [f"{method} {target} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "\r\n"]
+    text = "\r\n".join(lines)
+    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
+        raise ValueError(f"the head of a request for {target!r} contains a line break")
+    return text.encode("latin-1")
+
+
+def split_head(data: bytes) -> tuple[ResponseHead, bytes] | None:
+    """The head at the start of `data`, and the bytes after it; `None` if the head is incomplete. Raises `BadReply`."""
+    text, end, rest = data.partition(b"\r\n\r\n")
+    if end:
+        return _parse_head(text.decode("latin-1")), rest
+    if len(data) > MAX_HEAD_BYTES:
+        raise BadReply(f"the response headers are longer than {MAX_HEAD_BYTES:,} bytes")
+    return None
+
+
+def _parse_head(text: str) -> ResponseHead:
+    first, *lines = text.split("\r\n")
+    version, _, rest = first.partition(" ")
+    code = rest.partition(" ")[0]
+    if version not in ("HTTP/1.1", "HTTP/1.0") or not (len(code) == 3 and code.isascii() and code.isdigit()):
+        raise BadReply(f"expected HTTP/1.1 and a status, found {first[:80]!r}")
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, value = _parse_line(line)
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    is_chunked = headers.get("transfer-encoding", "").lower().endswith("chunked")
+    connection = headers.get("connection", "").lower()
+    keeps_alive = "close" not in connection if version == "HTTP/1.1" else "keep-alive" in connection
+    status, announced = int(code), headers.get("content-length")
+    body_bytes = 0 if status in _NO_BODY else None
+    if body_bytes is None and announced is not None and not is_chunked:
+        # With two lengths, a proxy and a client could disagree on the end of a response, and so on the next response.
+        length, *others = {part.strip() for part in announced.split(",")}
+        if others or not (length.isascii() and length.isdigit() and len(length) < 20):
+            raise BadReply(f"expected one Content-Length, found {announced[:80]!r}")
+        body_bytes = int(length)
+    return ResponseHead(status, headers, body_bytes, is_chunked, keeps_alive)
+
+
+@lru_cache(64)
+def _parse_line(line: str) -> tuple[str, str]:
+    """The name of a header in lower case, and its value. Cached, since responses of a server repeat most lines."""
+    name, colon, value = line.partition(":")
+    if not colon or not name or name != name.strip():
+        raise BadReply(f"expected a header, found {line[:80]!r}")
+    return name.lower(), value.strip()
+
+
+class ChunkDecoder:
+    """Decodes a chunked body, which may arrive in pieces of any size."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        """Whether the last chunk and the trailers have been read."""
+        self.surplus = b""
+        """Bytes after the end of the body."""
+        self._line = bytearray()
+        self._left = 0
+        self._expecting = "size"
+
+    def feed(self, data: bytes) -> bytes:
+        """Decode the next bytes; returns the bytes of the body in them. Raises `BadReply`."""
+        result, offset = [], 0
+        while offset < len(data) and not self.ended:
+            if self._expecting == "data":
+                piece = data[offset : offset + self._left]
+                result.append(piece)
+                offset += len(piece)
+                self._left -= len(piece)
+                self._expecting = "data" if self._left else "end of data"
+                continue
+            stop = data.find(b"\n", offset) + 1
+            self._line += data[offset : stop or len(data)]
+            offset = stop or len(data)
+            if len(self._line) > _MAX_LINE_BYTES:
+                raise BadReply(f"expected the {self._expecting} of a chunk, found over {_MAX_LINE_BYTES:,} bytes")
+            if stop:
+                self._read_line(bytes(self._line).rstrip(b"\r\n"))
+                self._line.clear()
+        self.surplus += data[offset:]
+        return b"".join(result)
+
+    def _read_line(self, line: bytes) -> None:
+        if self._expecting == "size":
+            digits = line.partition(b";")[0].strip()
+            # int() also takes signs, underscores and spaces.
+            if not 0 < len(digits) <= 15 or digits.strip(b"0123456789abcdefABCDEF"):
+                raise BadReply(f"expected the size of a chunk, found {line[:40]!r}")
+            self._left = int(digits, 16)
+            self._expecting = "data" if self._left else "trailer"
+        elif self._expecting == "end of data":
+            if line:
+                raise BadReply(f"expected the end of a chunk, found {line[:40]!r}")
+            self._expecting = "size"
+        else:
+            self.ended = not line
+
+
+# -- timers ------------------------------------------------------------------------------------------------------------
+
+
+class Pace:
+    """What earlier exchanges tell of the next: the times to the first byte, from which the time of silence after which
+    an exchange fails is learnt, and the speeds of bodies. Threads share it without a lock: a lost sample does no harm.
     """
 
     def __init__(self, longest_seconds: float) -> None:
@@ -210,6 +349,7 @@ class SilenceTimeout:
         self._seen = 0
         self.seconds = min(LEAST_SECONDS, longest_seconds)
         """The timeout of a first attempt."""
+        self._speeds: deque[float] = deque(maxlen=_SPEEDS)
 
     def for_attempt(self, silences: int) -> float:
         """The timeout of an attempt after `silences` timeouts of the same request."""
@@ -229,6 +369,18 @@ class SilenceTimeout:
         if self._seen % _RECOUNT == 0 or first_byte_seconds * TIMES_P99 > self.seconds:
             p99 = sorted(samples)[min(len(samples) - _CHANCE, len(samples) * 99 // 100)]
             self.seconds = min(self._longest, max(LEAST_SECONDS, TIMES_P99 * p99))
+
+    def learn_speed(self, count: int, seconds: float) -> None:
+        """Add the speed of a body, or of a part of a slow one."""
+        self._speeds.append(count / max(seconds, 1e-6))
+
+    @property
+    def slowest(self) -> float:
+        """The speed below which a body fails, in bytes a second."""
+        speeds = sorted(self._speeds)
+        if len(speeds) < _LEAST_SPEEDS:
+            return SLOWEST_BYTES_PER_SECOND
+        return min(SLOWEST_BYTES_PER_SECOND, speeds[len(speeds) // 2] * SLOWEST_SHARE)
 
 
 class Stalled(TimeoutError):
@@ -253,10 +405,10 @@ class ExchangeTimer:
         until: float,
         clock: Callable[[], float],
         can_retry: Callable[[], bool],
-        throughput: Throughput | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self._seconds, self._longest, self._until = seconds, longest_seconds, until
-        self._clock, self._can_retry, self._throughput = clock, can_retry, throughput
+        self._clock, self._can_retry, self._pace = clock, can_retry, pace
         self._silent = 0.0
         self._began: float | None = None
         self._period_began = 0.0
@@ -291,34 +443,15 @@ class ExchangeTimer:
         self._total_bytes += count
         self._period_bytes += count
         seconds = now - self._period_began
-        if self._throughput is None or seconds * 2 < self._seconds:
+        if self._pace is None or seconds * 2 < self._seconds:
             return
         is_first_period, received = self._period_began == self._began, self._period_bytes
-        self._throughput.learn(received, seconds)
+        self._pace.learn_speed(received, seconds)
         self._period_began, self._period_bytes = now, 0
-        if not is_first_period and received < self._throughput.slowest * seconds and self._can_retry():
+        if not is_first_period and received < self._pace.slowest * seconds and self._can_retry():
             raise Stalled(f"only {received:,} bytes in {seconds:.1f} s")
 
     def finish(self) -> None:
         """Learn the throughput of a response that arrived whole."""
-        if self._throughput is not None and self._began is not None and self._total_bytes >= LEAST_SAMPLE_BYTES:
-            self._throughput.learn(self._total_bytes, self._clock() - self._began)
-
-
-class Throughput:
-    """Recent throughputs of bodies. Threads share it without a lock: a lost sample does no harm."""
-
-    def __init__(self) -> None:
-        self._samples: deque[float] = deque(maxlen=_SPEEDS)
-
-    def learn(self, count: int, seconds: float) -> None:
-        """Add the throughput of a body, or of a part of a slow one."""
-        self._samples.append(count / max(seconds, 1e-6))
-
-    @property
-    def slowest(self) -> float:
-        """The speed below which a body fails, in bytes a second."""
-        samples = sorted(self._samples)
-        if len(samples) < _LEAST_SPEEDS:
-            return SLOWEST_BYTES_PER_SECOND
-        return min(SLOWEST_BYTES_PER_SECOND, samples[len(samples) // 2] * SLOWEST_SHARE)
+        if self._pace is not None and self._began is not None and self._total_bytes >= LEAST_SAMPLE_BYTES:
+            self._pace.learn_speed(self._total_bytes, self._clock() - self._began)

@@ -23,9 +23,15 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from monocontext.stores.http.connection import Address, Connection, ExchangeTimer, Stalled
-from monocontext.stores.http.http11 import request_head
-from monocontext.stores.http.route import Endpoint, Proxy
+from monocontext.stores.http.connection import (
+    Address,
+    Connection,
+    Endpoint,
+    ExchangeTimer,
+    Proxy,
+    Stalled,
+    request_head,
+)
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -47,10 +53,12 @@ _SocketAddress = tuple[socket.AddressFamily, Any]
 
 
 class Pool:
-    """Lends connections. Safe for use by many threads and after a fork."""
+    """Opens connections, spread over all addresses of a name, and lends them. Safe for use by many threads, and after a
+    fork."""
 
-    def __init__(self, connector: Connector, max_idle: int = MAX_IDLE) -> None:
-        self._connector = connector
+    def __init__(self, make_tls: Callable[[], SSLContext], max_idle: int = MAX_IDLE) -> None:
+        self._make_tls = make_tls
+        self._tls: SSLContext | None = None
         self._max_idle = max_idle
         self.opened = 0
         self.reused = 0
@@ -68,9 +76,10 @@ class Pool:
         return len(self._open) - self.idle
 
     def _reset(self) -> None:
-        # The lock is new too: a thread that did not survive the fork may have held it.
+        # The locks are new too: a thread that did not survive the fork may have held one.
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock, self._tls_lock = threading.Lock(), threading.Lock()
+        self._addresses_by_name: dict[Address, tuple[float, list[_SocketAddress]]] = {}
         self._idle: defaultdict[Endpoint, deque[Connection]] = defaultdict(deque)
         self._open: WeakSet[Connection] = WeakSet()
         """The connections that are not closed, idle or lent."""
@@ -89,7 +98,7 @@ class Pool:
                 self.reused += 1
                 return result
             self.discard(result)
-        connection = self._connector.open(endpoint, timer, avoid)
+        connection = self._connect(endpoint, timer, avoid)
         with self._lock:
             self._open.add(connection)
             self.opened += 1
@@ -132,42 +141,9 @@ class Pool:
             self.discard(item)
         return None
 
-    def close(self) -> None:
-        """Close idle connections; lent ones are closed when they come back. Idempotent; the pool stays usable."""
-        if self._process != os.getpid():
-            self._drop_inherited()
-        with self._lock:
-            idle = [item for waiting in self._idle.values() for item in waiting]
-            self._idle.clear()
-            self._open.clear()
-        for entry in idle:
-            entry.close()
-
-    def _drop_inherited(self) -> None:
-        """Close the copies of the parent's connections after a fork; nothing is sent on them."""
-        inherited = list(self._open)
-        self._reset()
-        self._connector.reset()
-        for item in inherited:
-            item.close()
-
-
-class Connector:
-    """Opens connections of one process, spread over all addresses of a name."""
-
-    def __init__(self, tls: Callable[[], SSLContext]) -> None:
-        self._make_tls = tls
-        self._tls: SSLContext | None = None
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all addresses, and use a new lock: a thread that did not survive a fork may have held the old one."""
-        self._lock = threading.Lock()
-        self._addresses_by_name: dict[Address, tuple[float, list[_SocketAddress]]] = {}
-
-    def open(self, endpoint: Endpoint, timer: ExchangeTimer, avoid: Address | None = None) -> Connection:
+    def _connect(self, endpoint: Endpoint, timer: ExchangeTimer, avoid: Address | None = None) -> Connection:
         """Connect, where possible to another address than `avoid`. Raises `OSError`."""
-        sock = self._connect(endpoint.proxy or endpoint, timer, avoid)
+        sock = self._open_socket(endpoint.proxy or endpoint, timer, avoid)
         try:
             address = sock.getpeername()[:2]
             if endpoint.scheme == "https":
@@ -180,7 +156,7 @@ class Connector:
             sock.close()
             raise
 
-    def _connect(self, towards: Endpoint | Proxy, timer: ExchangeTimer, avoid: Address | None) -> socket.socket:
+    def _open_socket(self, towards: Endpoint | Proxy, timer: ExchangeTimer, avoid: Address | None) -> socket.socket:
         failed: OSError | None = None
         try:
             for family, address in order_addresses(
@@ -216,10 +192,28 @@ class Connector:
         return results
 
     def _tls_context(self) -> SSLContext:
-        with self._lock:  # 45 ms of CPU, mostly to read the certificates
+        with self._tls_lock:  # 45 ms of CPU, mostly to read the certificates
             if self._tls is None:
                 self._tls = self._make_tls()
             return self._tls
+
+    def close(self) -> None:
+        """Close idle connections; lent ones are closed when they come back. Idempotent; the pool stays usable."""
+        if self._process != os.getpid():
+            self._drop_inherited()
+        with self._lock:
+            idle = [item for waiting in self._idle.values() for item in waiting]
+            self._idle.clear()
+            self._open.clear()
+        for entry in idle:
+            entry.close()
+
+    def _drop_inherited(self) -> None:
+        """Close the copies of the parent's connections after a fork; nothing is sent on them."""
+        inherited = list(self._open)
+        self._reset()
+        for item in inherited:
+            item.close()
 
 
 def _is_quiet(connection: Connection) -> bool:
@@ -260,5 +254,5 @@ def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: Exc
         headers["proxy-authorization"] = proxy.authorization
     connection.send(request_head("CONNECT", target, headers), timer)
     head = connection.read_head()
-    if head.status != 200 or connection.has_surplus:
+    if head.status != 200 or connection.ahead:
         raise ConnectionError(f"{proxy} refused a tunnel to {target}: HTTP {head.status}")

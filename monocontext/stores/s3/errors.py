@@ -20,9 +20,10 @@ from monocontext.errors import (
     StoreFailure,
     Unsupported,
 )
-from monocontext.stores.checks import not_found_error, one_line
-from monocontext.stores.http.responses import OTHER_REGION, REDIRECTS, ErrorResponse, is_throttling
-from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, ForeignRedirect, Route, redirected
+from monocontext.stores.http.client import OTHER_REGION, REDIRECTS, ErrorResponse, is_throttling
+from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
+from monocontext.stores.http.route import ForeignRedirect, Route, redirected
+from monocontext.stores.protocol import not_found_error, one_line
 from monocontext.stores.s3.settings import NoIdentity, NothingFound
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}

@@ -11,6 +11,7 @@ Invariants, also after retries:
 from __future__ import annotations
 
 import re
+import threading
 import time
 from io import BytesIO
 from random import SystemRandom
@@ -18,13 +19,9 @@ from typing import Any
 
 from monocontext.errors import ContextChanged, DamagedData, StoreFailure
 from monocontext.stores import log
-from monocontext.stores.checks import check_end, check_size, check_version, one_line
-from monocontext.stores.http.client import Client
-from monocontext.stores.http.connection import Body
-from monocontext.stores.http.http11 import ResponseHead
-from monocontext.stores.http.responses import ErrorResponse, parse_http_date
-from monocontext.stores.protocol import Blob
-from monocontext.stores.s3.client import ThrottleCounter
+from monocontext.stores.http.client import Client, ErrorResponse, is_throttling, parse_http_date
+from monocontext.stores.http.connection import Body, ResponseHead
+from monocontext.stores.protocol import Blob, check_end, check_size, check_version, one_line
 from monocontext.stores.s3.errors import error_for_response, is_cut
 
 _BODY_ATTEMPTS = 4
@@ -34,6 +31,8 @@ _PAUSE_SECONDS = 0.05
 # Not the functions of `random`: a program may have seeded them for a sequence of its own.
 _chance = SystemRandom()
 _PIECE_BYTES = 64 << 10
+_NEEDS_RETRY = "needs-retry.s3.GetObject"
+_THROTTLE_HOOK = "monocontext-refusals"
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 Span = tuple[int, int]
@@ -80,6 +79,33 @@ def read_by_boto3(
     modified = answer["LastModified"].timestamp() if answer.get("LastModified") else 0.0
     now, object_bytes = server_clock_seconds(answer), len(data) if total_bytes is None else total_bytes
     return Blob(data, result, object_bytes, refusals=throttles.take(), modified_seconds=modified, now_seconds=now)
+
+
+class ThrottleCounter(threading.local):
+    """Counts throttling responses to boto3 in each thread, which sends a request with its retries. Only a hook sees
+    those that botocore retries."""
+
+    _count = 0
+
+    def register(self, client: Any) -> None:
+        """Count the responses that `client` gets from now on; the client behaves as before. Idempotent."""
+        events = getattr(getattr(client, "meta", None), "events", None)
+        if events is not None:
+            events.register(_NEEDS_RETRY, self._see, unique_id=_THROTTLE_HOOK)
+
+    def take(self) -> int:
+        """The number of throttling responses in this thread since its last call of this method."""
+        count, self._count = self._count, 0
+        return count
+
+    def _see(self, response: Any = None, **_: Any) -> None:
+        """Handle the event after a response. The result is `None`, so botocore decides about a retry."""
+        if response is None:
+            return
+        http, parsed = response
+        code = str(parsed.get("Error", {}).get("Code", ""))
+        if is_throttling(http.status_code, code):
+            self._count += 1
 
 
 def _read_body(

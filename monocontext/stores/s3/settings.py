@@ -1,11 +1,12 @@
 """The settings for S3 in the environment, the shared AWS files and one profile, read in botocore's order. No requests.
 
-It also finds the proxy for a URL and the certificates to trust.
+It also finds the routes of buckets, the proxy for a URL and the certificates to trust.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from base64 import b64encode
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from shlex import split
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from monocontext.stores.http.route import DEFAULT_PORTS, Proxy
+from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint, Proxy
+from monocontext.stores.http.route import Route
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -39,8 +41,6 @@ def _check_line(text: object, name: str) -> None:
         raise NoIdentity(f"{name} contains a line break or another control character: remove it")
 
 
-_OTHER_VARIABLES = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD", "USERPROFILE")
-"""Variables without the prefix `AWS_` that botocore reads."""
 _OF_BOTOCORE = (
     "api_versions",
     "auth_scheme_preference",
@@ -61,24 +61,17 @@ Section = dict[str, Any]
 """The values of a section by name. The value of an indented block begins with a line break."""
 
 
-def read_environment() -> dict[str, str]:
-    """The variables on which settings depend."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith("AWS_") or name in _OTHER_VARIABLES or name.lower().endswith("_proxy")
-    }
-
-
 class Settings:
     """The settings of one profile. Raises `NoIdentity` for a missing profile, and for a file that cannot be parsed."""
 
-    def __init__(self, environment: Mapping[str, str], profile: str | None) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], profile: str | None, config_path: str, credentials_path: str
+    ) -> None:
         self.environment = environment
         for variable, text in environment.items():
             if variable.startswith("AWS_") or variable.lower().endswith("_proxy"):
                 _check_line(text, f"the variable {variable}")
-        config_path, self.credentials_path = locate(environment)
+        self.credentials_path = credentials_path
         self.unreadable: list[str] = []
         """Files that may not be read. They count as empty, as in botocore, and error messages name them."""
         profiles = _profiles(self._read(config_path))
@@ -149,16 +142,6 @@ class Settings:
                 raise UnsupportedBySigner(f"{name} is set in the profile {self.profile_name}")
         if os.path.isdir(os.path.expanduser("~/.aws/models")):
             raise UnsupportedBySigner("~/.aws/models may define other endpoints")
-
-
-def locate(environment: Mapping[str, str]) -> tuple[str, str]:
-    """The paths of the configuration file and of the credentials file."""
-    paths = (
-        environment.get("AWS_CONFIG_FILE", "~/.aws/config"),
-        environment.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
-    )
-    config, credentials = (os.path.expanduser(os.path.expandvars(path)) for path in paths)
-    return config, credentials
 
 
 def _parse(text: str, path: str) -> dict[str, Section]:
@@ -250,3 +233,61 @@ def _bundled_path() -> str:
     assert botocore is not None
     assert botocore.origin is not None
     return os.path.join(os.path.dirname(botocore.origin), "cacert.pem")
+
+
+# -- routes ------------------------------------------------------------------------------------------------------------
+
+AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+DEFAULT_REGION = "us-east-1"
+"""The region of requests if none is configured. Its host name contains no region."""
+_AWS_SUFFIXES = (
+    (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
+    (re.compile(r"us-gov-[a-z]+-\d+"), "amazonaws.com"),
+    (re.compile(r"cn-[a-z]+-\d+"), "amazonaws.com.cn"),
+)
+_ANY_REGION = re.compile(r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_PLAIN_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_DOTTED_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*")
+SPECIAL_SUFFIXES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
+"""Endings of the names of access points and of special buckets."""
+_ENDPOINT = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d{1,5}))?"
+    r"(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?"
+)
+_HOST_NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
+
+
+def to_aws(bucket: str, region: str, path_style: bool) -> Route:
+    """The route to a bucket of AWS."""
+    suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if regions.fullmatch(region)), None)
+    if suffix is None:
+        raise UnsupportedBySigner(f"the region {region} is not one that the built-in client knows")
+    host = f"s3.{suffix}" if region == DEFAULT_REGION else f"s3.{region}.{suffix}"
+    bucket_in_host = not path_style and "." not in bucket
+    if not (_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET).fullmatch(bucket):
+        raise UnsupportedBySigner(f"the bucket name {bucket} is not one that the built-in client can put into a URL")
+    host, path = (f"{bucket}.{host}", "/") if bucket_in_host else (host, f"/{bucket}/")
+    return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
+
+
+def to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
+    """The route to a bucket of another server."""
+    match = _ENDPOINT.fullmatch(endpoint_url)
+    if match is None:
+        raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
+    scheme, path = match["scheme"], match["path"]
+    host = domain = match["host"].strip("[]").lower()
+    if host.endswith(AWS_DOMAINS):
+        raise UnsupportedBySigner("the endpoint belongs to AWS")
+    if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
+        raise UnsupportedBySigner(f"the region {region} is not one that the built-in client knows")
+    port = int(match["port"] or DEFAULT_PORTS[scheme])
+    if not 0 < port < 65536:
+        raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
+    if bucket_in_host:
+        if not (_PLAIN_BUCKET.fullmatch(bucket) and _HOST_NAME.fullmatch(host)):
+            raise UnsupportedBySigner(f"the bucket name {bucket} cannot be put in front of {host}")
+        host, path = f"{bucket}.{host}", f"{path}/"
+    else:
+        path = f"{path}/{bucket}/"
+    return Route(Endpoint(scheme, host, port), path, region, domain=domain)

@@ -8,7 +8,10 @@ length and ETag of each response before it uses the body.
 from __future__ import annotations
 
 import builtins
+import os
 import random
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,15 +19,28 @@ from functools import partial
 from typing import Any
 
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound, NotPicklable, StoreFailure
+from monocontext.records import dataclass, field
 from monocontext.stores import log
 from monocontext.stores.address import parse
-from monocontext.stores.checks import check_key, check_part, check_range, check_write
-from monocontext.stores.protocol import CONTENT_TYPE, Blob, ObjectInfo, StoreBase
-from monocontext.stores.s3.client import S3Connection, is_aws
+from monocontext.stores.http.client import Client
+from monocontext.stores.http.pool import MAX_IDLE, Pool
+from monocontext.stores.protocol import (
+    CONTENT_TYPE,
+    Blob,
+    ObjectInfo,
+    StoreBase,
+    check_key,
+    check_part,
+    check_range,
+    check_write,
+)
+from monocontext.stores.s3 import client as s3_client
+from monocontext.stores.s3.account import S3Options, S3Origin, account_of
+from monocontext.stores.s3.client import BEFORE_SEND, connect, is_aws, learn_plan
 from monocontext.stores.s3.errors import WriteConflict, translate, translate_errors
-from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.reads import (
     Span,
+    ThrottleCounter,
     bare_etag,
     modified_seconds,
     read_by_boto3,
@@ -42,6 +58,100 @@ _WORKERS = 4
 """The parts of one object that are uploaded at once."""
 _CONFLICTS = 8
 """The most times that one write is sent while the server answers 409 ConditionalRequestConflict."""
+
+
+@dataclass(slots=True)
+class _ProcessState:
+    """The clients of one process, and the lock under which they are made.
+
+    Two processes that read from one inherited socket receive each other's objects without an error (reproduced with
+    boto3 over plain HTTP), so each process makes its own clients after a fork.
+    """
+
+    handlers: list[Any] | None
+    """Handlers that may respond instead of the network, as those of moto do; `None` if they are unknown."""
+    process: int = field(default_factory=os.getpid)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    client: Any = None
+    pool: Pool | None = None
+    transports: dict[str, Client | None] = field(default_factory=dict)
+
+
+class S3Connection:
+    """The boto3 client of this process, and its own transport to each bucket, made on first use."""
+
+    def __init__(self, options: S3Options, client: Any = None) -> None:
+        self.options = options
+        self.given = client
+        """A client of the caller, who is then responsible for forks."""
+        self.throttles = ThrottleCounter()
+        if client is not None:
+            self.throttles.register(client)
+        self.credentials_source = ""
+        """The source of the credentials that sign reads; empty before the first read."""
+        self._process_state = _ProcessState(find_handlers())
+
+    def client(self) -> Any:
+        """The boto3 client; the first call costs 0.3 s, most of it the import."""
+        if self.given is not None:
+            return self.given
+        state = self._state()
+        if state.client is None:
+            with state.lock:
+                if state.client is None:
+                    account_of(self.options.profile)  # boto3 raises its own ValueError for a line break in a key
+                    client = connect(self.options)
+                    self.throttles.register(client)
+                    state.handlers = find_handlers(client)
+                    state.client = client
+        return state.client
+
+    def transport(self, bucket: str) -> Client | None:
+        """Our transport to a bucket; `None` if boto3 must read: the caller chose it or gave a client, a handler such as
+        that of moto intercepts requests, or our transport cannot reach the bucket."""
+        if self.given is not None or self.options.transport == "boto3":
+            return None
+        state = self._state()
+        if state.handlers is None or any(getattr(handler, "enabled", True) for handler in state.handlers):
+            return None
+        if bucket not in state.transports:
+            with state.lock:
+                if bucket not in state.transports:
+                    state.transports[bucket] = self._open(state, bucket)
+        return state.transports[bucket]
+
+    def _state(self) -> _ProcessState:
+        state = self._process_state
+        if state.process != os.getpid():
+            # The lock is new too: a thread that did not survive the fork may have held it.
+            inherited, state = state, _ProcessState(find_handlers())
+            self._process_state = state
+            if inherited.pool is not None:
+                inherited.pool.close()  # closes our copies of the parent's sockets
+        return state
+
+    def _open(self, state: _ProcessState, bucket: str) -> Client | None:
+        """A transport to a bucket, under the lock of `state`."""
+        account = account_of(self.options.profile)
+        plan = account.plan(self.options, bucket, learn_plan)
+        if plan is None:
+            log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
+            self.credentials_source = "boto3, which reads from this bucket"
+            return None
+        self.credentials_source = plan.identity.source + (f", because {plan.reason}" if plan.reason else "")
+        origin = S3Origin(self.options, bucket, learn_plan, account, plan)
+        if state.pool is None:
+            state.pool = Pool(origin.tls, MAX_IDLE if self.options.keep_alive else 0)
+        attempts, silence_seconds = s3_client.ATTEMPTS, s3_client.READ_TIMEOUT_SECONDS
+        return Client(origin, state.pool, attempts=attempts, silence_seconds=silence_seconds)
+
+    def close(self) -> None:
+        """Close the connections; a later `client()` opens new ones. A client given by the caller stays open."""
+        state, self._process_state = self._process_state, _ProcessState(find_handlers())
+        if state.pool is not None:
+            state.pool.close()
+        if state.client is not None and state.process == os.getpid():
+            state.client.close()
 
 
 class S3Store(StoreBase):
@@ -258,3 +368,15 @@ def _check_page(page: Any, url: str) -> None:
         raise StoreFailure(f"{url}: expected the listing of an S3 server, found {kind}: is there a proxy between?")
     if page["IsTruncated"] and not page.get("NextContinuationToken"):
         raise StoreFailure(f"{url}: the listing is cut: the server says that there is more, but not where to go on")
+
+
+def find_handlers(client: Any = None) -> list[Any] | None:
+    """Handlers that may respond instead of the network, as those of moto do; `None` if they cannot be determined. By
+    default those that a new client would have; before the import of botocore there are none."""
+    try:
+        if client is not None:
+            return list(client.meta.events._emitter._handlers.prefix_search(BEFORE_SEND))
+        module = sys.modules.get("botocore.handlers")
+        return [item[1] for item in module.BUILTIN_HANDLERS if item[0].startswith("before-send")] if module else []
+    except AttributeError:
+        return None

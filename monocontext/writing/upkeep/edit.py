@@ -15,9 +15,8 @@ from typing import Any
 from monocontext.errors import InvalidText, NotFound
 from monocontext.format.codec import encode, frame_end
 from monocontext.format.documents import DocumentPage, encode_metadata
-from monocontext.format.generations import listed_generations, read_generation
 from monocontext.format.index import FrameRecord
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import Manifest, listed_generations, read_generation
 from monocontext.globs import Globs
 from monocontext.options import StoreOptions
 from monocontext.records import NamedTuple, dataclass

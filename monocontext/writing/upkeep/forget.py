@@ -21,8 +21,7 @@ import zstandard
 
 from monocontext.errors import NotFound, StoreFailure
 from monocontext.format.filters.joining import join
-from monocontext.format.generations import listed_generations, read_newest
-from monocontext.format.manifest import Manifest, generation_key
+from monocontext.format.manifest import Manifest, generation_key, listed_generations, read_newest
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.disk.cache import DiskCache

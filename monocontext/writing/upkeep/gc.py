@@ -20,8 +20,7 @@ from functools import partial
 from itertools import pairwise
 
 from monocontext.errors import NotFound, StoreFailure
-from monocontext.format.generations import find_root, generation_in
-from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest
+from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest, find_root, generation_in
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, StoreBase, get_bounded, innermost, seconds_now

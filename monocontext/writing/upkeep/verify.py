@@ -11,9 +11,8 @@ from monocontext.format import codec, inline
 from monocontext.format.document_names import HASH_BYTES, name_hash
 from monocontext.format.documents import Document, DocumentPage
 from monocontext.format.filters.checking import Checker
-from monocontext.format.generations import find_root, read_generation, read_newest
 from monocontext.format.index import ENDS_LINE, OF_TEXT, Frame
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import Manifest, find_root, read_generation, read_newest
 from monocontext.format.name_tables import decode_names, entries_of, last_of_each_name
 from monocontext.format.refs import DocumentsRef, documents_key
 from monocontext.options import StoreOptions

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable
 
 from monocontext.errors import NotFound
-from monocontext.format.generations import listed_generations, read_generation, read_newest
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import Manifest, listed_generations, read_generation, read_newest
 from monocontext.options import StoreOptions
 from monocontext.stores.parallel import at_once
 from monocontext.writing.commit import Place, Staged, commit_at, open_store_at

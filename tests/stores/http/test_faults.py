@@ -78,7 +78,7 @@ def test_a_connection_that_was_closed_while_it_waited() -> None:
 def test_a_stalled_body_is_recovered_long_before_silence_is_an_error(
     stall_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3_client, "_READ_TIMEOUT_SECONDS", 3600.0)
+    monkeypatch.setattr(s3_client, "READ_TIMEOUT_SECONDS", 3600.0)
     with ObjectServer(DATA, Turn(stall_at=stall_at)) as server:
         store = store_at(server)
         assert store._connection.transport("bucket") is not None  # boto3 is made, which is not what is measured
@@ -103,8 +103,8 @@ def test_a_seeded_sequence_is_not_disturbed(transport: str) -> None:
 
 @pytest.mark.slow
 def test_silence_again_and_again_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3_client, "_ATTEMPTS", 2)
-    monkeypatch.setattr(s3_client, "_READ_TIMEOUT_SECONDS", 1.2)
+    monkeypatch.setattr(s3_client, "ATTEMPTS", 2)
+    monkeypatch.setattr(s3_client, "READ_TIMEOUT_SECONDS", 1.2)
     with ObjectServer(DATA, *[Turn(stall_at=5)] * 2) as server:
         with pytest.raises(StoreFailure, match=rf"^{URL}/a: no byte for 1\.2 s \(2 attempts\)$"):
             read(store_at(server))
@@ -150,7 +150,7 @@ def test_a_body_that_is_always_cut() -> None:
 def test_a_line_that_breaks_again_and_again_is_used_as_long_as_it_brings_bytes(
     cut: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3_client, "_READ_TIMEOUT_SECONDS", 0.5 if "stall_at" in cut else 60.0)
+    monkeypatch.setattr(s3_client, "READ_TIMEOUT_SECONDS", 0.5 if "stall_at" in cut else 60.0)
     with ObjectServer(DATA, *[Turn(**cut)] * 9) as server:  # type: ignore[arg-type]
         store = store_at(server)
         assert read(store) == WANTED

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monocontext.stores.http.http11 import (
+from monocontext.stores.http.connection import (
     MAX_HEAD_BYTES,
     BadReply,
     ChunkDecoder,

@@ -8,7 +8,7 @@ import pytest
 from botocore.stub import Stubber
 
 from monocontext.stores import open_store
-from monocontext.stores.s3.options import S3Options
+from monocontext.stores.s3.account import S3Options
 from monocontext.stores.s3.store import S3Store
 
 from .object_server import ObjectServer

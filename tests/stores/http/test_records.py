@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monocontext.stores.http.connection import Body, Connection, ExchangeTimer, Stalled
-from monocontext.stores.http.http11 import ResponseHead
-from monocontext.stores.http.route import Endpoint
+from monocontext.stores.http.connection import Body, Connection, Endpoint, ExchangeTimer, ResponseHead, Stalled
 
 RECORD = 16 << 10
 

@@ -11,7 +11,8 @@ import pytest
 
 from monocontext.errors import Unsupported
 from monocontext.stores import open_store
-from monocontext.stores.http.route import DEFAULT_PORTS, Endpoint, ForeignRedirect, Route, redirected
+from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
+from monocontext.stores.http.route import ForeignRedirect, Route, redirected
 
 from .object_server import ObjectServer, Turn
 

@@ -15,7 +15,8 @@ from botocore.utils import percent_encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monocontext.stores.http.route import Credentials, Signer, encode_path
+from monocontext.stores.http.route import Credentials
+from monocontext.stores.s3.account import Signer
 
 AWKWARD = st.text(st.sampled_from("aZ09-_.~ +%&=?#;,:@!$'()*[]\"\\^`{|}<>äß€語😀\t"), min_size=1, max_size=20)
 KEYS = st.lists(AWKWARD | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/"), min_size=1)).map(
@@ -51,7 +52,7 @@ def test_equal_to_botocore(
     headers: dict[str, str],
     now: datetime.datetime,
 ) -> None:
-    path = "/" + encode_path(key)
+    path = "/" + quote(key, safe="/-_.~")
     assert path == "/" + percent_encode(key, safe="/~")  # as botocore puts a key into a URL
     query = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in pairs)
     request = AWSRequest("GET", f"https://{host}{path}" + (f"?{query}" if query else ""), dict(headers))

@@ -10,9 +10,8 @@ from monocontext.stores.http.connection import (
     SLOWEST_BYTES_PER_SECOND,
     ExchangeTimer,
     Overdue,
-    SilenceTimeout,
+    Pace,
     Stalled,
-    Throughput,
 )
 
 
@@ -47,7 +46,7 @@ def test_the_budget_fills_again_to_its_floor() -> None:
 
 
 def test_the_timeout_is_four_times_the_slowest_in_a_hundred() -> None:
-    timeout = SilenceTimeout(10.0)
+    timeout = Pace(10.0)
     assert [timeout.for_attempt(silences) for silences in range(5)] == [1, 2, 4, 8, 10]
     for _ in range(200):
         timeout.learn(0.03)
@@ -102,7 +101,7 @@ def arriving(timer: ExchangeTimer, time: Time, bytes_per_second: float, seconds:
 
 def test_a_body_that_drips_is_given_up_after_a_second() -> None:
     time = Time()
-    timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Throughput())
+    timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Pace(10.0))
     with pytest.raises(Stalled, match=r"only \d+ bytes in 0\.\d s"):
         arriving(timer, time, 100, 60)
     assert 101.0 < time.now < 101.5
@@ -111,7 +110,7 @@ def test_a_body_that_drips_is_given_up_after_a_second() -> None:
 def test_a_new_connection_may_begin_slowly() -> None:
     """14 KB in the first round trip, twice as much in each that follows: at 250 ms 210 KB in the first second."""
     time = Time()
-    timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Throughput())
+    timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Pace(10.0))
     for trip in range(8):
         timer.add_bytes(14_000 << trip)
         time.now += 0.25
@@ -119,21 +118,21 @@ def test_a_new_connection_may_begin_slowly() -> None:
 
 def test_all_bodies_of_a_thin_line_are_slow() -> None:
     """16 at once, 15 KB a second each: after half a second all have said so, and none is given up."""
-    time, throughput = Time(), Throughput()
+    time, pace = Time(), Pace(10.0)
     for _ in range(16):
-        throughput.learn(90_000_000, 1.0)
-    assert throughput.slowest == SLOWEST_BYTES_PER_SECOND
-    waits = [ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, throughput) for _ in range(32)]
+        pace.learn_speed(90_000_000, 1.0)
+    assert pace.slowest == SLOWEST_BYTES_PER_SECOND
+    waits = [ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, pace) for _ in range(32)]
     for _ in range(100):
         time.now += 0.1
         for timer in waits:
             timer.add_bytes(1500)
-    assert throughput.slowest == pytest.approx(750, rel=0.05)
+    assert pace.slowest == pytest.approx(750, rel=0.05)
 
 
 def test_without_a_retry_to_pay_with_what_drips_is_waited_for() -> None:
     time = Time()
-    arriving(ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: False, Throughput()), time, 100, 30)
+    arriving(ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: False, Pace(10.0)), time, 100, 30)
     arriving(ExchangeTimer(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 30)  # the last attempt
     with pytest.raises(Overdue):
         arriving(ExchangeTimer(10.0, 10.0, time.now + 60, time, lambda: True), time, 100, 61)

@@ -12,8 +12,9 @@ import pytest
 
 from monocontext.errors import StoreFailure
 from monocontext.stores import open_store
+from monocontext.stores.http.connection import Proxy
 from monocontext.stores.http.pool import order_addresses
-from monocontext.stores.http.route import Proxy, Route
+from monocontext.stores.http.route import Route
 from monocontext.stores.s3.store import S3Store
 
 from .certificates import make_authority

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, account_of
+from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, S3Options, account_of
 from monocontext.stores.s3.client import learn_route
-from monocontext.stores.s3.options import S3Options
 from monocontext.stores.s3.settings import NoIdentity
 
 from .conftest import Write
@@ -188,7 +187,7 @@ def plain(found: RequestPlan) -> tuple[Any, ...]:
 def by_botocore(options: S3Options, bucket: str) -> tuple[Any, ...] | str:
     """What botocore resolves, or its error."""
     try:
-        client = s3_client._connect(options)
+        client = s3_client.connect(options)
         try:
             route = learn_route(client, bucket)
             assert route is not None

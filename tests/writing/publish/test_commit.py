@@ -15,8 +15,7 @@ import pytest
 
 from monocontext import Monocontext, regex
 from monocontext.errors import AlreadyExists, DamagedData, NotAContext, NotFound, StoreFailure, UnsupportedFormat
-from monocontext.format.generations import find_root, read_generation
-from monocontext.format.manifest import ROOT_KEY, generation_key
+from monocontext.format.manifest import ROOT_KEY, find_root, generation_key, read_generation
 from monocontext.stores.protocol import Store
 from monocontext.testing import Crash, CrashingStore, WrappedStore
 from monocontext.writing.publish import append, publish

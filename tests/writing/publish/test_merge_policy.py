@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from monocontext.errors import ContextChanged
-from monocontext.format.generations import find_root
-from monocontext.format.manifest import generation_key
+from monocontext.format.manifest import find_root, generation_key
 from monocontext.stores.memory import MemoryStore
 from monocontext.testing import WrappedStore
 from monocontext.writing.appended import TIER_FACTOR, merged

@@ -14,8 +14,7 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import DamagedData, NotAContext, NotFound, UnsupportedFormat
-from monocontext.format.generations import find_root, read_generation
-from monocontext.format.manifest import ROOT_KEY, Manifest, checksum, generation_key
+from monocontext.format.manifest import ROOT_KEY, Manifest, checksum, find_root, generation_key, read_generation
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store

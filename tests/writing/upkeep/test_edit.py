@@ -13,8 +13,7 @@ from monocontext import Monocontext, append, delete, documents, publish, replace
 from monocontext.engine.reader import Reader
 from monocontext.errors import InvalidText, NotFound
 from monocontext.format import inline
-from monocontext.format.generations import listed_generations, read_newest
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import Manifest, listed_generations, read_newest
 from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Store

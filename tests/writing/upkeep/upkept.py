@@ -10,8 +10,7 @@ from pathlib import Path
 from random import Random
 
 from monocontext import Monocontext
-from monocontext.format.generations import find_root
-from monocontext.format.manifest import Manifest
+from monocontext.format.manifest import Manifest, find_root
 from monocontext.stores import open_store
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import ObjectInfo, Store
