@@ -9,7 +9,7 @@ from monocontext.format.inline import LARGEST_END_BYTES, read_end, text_in
 from monocontext.format.manifest import ROOT_KEY, Manifest
 from monocontext.format.refs import PageRef
 from monocontext.records import replace
-from monocontext.stores.protocol import Blob, RangeReader
+from monocontext.stores.protocol import Blob, CopyKeeper, RangeReader
 
 MOST_END_CHARACTERS = LARGEST_END_BYTES
 """An end has no more characters."""
@@ -49,9 +49,8 @@ class TextInRoot:
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
         """Read no copy any more, because these bytes were damaged."""
         self._stretches = {}
-        forget = getattr(self.store, "forget", None)
-        if forget is not None:
-            forget(key, start, length, etag=etag)
+        if isinstance(self.store, CopyKeeper):
+            self.store.forget(key, start, length, etag=etag)
 
     def close(self) -> None:
         """Drop the copies."""

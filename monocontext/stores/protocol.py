@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, InvalidUrl, NotFound, StoreFailure
 from monocontext.records import dataclass, field
@@ -77,6 +77,15 @@ class RangeReader(Protocol):
         the object has another one, `DamagedData` when the object ends before `start + length` or the response is not
         the requested range, `StoreFailure`.
         """
+        ...
+
+
+@runtime_checkable
+class CopyKeeper(RangeReader, Protocol):
+    """A range reader that may answer from copies of its own."""
+
+    def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
+        """Read this range from the store below from now on: its copy is damaged."""
         ...
 
 

@@ -127,10 +127,10 @@ class Span:
     def filter_borders(self, start: int = 0, stop: int | None = None) -> list[int]:
         """The offsets in [start, stop) at which other search filters begin to apply: every 1 TB of a huge text, none in
         others."""
-        reader = self.source.reader if isinstance(self.source, StoredSource) else None
-        borders = getattr(reader, "filter_borders", None)  # a ServedReader has no such method
+        if not isinstance(self.source, StoredSource):
+            return []
         end = self.stop if stop is None else self.start + stop
-        return [border - self.start for border in borders(self.start + start, end)] if borders else []
+        return [border - self.start for border in self.source.reader.filter_borders(self.start + start, end)]
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
         """The number of frames of the stored text, and of those in which a match may begin; None if no search filter
@@ -196,9 +196,7 @@ class Span:
         if only is not None:
             only.found(offset)
         elif isinstance(self.source, StoredSource):
-            result = getattr(self.source.reader, "found", None)  # a ServedReader has no such method
-            if result:
-                result(offset)
+            self.source.reader.found(offset)
         return offset - self.start
 
     def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:

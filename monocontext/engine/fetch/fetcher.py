@@ -32,7 +32,7 @@ from monocontext.engine.stats import Stats
 from monocontext.errors import ContextChanged, ContextClosed, DamagedData, ForeignObject, StoreFailure
 from monocontext.records import dataclass
 from monocontext.stores import log
-from monocontext.stores.protocol import Blob, RangeReader
+from monocontext.stores.protocol import Blob, CopyKeeper, RangeReader
 
 MIN_WINDOW_BYTES = 24 << 20
 """Requests in flight may take this much memory whatever the cache's size: without it an uncached reader of a far store
@@ -324,9 +324,8 @@ class Fetcher:
         try:
             values = decode(decode_items)
         except DamagedData:
-            forget = getattr(store, "forget", None)  # only of a store that may answer from its own copies
-            if forget is not None:
-                forget(key, request.start, request.stored_bytes, etag=etag)
+            if isinstance(store, CopyKeeper):
+                store.forget(key, request.start, request.stored_bytes, etag=etag)
             raise
         if not recorded and not blob.local:  # only verified bytes pin the version
             with LOCK:

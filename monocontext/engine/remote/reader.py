@@ -225,6 +225,13 @@ class ServedReader:
             return frame.start_newline + text.newlines_before(text.to_byte(character - frame.start))
         return int(self._locate("newlines", character))
 
+    def found(self, character: int) -> None:
+        """Do nothing: the host learns the hits from `report`."""
+
+    def filter_borders(self, start: int, stop: int) -> list[int]:
+        """No offsets: a worker searches all of [start, stop) at once."""
+        return []
+
     def _locate(self, what: str, number: int) -> Any:
         return self._ask("locate", what=what, number=number)[0]["value"]
 

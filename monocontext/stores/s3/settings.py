@@ -42,19 +42,10 @@ def _check_line(text: object, name: str) -> None:
 
 
 _OF_BOTOCORE = (
-    "api_versions",
-    "auth_scheme_preference",
-    "data_path",
-    "defaults_mode",
-    "proxy_ca_bundle",
-    "proxy_client_cert",
-    "proxy_use_forwarding_for_https",
-    "s3",
-    "s3_us_east_1_regional_endpoint",
-    "sigv4a_signing_region_set",
-    "use_dualstack_endpoint",
-    "use_fips_endpoint",
-)
+    "api_versions", "auth_scheme_preference", "data_path", "defaults_mode", "proxy_ca_bundle", "proxy_client_cert",
+    "proxy_use_forwarding_for_https", "s3", "s3_us_east_1_regional_endpoint", "sigv4a_signing_region_set",
+    "use_dualstack_endpoint", "use_fips_endpoint",
+)  # fmt: skip
 """Settings of a profile that only botocore implements; `AWS_DATA_PATH` and so on are the variables."""
 _SENT_IN_HEADERS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
 Section = dict[str, Any]
