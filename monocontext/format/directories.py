@@ -165,7 +165,7 @@ def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
     """The root with the entries of one level in directories, except the last ones."""
 
     def move(entries: Entries, staying: int, most: int) -> Entries:
-        """These entries with those of the level, except the last `kept`, in directories of at most `most`. The last
+        """These entries with those of the level, except the last `staying`, in directories of at most `most`. The last
         directory is stored again if it is not full."""
         first = sum(refs.level_of(entry) > level for entry in entries)
         stop = first + sum(refs.level_of(entry) == level for entry in entries[first:]) - (1 if level else staying)

@@ -322,16 +322,20 @@ def change_documents(
     result = DocumentsRef(tuple(writer.pages), writer.last_page, old.names, old.doubled)
     if not gone and not anew:
         return result
-    count = result.documents
-    if count <= DOCUMENTS_PER_PAGE and old.doubled is None:
-        return replace(result, names=())
+    return _with_names(store, result, [name for number, name in enumerate(names_in(pages)) if number not in gone])
+
+
+def _with_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> DocumentsRef:
+    """These documents with one table of their names, if they fill a page (1 PUT), and the first doubled name anew."""
+    if len(names) <= DOCUMENTS_PER_PAGE and ref.doubled is None:
+        return replace(ref, names=())
     from monocontext.format import name_tables
 
-    remaining = (name for number, name in enumerate(names_in(pages)) if number not in gone)
-    entries = name_tables.entries_of(b"".join(map(name_hash, remaining)))
-    double = name_tables.first_doubled(entries) if old.doubled is not None else None
-    names = (_put_names(store, *name_tables.table_of(entries, count)),) if count > DOCUMENTS_PER_PAGE else ()
-    return replace(result, names=names, doubled=double[1] if double else None)
+    entries = name_tables.entries_of(b"".join(map(name_hash, names)))
+    double = name_tables.first_doubled(entries) if ref.doubled is not None else None
+    is_full = len(names) > DOCUMENTS_PER_PAGE
+    tables = (_put_names(store, *name_tables.table_of(entries, len(names))),) if is_full else ()
+    return replace(ref, names=tables, doubled=double[1] if double else None)
 
 
 def _changed(

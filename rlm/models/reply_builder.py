@@ -111,19 +111,24 @@ class ReplyBuilder:
             notes=(f"{target}: a reply only repeated itself, and was ended",) if self.repeats else (),
         )  # fmt: skip
         if refusal or _REFUSED.search(reason):
-            words = refusal or self.end_details or (one_line(text) if reason == "refusal" else "")
-            kind = "refusal" if refusal or reason.startswith("refus") else "content_filter"
-            cause = "the model refused" if kind == "refusal" else f"a filter held the answer back ({self.end_reason})"
-            why = f": {one_line(words)}" if words else ""
-            refused = ReplyRefused(f"{target}: {cause}{why}", reason=kind)  # type: ignore[arg-type]
-            refused.reply = reply
-            raise refused
+            raise self._refused(target, reply, refusal)
         if _BROKEN.search(reason):
             words = f": {self.end_details}" if self.end_details else ""
             raise LLMError(f"{target}: the reply broke off ({self.end_reason}){words}", transient=True)
         if not self.is_whole and not self.repeats:
             raise LLMError(f"{target}: the stream ended in the middle, after {len(text):,} characters", transient=True)
         return reply
+
+    def _refused(self, target: CallTarget, reply: Reply, refusal: str) -> ReplyRefused:
+        """The error for a reply that the model or a filter refused, with what they say about it."""
+        reason = self.end_reason.lower()
+        words = refusal or self.end_details or (one_line(reply.text) if reason == "refusal" else "")
+        is_refusal = refusal or reason.startswith("refus")
+        cause = "the model refused" if is_refusal else f"a filter held the answer back ({self.end_reason})"
+        words = f": {one_line(words)}" if words else ""
+        error = ReplyRefused(f"{target}: {cause}{words}", reason="refusal" if is_refusal else "content_filter")
+        error.reply = reply
+        return error
 
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")

@@ -38,7 +38,7 @@ def compile_query(query: Query, *, ignore_case: bool = False, fixed: bool = Fals
     `InvalidParameters` for a pattern that can only match across lines."""
     patterns = query if isinstance(query, list | tuple) else [query]
     if not patterns:
-        raise ValueError("grep takes a pattern, or a list of patterns that is not empty")
+        raise ValueError("grep takes a pattern, or a list of at least one pattern")
     return Linewise([_compile_pattern(pattern, ignore_case, fixed) for pattern in patterns])
 
 

@@ -173,18 +173,7 @@ class _Order:
             self.rest = most_score(common if union is not None and common else [*weights.values()])
             chosen = {number for item in known.values() for number in _numbers(item)} if union is not None else set()
         self._candidates = union
-        # The words that each frame may hold, as bits. There are few different masks, so few scores to compute.
-        masks = dict.fromkeys(sorted(chosen), 0)
-        for bit, candidates in enumerate(holding.values()):
-            for number in _numbers(candidates) if candidates is not None else chosen:
-                if number in masks:
-                    masks[number] |= 1 << bit
-        values = [*weights.values()]
-        scores = {
-            mask: most_score([weight for bit, weight in enumerate(values) if mask >> bit & 1])
-            for mask in {*masks.values()}
-        }
-        self.frames = sorted(((scores[mask], number) for number, mask in masks.items()), key=lambda row: -row[0])
+        self.frames = _scored_frames(chosen, [*holding.values()], [*weights.values()])
         if len(self.frames) > FIRST_FRAMES:
             promise = _promise(span, weights, holding)
             self.frames.sort(key=lambda row: -promise.get(row[1], 0.0))
@@ -204,6 +193,21 @@ class _Order:
         assert result is not None
         result.runs = [(number, number + 1) for number in sorted(numbers)]
         return result
+
+
+def _scored_frames(
+    chosen: set[int], holding: Sequence[Candidates | None], weights: Sequence[float]
+) -> list[tuple[float, int]]:
+    """The highest possible score of each chosen frame and its number, best first, by the frames that may hold each word
+    (None: all) and its weight."""
+    # The words that each frame may hold, as bits. There are few different masks, so few scores to compute.
+    masks = dict.fromkeys(sorted(chosen), 0)
+    for bit, candidates in enumerate(holding):
+        for number in _numbers(candidates) if candidates is not None else chosen:
+            if number in masks:
+                masks[number] |= 1 << bit
+    scores = {mask: most_score([w for bit, w in enumerate(weights) if mask >> bit & 1]) for mask in {*masks.values()}}
+    return sorted(((scores[mask], number) for number, mask in masks.items()), key=lambda row: -row[0])
 
 
 def _promise(span: Span, weights: dict[Term, float], holding: dict[Term, Candidates | None]) -> dict[int, float]:

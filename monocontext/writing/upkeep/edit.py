@@ -10,6 +10,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
@@ -131,24 +132,13 @@ def delete(
     if cache_dir is not None and not forget:
         raise ValueError("cache_dir needs forget=True")
 
-    def numbers_of(raws: list[bytes]) -> dict[str, list[int]]:
-        """The documents that each of `wanted` means, of those with these names."""
-        results: dict[str, list[int]] = {name: [] for name in patterns}
-        raw_names = {name.encode("utf-8", "surrogatepass"): name for name in patterns}
-        for number, raw in enumerate(raws):
-            if raw in raw_names:
-                results[raw_names[raw]].append(number)
-        for name, numbers in results.items():
-            is_glob = isinstance(names, str) or any(sign in name for sign in "*?[")
-            if is_glob and not numbers and not name.startswith("!"):
-                select = Globs([name]).select
-                numbers += [number for number, raw in enumerate(raws) if select(raw.decode())]
-        return results
+    globs = {name for name in patterns if isinstance(names, str) or any(sign in name for sign in "*?[")}
+    matching = partial(_matching, patterns, globs)
 
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        numbers = numbers_of(names_in(pages))
+        numbers = matching(names_in(pages))
         changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
-        if forget and not changes and any(any(numbers_of(raws).values()) for raws in _earlier_names(store, base)):
+        if forget and not changes and any(any(matching(raws).values()) for raws in _earlier_names(store, base)):
             return {}, None
         if missing := [name for name, matches in numbers.items() if not matches]:
             raise NotFound(f"no document is named {missing[0]!r} or matches that glob")
@@ -161,6 +151,20 @@ def delete(
         if forget:
             forget_rest(store, root, cache_dir)
         return root
+
+
+def _matching(patterns: Iterable[str], globs: set[str], raws: Sequence[bytes]) -> dict[str, list[int]]:
+    """The numbers of the documents with these names in UTF-8 that each pattern means: its own name, else as a glob."""
+    results: dict[str, list[int]] = {pattern: [] for pattern in patterns}
+    by_raw = {pattern.encode("utf-8", "surrogatepass"): numbers for pattern, numbers in results.items()}
+    for number, raw in enumerate(raws):
+        if raw in by_raw:
+            by_raw[raw].append(number)
+    for pattern, numbers in results.items():
+        if pattern in globs and not numbers and not pattern.startswith("!"):
+            select = Globs([pattern]).select
+            numbers += [number for number, raw in enumerate(raws) if select(raw.decode())]
+    return results
 
 
 def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]:
