@@ -92,8 +92,8 @@ def test_damaged_objects(store: Store) -> None:
 
 
 def test_a_filter_takes_no_more_room_than_its_objects_have() -> None:
-    """A root may claim 128 TiB."""
-    ref = FilterRef(FILTER_KIND, TABLES, 18, 4096, (1 << 32) - 8, ((0, 0, 1),), ("0" * 32,), 0)
+    """A root may claim 8 TiB."""
+    ref = FilterRef(FILTER_KIND, TABLES, 18, 4096, (1 << 28) - 8, ((0, 0, 1),), ("0" * 32,), 0)
     ref = dataclasses.replace(ref, parts=ref.parts * FilterLayout(ref).parts)
 
     def get(key: str) -> bytes:
