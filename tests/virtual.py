@@ -52,22 +52,15 @@ Objects = dict[str, tuple[int, Callable[[int, int], bytes]]]
 
 
 class VirtualStore(StoreBase):
-    """A read-only store of objects of any size, whose bytes are computed when they are read.
-
-    `objects` maps a key to its size in bytes and a function that returns the bytes [start, stop).
-    """
+    """A read-only store of objects of any size, whose bytes are computed when they are read."""
 
     is_near = True
     """Round trips cost nothing."""
 
-    def __init__(self, objects: Mapping[str, tuple[int, Callable[[int, int], bytes]]]) -> None:
+    def __init__(self, objects: Objects) -> None:
         self._objects = dict(objects)
         self.url = "virtual://"
         """No store can be opened at this URL: the objects exist in this process only."""
-
-    def __repr__(self) -> str:
-        total = sum(size for size, _ in self._objects.values())
-        return f"<VirtualStore {len(self._objects):,} objects, {total:,} bytes>"
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         size_bytes = self.head(key).size_bytes
@@ -113,16 +106,10 @@ def virtual_context(
 ) -> VirtualStore:
     """Make a store with a context of `frames` frames. The text of each is `filler`, or that of `planted` by its number.
 
-    16 million frames (4 TiB at 256 KiB) take seconds and some megabytes; 400 million take ten seconds and 300 MB.
-
-    - `filters`: add the search filters that `publish` would write
-    - `distinct`: store each segment as a separate object, as in a real text; a terabyte takes about 200 MB. By default
-      equal segments are one object, so a request for one is a request for all
-    - `documents`: make each frame a document, named `frame 17`; each takes some microseconds and 100 bytes
+    - `distinct`: store each segment as a separate object, as in a real text; by default equal segments are one
+    - `documents`: make each frame a document, named `frame 17`
     """
     plants = {number: text.encode() for number, text in (planted or {}).items()}
-    if not filler or frames < 1 or not all(plants.values()) or any(not 0 <= n < frames for n in plants):
-        raise ValueError("frames must be at least 1, no text may be empty, and planted must name frames below frames")
     plain = filler.encode()
     record = describe(plain, plain)
     special = {number: describe(data, data) for number, data in plants.items()}

@@ -13,7 +13,7 @@ from benchmarks.quality import arms
 from benchmarks.quality.families import FAMILIES, make
 from benchmarks.quality.haystack import Sources, build
 from benchmarks.quality.questions import Question, Rule, score
-from benchmarks.quality.running import BadPlan, Plan, report, run
+from benchmarks.quality.running import BadPlan, Plan, run
 
 SIZE = 200_000
 PLAN = Plan(sizes_bytes=(SIZE,), each=2, runner="local", window_tokens=20_000)
@@ -77,14 +77,6 @@ def test_the_loops_answer_all_and_say_the_same_over_a_str_and_a_lazy_text(ran: A
         assert (row["turns"], row["refused"], row["reason"]) == (2, 0, "answer")
         assert 0 < row["bytes_read"] < SIZE
     assert [row["bytes_read"] for row in by_arm["rlm-str"].values()] == [None] * 10
-
-
-@pytest.mark.slow
-def test_the_report_has_each_part(ran: Any) -> None:
-    text = report(ran, unasked=3)
-    assert "| rlm, 0.2 MB | 10 of 10 (100 %) |" in text
-    assert "| 2 of 2 | 2 of 2 |" in text, "no percentage of two"
-    assert "3 runs are left out: the cap on dollars was reached" in text
 
 
 def test_a_run_goes_on_and_asks_nothing_twice(tmp_path: Path, sources: Sources) -> None:

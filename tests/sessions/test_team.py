@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from examples import two_developers as script
-from monocontext.sessions import Sessions, upload_session
-from monocontext.sessions.readers import recognize_session
+from monocontext.sessions import Sessions
 from monocontext.stores import open_store
 from monocontext.testing import SeaweedServer, find_weed
 from sessions.agents import Claude, Record, as_lines, everything, session_id
@@ -103,34 +102,6 @@ def test_nothing_is_lost_doubled_or_leaked(tmp_path: Path) -> None:
     assert all(len(ids) == len(set(ids)) for ids in stored.values())
     assert SECRET.encode() not in everything(open_store(archive))
     assert killed > 0
-
-
-def test_four_uploads_at_once_while_the_file_grows(tmp_path: Path) -> None:
-    session = Claude()
-    session.user("Begin")
-    path, store = session.write(tmp_path), open_store(tmp_path / "a")
-    code = (
-        "import sys\nfrom pathlib import Path\nfrom monocontext.sessions import upload_session\n"
-        "from monocontext.sessions.readers import recognize_session\nfrom monocontext.stores import open_store\n"
-        "while not Path(sys.argv[3]).exists():\n"
-        "    upload_session(open_store(sys.argv[2]), recognize_session(Path(sys.argv[1])), project='p', is_open=True)\n"
-    )
-    stop = tmp_path / "stop"
-    words = [sys.executable, "-c", code, str(path), str(tmp_path / "a"), str(stop)]
-    uploads = [subprocess.Popen(words) for _ in range(4)]
-    with path.open("a") as file:
-        for _ in range(60):
-            line = as_lines([session.user("x" * 2000)])
-            for part in (line[:900], line[900:]):
-                file.write(part)
-                file.flush()
-            time.sleep(0.02)
-    stop.touch()
-    assert [upload.wait(60) for upload in uploads] == [0] * 4
-    upload_session(store, recognize_session(path), project="p")
-    project = Sessions(store).project("p")
-    assert project.list_sessions() == [session.session_id]
-    assert uuids(project.records(session.session_id)[1]) == uuids(session.records)
 
 
 @pytest.mark.slow
