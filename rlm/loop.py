@@ -179,10 +179,8 @@ class Loop:
         )  # fmt: skip
 
     def _ask(self, turn: int, messages: list[Message]) -> tuple[list[Message], int, Reply, str | None]:
-        """Ask the root with messages shortened to its window, and once more if it finds them too long.
-
-        Returns the sent messages, how many were shortened, the reply, and why the run ends if there was no answer.
-        """
+        """Ask the root with messages shortened to its window, and once more if it finds them too long. Returns the sent
+        messages, how many were shortened, the reply, and why the run ends if there was no answer."""
         setup = self._setup
         streamed = False
 

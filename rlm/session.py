@@ -201,10 +201,8 @@ class Session:
             return self._finish(str(recording.open[0].get("question", query)), steps[self._turns :])
 
     def _finish(self, query: str, earlier: Sequence[Step] = (), *, is_later: bool = False) -> Completion:
-        """Run the turns of a question until it ends; `earlier` are its turns that were run before.
-
-        `is_later`: the question is not the one in the metadata line, and stands in the line of its first turn.
-        """
+        """Run the turns of a question until it ends; `earlier` are its turns that were run before. `is_later`: the
+        question is not the one in the metadata line, and stands in the line of its first turn."""
         steps, setup = list(earlier), self._setup
         before, earlier_turns = self._meter.cost() if self._meter.parts else None, self._turns
 

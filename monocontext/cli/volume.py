@@ -41,11 +41,9 @@ def _open_store(url: str, s3: StoreOptions) -> Iterator[Store]:
 
 
 def _place(word: str, s3: StoreOptions) -> str:
-    """Resolve an argument: a URL or a path stays as it is, and the name of a volume becomes its URL, which ends in /.
-
-    A word without / that is not a file must be a volume, or `NotFound` is raised. `NAME/below` is in a volume if one
-    has that name.
-    """
+    """Resolve an argument: a URL or a path stays as it is, and the name of a volume becomes its URL, which ends in /. A
+    word without / that is not a file must be a volume, or `NotFound` is raised. `NAME/below` is in a volume if one has
+    that name."""
     name, slash, below = word.partition("/")
     if "://" in word or not is_volume_name(name) or (slash and os.path.lexists(name)):
         return word

@@ -102,10 +102,8 @@ def _planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> P
 
 
 def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int) -> list[_Section]:
-    """The sections that cover frames [first, stop): one for each directory, and one for the frames after them.
-
-    Filters beside directories may have columns of any frames.
-    """
+    """The sections that cover frames [first, stop): one for each directory, and one for the frames after them. Filters
+    beside directories may have columns of any frames."""
     directories = [entry for entry in entries if isinstance(entry, FilterDirectory)]
     refs = [entry for entry in entries if isinstance(entry, FilterRef)]
     starts = [first, *(entry.first_frame for entry in directories[1:])]

@@ -288,10 +288,8 @@ class Memory(StoreUser):
                 etag = entry.etag if entry else None
 
     def _swap(self, key: str, name: str, data: bytes, etag: str) -> str:
-        """Store an entry over the version with this ETag; returns the new ETag.
-
-        Refuses what the store would accept: an expired entry, and an ETag that cannot be one.
-        """
+        """Store an entry over the version with this ETag; returns the new ETag. Refuses what the store would accept: an
+        expired entry, and an ETag that cannot be one."""
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
             raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which is not a valid one")
         remembered = self._entries.recall(name, etag)

@@ -90,10 +90,8 @@ class Entries:
         return f"{self.store.url}/{name}"
 
     def _read_header(self, info: ObjectInfo) -> EntryHeader:
-        """The header of an object (1 GET of 2 KB; none if it is remembered).
-
-        Raises `NotFound` or `ContextChanged` if that version is gone.
-        """
+        """The header of an object (1 GET of 2 KB; none if it is remembered). Raises `NotFound` or `ContextChanged` if
+        that version is gone."""
         header = self.recall(info.key, info.etag)
         if header is not None:
             return header

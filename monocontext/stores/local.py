@@ -299,10 +299,8 @@ def _current_etag(path: str, name: str) -> str:
 
 @contextmanager
 def _lock_folder(folder: str) -> Iterator[None]:
-    """Hold the lock of one directory, which excludes other threads and processes.
-
-    The lock file is in the directory of the object, not at the root, so stores with different roots share it.
-    """
+    """Hold the lock of one directory, which excludes other threads and processes. The lock file is in the directory of
+    the object, not at the root, so stores with different roots share it."""
     from filelock import FileLock  # 30 ms that readers need not pay
 
     path = os.path.join(folder, _LOCK)

@@ -170,10 +170,8 @@ class SeaweedServer:
 
 
 def _free_ports() -> range:
-    """Five free ports for which those 10000 above are free too: each server opens both.
-
-    All of them are below the range in which the system chooses ports for connections.
-    """
+    """Five free ports for which those 10000 above are free too: each server opens both. All of them are below the range
+    in which the system chooses ports for connections."""
     for _ in range(1000):
         first = random.choice(_PORTS)
         if all(_is_free(port) and _is_free(port + _GRPC) for port in range(first, first + 5)):

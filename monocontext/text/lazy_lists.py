@@ -87,10 +87,8 @@ class LazyList(LazyItems, Sequence[str]):
         self._length = first
 
     def _find(self, item: int) -> str:
-        """An item by its number from 0. Raises `IndexError`.
-
-        If its block follows the kept one, the pass stays open, so that later blocks are fetched ahead.
-        """
+        """An item by its number from 0. Raises `IndexError`. If its block follows the kept one, the pass stays open, so
+        that later blocks are fetched ahead."""
         with self._lock:
             if not self._block[0] <= item < self._block[0] + len(self._block[1]):
                 number, blocks = self._open

@@ -291,11 +291,9 @@ class Gateway:
     def _try(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
     ) -> Reply:
-        """Make the call once, and count what it costs. Returns the reply without its thinking.
-
-        An exception of the `LM` becomes an LLMError, but not one of `on_delta`. All calls stream: a limit of time ends
-        them, and so does text that only repeats itself.
-        """
+        """Make the call once, and count what it costs. Returns the reply without its thinking. An exception of the `LM`
+        becomes an LLMError, but not one of `on_delta`. All calls stream: a limit of time ends them, and so does text
+        that only repeats itself."""
         listener = Listener(on_delta, self._check_time)
         name = model or getattr(lm, "model", None) or type(lm).__name__
         paid: Reply | None = None

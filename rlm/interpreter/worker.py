@@ -102,10 +102,8 @@ class WorkerNamespace:
         self._synced = current
 
     def _files(self) -> dict[str, tuple[int, int]]:
-        """The modification time in nanoseconds and the size in bytes of each file, by its path below the folder.
-
-        Raises OSError for a folder that cannot be read: its files are there, and must not count as deleted.
-        """
+        """The modification time in nanoseconds and the size in bytes of each file, by its path below the folder. Raises
+        OSError for a folder that cannot be read: its files are there, and must not count as deleted."""
         result = {}
         for folder, _, names in os.walk(self._folder, onerror=_fail) if self._folder else ():
             for path in (os.path.join(folder, name) for name in names):

@@ -131,11 +131,9 @@ def _parse(body: bytes, target: CallTarget) -> Any:
 
 
 def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
-    """The data and the name of each event of a stream, cut anywhere; None and no name for a comment.
-
-    Lines end in LF, CR or both; the last empty one may lack. A field `error` and a line that is not a field are events
-    of that name: servers and proxies write errors into a stream that has begun.
-    """
+    """The data and the name of each event of a stream, cut anywhere; None and no name for a comment. Lines end in LF,
+    CR or both; the last empty one may lack. A field `error` and a line that is not a field are events of that name:
+    servers and proxies write errors into a stream that has begun."""
     data: list[str] = []
     name = ""
     for line in _read_lines(pieces):

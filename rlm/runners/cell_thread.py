@@ -111,11 +111,9 @@ def _raise_in(thread: int | None, exception: type[BaseException] | None) -> None
 
 
 def _clear_async_flag() -> None:
-    """Let CPython see that no exception is pending, by raising one in this thread and catching it.
-
-    Only a delivered exception clears the interpreter's flag. While it is set, every thread looks for an exception at
-    every step, and on CPython 3.11 a traced call (debugger, coverage) never ends.
-    """
+    """Let CPython see that no exception is pending, by raising one in this thread and catching it. Only a delivered
+    exception clears the interpreter's flag. While it is set, every thread looks for an exception at every step, and on
+    CPython 3.11 a traced call (debugger, coverage) never ends."""
     with suppress(CellTimeout):
         _raise_in(threading.get_ident(), CellTimeout)
         for _ in range(1_000):  # each step gives CPython a chance to raise it here

@@ -101,10 +101,8 @@ class Trajectory:
             self._write(partial_of(self.path), None)
 
     def _write(self, path: Path, record: Mapping[str, Any] | None) -> None:
-        """Append a record to a file; None deletes the file.
-
-        After a failure, as on a full disk, nothing is written: a file without one of its lines could not be resumed.
-        """
+        """Append a record to a file; None deletes the file. After a failure, as on a full disk, nothing is written: a
+        file without one of its lines could not be resumed."""
         line = json.dumps(record)
         for secret in self._secrets():
             line = line.replace(json.dumps(secret)[1:-1], "[secret]")

@@ -217,10 +217,8 @@ class Pool:
 
 
 def _is_quiet(connection: Connection) -> bool:
-    """Whether the server has neither closed an idle connection nor sent bytes on it.
-
-    Over TLS this cannot be known without reading a record, so the result is true.
-    """
+    """Whether the server has neither closed an idle connection nor sent bytes on it. Over TLS this cannot be known
+    without reading a record, so the result is true."""
     if connection.endpoint.scheme == "https":
         return True
     try:

@@ -219,11 +219,9 @@ class Download:
             self._memory, self._received_bytes = BytesIO(bytes(self._length or 0)), 0
 
     def _fill(self, body: Body) -> int:
-        """Receive into the empty part of the memory; returns the number of bytes.
-
-        The views are released even after an exception. Otherwise its traceback would keep them alive, as cyclic garbage
-        with their `BytesIO`, on which the garbage collector of Python 3.11 and 3.12 may crash (3.13 raises an error).
-        """
+        """Receive into the empty part of the memory; returns the number of bytes. The views are released even after an
+        exception. Otherwise its traceback would keep them alive, as cyclic garbage with their `BytesIO`, on which the
+        garbage collector of Python 3.11 and 3.12 may crash (3.13 raises an error)."""
         before = body.read_bytes
         with self._memory.getbuffer() as whole, whole[self._received_bytes :] as free:
             try:

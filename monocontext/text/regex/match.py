@@ -131,11 +131,8 @@ def make_match(raw: re.Match[str], base: int, subject: Subject) -> Match:
 
 
 def _template(template: str, pattern: re.Pattern[str]) -> list[str | int]:
-    """A replacement as literals and group numbers in order. Raises the errors of `re`.
-
-    `re` expands it for a match whose groups are single characters that are not in it, so the result shows where each
-    group was put.
-    """
+    """A replacement as literals and group numbers in order. Raises the errors of `re`. `re` expands it for a match
+    whose groups are single characters that are not in it, so the result shows where each group was put."""
     pattern.sub(template, "")
     free = (chr(code) for code in range(0xF0000, 0x110000) if chr(code) not in template)
     names = {number: f"?P<{name}>" for name, number in pattern.groupindex.items()}
