@@ -34,7 +34,7 @@ PUBLIC: dict[str, list[str]] = {
         "upload_session",
     ],
     "monocontext.sessions.hook": ["main"],
-    "monocontext.sessions.worker": [],
+    "monocontext.sessions.background_upload": [],
     "monocontext.stores": ["is_within", "open_store", "split_object"],
     "monocontext.testing": [
         "PROFILES", "CountingStore", "Crash", "CrashingStore", "Fault", "FaultPlan", "FaultyStore",

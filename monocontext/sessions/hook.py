@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         hook_input = read_input(0)
         fields = {name: hook_input[name] for name in ("transcript_path", "session_id", "cwd") if hook_input.get(name)}
         fields.setdefault("cwd", "" if "cwd" in fields else os.getcwd())  # which may be gone, such as a worktree
-        start_worker({**options, "event": event, **fields})
+        start_upload({**options, "event": event, **fields})
         if event == "session-start":
             from monocontext.sessions.brief import show_brief
 
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def start_worker(job: dict[str, object]) -> None:
+def start_upload(job: dict[str, object]) -> None:
     """Start the process that uploads. It gets its own process session, so it outlives the agent and its terminal."""
     path = log_path()
     try:
@@ -53,7 +53,7 @@ def start_worker(job: dict[str, object]) -> None:
         complain(error)
         log = subprocess.DEVNULL
     # -P: no module is imported from the agent's directory.
-    command = [sys.executable, "-P", "-m", "monocontext.sessions.worker", json.dumps(job)]
+    command = [sys.executable, "-P", "-m", "monocontext.sessions.background_upload", json.dumps(job)]
     subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
 

@@ -19,8 +19,7 @@ from monocontext.sessions.archive import Project
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import discover_sessions
 from monocontext.sessions.session_info import session_key
-from monocontext.sessions.upload import upload_session, user_at_machine
-from monocontext.sessions.worker import Note, read_states, state_of, upload_changed
+from monocontext.sessions.upload import Note, read_states, state_of, upload_changed, upload_session, user_at_machine
 from monocontext.stores.address import parse
 from monocontext.stores.local import LocalStore
 from monocontext.text.monocontext import Monocontext

@@ -7,17 +7,29 @@ went on with the same session in different ways, the longer one has the id, and 
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import socket
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
 
-from monocontext.errors import AlreadyExists, ContextChanged, MonocontextError, NotFound
+from monocontext.errors import (
+    AlreadyExists,
+    ContextChanged,
+    InvalidText,
+    InvalidUrl,
+    MonocontextError,
+    NotFound,
+    StoreFailure,
+    Unsupported,
+)  # fmt: skip
 from monocontext.sessions import session_info
+from monocontext.sessions.hook import write_file
 from monocontext.sessions.project_name import find_repository, project_of, slug
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import AGENTS
@@ -26,6 +38,7 @@ from monocontext.sessions.redaction import Finding, Redactor
 from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session, session_key
 from monocontext.stores.protocol import Store, put_own
 
+Note = Callable[[str], object]
 _HEAD_LINES = 200  # a session names its directory within so many lines, or not at all
 _ATTEMPTS = 30  # attempts to write while other machines upload the same session
 _MOST_COPIES = 20  # the most sessions of one id that differ
@@ -102,6 +115,55 @@ def upload_session(
         new, turns, size = _place(store, name, file.session_id, copy)
     findings = tuple(redactor.findings) if new else ()
     return Uploaded(file.session_id, name, new, turns, size, findings, tuple(problems), dry_run, is_partial)
+
+
+def upload_changed(
+    files: Iterable[SessionFile], noted: Path, upload: Callable[[SessionFile], Uploaded | None], note: Note
+) -> None:
+    """Call `upload` with each file whose size or time is not the one in the file `noted`, and note it there.
+
+    `upload` may return None for a file that is not wanted. What is noted of other files than `files` is dropped: one
+    that was away is read again when it is back. A file that fails is named by `note`, and the others go on; raises
+    `StoreFailure` if the store is down. If `noted` is lost, each session is compared with the archive.
+    """
+    files, before = list(files), read_states(noted)
+    states = {path: before[path] for path in (str(file.path) for file in files) if path in before}
+    try:
+        for file in files:
+            path, state = str(file.path), state_of(file.path)
+            if state is None or states.get(path) == state:
+                continue
+            try:
+                report = upload(file)
+            except (StoreFailure, Unsupported):
+                raise
+            except (MonocontextError, OSError, ValueError, RecursionError) as error:
+                note(f"left out: {error}" if path in str(error) else f"left out: {path}: {error}")
+                if not isinstance(error, InvalidText | InvalidUrl):
+                    continue  # else it is no session, until it changes
+                report = None
+            if not (report and report.is_partial):
+                states[path] = state  # as it was before it was read: what was added since is another state
+    finally:
+        if states != before:
+            with suppress(OSError):  # it only saves work
+                write_file(noted, json.dumps(states).encode())
+
+
+def read_states(noted: Path) -> dict[str, list[int]]:
+    """The sizes and times of the files that were uploaded, by path."""
+    with suppress(OSError, ValueError):
+        result = json.loads(noted.read_bytes())
+        return result if isinstance(result, dict) else {}
+    return {}
+
+
+def state_of(path: Path) -> list[int] | None:
+    """The size and time of a file; None if there is none."""
+    with suppress(OSError):
+        result = path.stat()
+        return [result.st_size, result.st_mtime_ns]
+    return None
 
 
 def user_at_machine() -> str:

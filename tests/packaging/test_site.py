@@ -23,7 +23,7 @@ SHOWN = {
 }
 ELSEWHERE = {"rlm.interpreter": "rlm"}
 """Modules whose names are shown where users import them from."""
-STARTED = {"monocontext.cli", "monocontext.sessions.hook", "monocontext.sessions.worker"}
+STARTED = {"monocontext.cli", "monocontext.sessions.hook", "monocontext.sessions.background_upload"}
 STARTED |= {"monocontext.text", "rlm.runners.launcher"}
 """Modules that are started as commands, or by other processes of ours, and are imported by nobody."""
 NEEDS = {"monocontext.memory.langgraph_store", "monocontext.dspy"}

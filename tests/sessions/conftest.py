@@ -23,6 +23,6 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     # Hooks start processes with this home and leave them; where there is no /proc, they end by themselves.
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or is somebody else's
-            is_worker = b"sessions.worker" in (process / "cmdline").read_bytes()
-            if is_worker and f"MONOCONTEXT_HOME={home}/".encode() in (process / "environ").read_bytes():
+            is_upload = b"sessions.background_upload" in (process / "cmdline").read_bytes()
+            if is_upload and f"MONOCONTEXT_HOME={home}/".encode() in (process / "environ").read_bytes():
                 os.kill(int(process.name), signal.SIGKILL)

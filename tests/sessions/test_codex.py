@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from monocontext.sessions import Sessions, upload_session, worker
+from monocontext.sessions import Sessions, background_upload, upload_session
 from monocontext.sessions.codex import LEFT_OUT
 from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
 from monocontext.sessions.turn import Turn
@@ -203,7 +203,7 @@ def test_threads_of_subagents_belong_to_their_session(own_home: Path, tmp_path: 
             (own_home / ".codex").rename(own_home / name)
         path = own_home / name / main.relative_to(own_home / ".codex")
         job = {"url": str(tmp_path / name), "transcript_path": str(path), "session_id": session_id(1)}
-        worker.work({**job, "agent": "codex", "event": "session-end", "cwd": "/nowhere"})
+        background_upload.upload_missing({**job, "agent": "codex", "event": "session-end", "cwd": "/nowhere"})
         archive = Sessions.open(tmp_path / name)
         (project,) = map(archive.project, archive.projects())
         assert set(project.list_sessions()) == {session_id(1), *below}

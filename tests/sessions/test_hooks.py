@@ -20,7 +20,7 @@ from filelock import FileLock
 
 import monocontext
 from monocontext.errors import MonocontextError, StoreFailure
-from monocontext.sessions import Sessions, brief, hook, settings, upload, worker
+from monocontext.sessions import Sessions, background_upload, brief, hook, settings, upload
 from monocontext.sessions.brief import HOOK_CHARACTERS, hook_output
 from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
@@ -75,7 +75,7 @@ def test_the_upload_is_done_although_the_group_is_killed(tmp_path: Path) -> None
         command = [*HOOK, "session-end", *options]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
         process.communicate(hook_input(path), 60)
-        with contextlib.suppress(ProcessLookupError):  # nobody of the group is left: the worker has one of its own
+        with contextlib.suppress(ProcessLookupError):  # nobody of the group is left: the upload has one of its own
             os.killpg(process.pid, signal.SIGKILL)
         wait_until(lambda: "4 records, 4 turns to proj" in log())
         with Sessions.open("s3://bucket/a", endpoint=server.endpoint) as archive:
@@ -97,10 +97,10 @@ def test_the_next_hook_uploads_what_is_missing(projects: Path, tmp_path: Path) -
     for number in (1, 2, 3):
         small(number).write(projects / "-home-dev-proj")
     small(4, cwd="/home/dev/other").write(projects / "-home-dev-other")
-    worker.work(job(tmp_path / "a", event="session-start"))
+    background_upload.upload_missing(job(tmp_path / "a", event="session-start"))
     assert stored(tmp_path / "a") == [session_id(n) for n in (1, 2, 3)]
     assert Sessions.open(tmp_path / "a").projects() == ["proj"]
-    worker.work(job(tmp_path / "a", event="session-start", user=True))
+    background_upload.upload_missing(job(tmp_path / "a", event="session-start", user=True))
     assert Sessions.open(tmp_path / "a").projects() == ["other", "proj"]
 
 
@@ -110,15 +110,15 @@ def test_nothing_is_read_twice_and_what_grew_is_uploaded(
     session = small()
     path = session.write(projects / "-home-dev-proj")
     for _ in range(3):
-        worker.work(job(tmp_path / "a", path))
+        background_upload.upload_missing(job(tmp_path / "a", path))
     assert capsys.readouterr().out.count("4 records") == 1
     session.user("More")
     os.utime(session.write(path.parent), (1, 1))  # a clock that jumped
-    worker.work(job(tmp_path / "a", path))
+    background_upload.upload_missing(job(tmp_path / "a", path))
     assert "1 records, 1 turns to proj" in capsys.readouterr().out
     for state in Path(hook.home()).glob("*.json"):
         state.write_text("[broken")  # it only saves work
-    worker.work(job(tmp_path / "a", path))
+    background_upload.upload_missing(job(tmp_path / "a", path))
     assert "0 records" in capsys.readouterr().out
 
 
@@ -132,7 +132,7 @@ def test_one_bad_file_is_named_and_the_others_go(
     rollout = own_home / ".codex" / "sessions" / "rollout-2026-02-14T10-00-00-x.jsonl.zst"
     rollout.parent.mkdir(parents=True)
     rollout.write_bytes(b"no zstd")
-    worker.work(job(tmp_path / "a", event="session-start", agent=""))
+    background_upload.upload_missing(job(tmp_path / "a", event="session-start", agent=""))
     said = capsys.readouterr().out
     assert stored(tmp_path / "a") == [session_id(1)]
     assert (said.count("pipe.jsonl"), said.count("-x.jsonl.zst")) == (1, 1), said
@@ -143,9 +143,9 @@ def test_a_store_that_is_down_leaves_it_to_the_next_hook(projects: Path, tmp_pat
     blocked = tmp_path / "archive"
     blocked.write_text("a file where the directory should be")
     with pytest.raises(StoreFailure):
-        worker.work(job(blocked, path))
+        background_upload.upload_missing(job(blocked, path))
     blocked.unlink()
-    worker.work(job(blocked, event="session-start"))
+    background_upload.upload_missing(job(blocked, event="session-start"))
     assert stored(blocked) == [path.stem]
 
 
@@ -154,7 +154,7 @@ def test_a_session_outside_of_the_known_folders_goes_with_its_subagents(agent: s
     """Whatever agent the hook names: its own session is the one that it was told."""
     path = small(1).write(tmp_path / "elsewhere" / "-home-dev-proj")
     small(2).write(path.with_suffix("") / "subagents" / "workflows", name="agent-a1.jsonl")
-    worker.work(job(tmp_path / "a", path, agent=agent))
+    background_upload.upload_missing(job(tmp_path / "a", path, agent=agent))
     assert stored(tmp_path / "a") == [session_id(1), f"{session_id(1)}/subagents/workflows/agent-a1"]
 
 
@@ -168,7 +168,7 @@ def test_a_session_with_too_many_rivals_stops_no_other(
     upload.upload_session(open_store(tmp_path / "a"), recognize_session(theirs.write(tmp_path / "theirs")))
     for session in (ours, small(2)):
         session.write(projects / "-home-dev-proj")
-    worker.work(job(tmp_path / "a", event="session-start"))
+    background_upload.upload_missing(job(tmp_path / "a", event="session-start"))
     said = capsys.readouterr().out
     assert ("left out: " in said, "more than 1 sessions of this id differ" in said) == (True, True)
     assert stored(tmp_path / "a") == [session_id(1), session_id(2)]
@@ -176,7 +176,7 @@ def test_a_session_with_too_many_rivals_stops_no_other(
 
 def test_no_copy_of_a_transcript_stays_beside_it(projects: Path, tmp_path: Path, own_home: Path) -> None:
     path = small().write(projects / "-home-dev-proj")
-    worker.work(job(tmp_path / "a", path))
+    background_upload.upload_missing(job(tmp_path / "a", path))
     blocked = own_home / ".monocontext"
     assert not any(b"bug number 1" in each.read_bytes() for each in blocked.rglob("*") if each.is_file())
     shutil.rmtree(blocked)
@@ -192,20 +192,20 @@ def test_a_session_that_goes_on_is_uploaded_once_a_minute(
     monkeypatch.setattr(time, "sleep", slept.append)
     session = small()
     path = session.write(projects / "-home-dev-proj")
-    worker.work(job(tmp_path / "a", path, "stop"))
+    background_upload.upload_missing(job(tmp_path / "a", path, "stop"))
     session.user("More")
     session.write(path.parent)
-    worker.work(job(tmp_path / "a", path, "stop"))
+    background_upload.upload_missing(job(tmp_path / "a", path, "stop"))
     assert 50 < slept[0] <= 60
     (state,) = Path(hook.home()).glob("*.json")
     os.utime(state, (4e9, 4e9))  # the clock was set back since
-    worker.work(job(tmp_path / "a", path, "pre-compact"))
-    worker.work(job(tmp_path / "a", path, "stop"))
+    background_upload.upload_missing(job(tmp_path / "a", path, "pre-compact"))
+    background_upload.upload_missing(job(tmp_path / "a", path, "stop"))
     assert slept[1:] == [60.0]
     with FileLock(next(Path(hook.home()).glob("*.lock")).with_suffix(".next")):
         session.user("Again")
         session.write(path.parent)
-        worker.work(job(tmp_path / "a", path))  # another one waits, and will see it
+        background_upload.upload_missing(job(tmp_path / "a", path))  # another one waits, and will see it
     assert len(Sessions.open(tmp_path / "a").project("proj").turns(path.stem)) == 5
 
 

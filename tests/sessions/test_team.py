@@ -20,7 +20,7 @@ from monocontext.testing import SeaweedServer, find_weed
 from sessions.agents import Claude, Record, as_lines, everything, session_id
 
 SECRET = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
-WORKER = [sys.executable, "-P", "-m", "monocontext.sessions.worker"]
+WORKER = [sys.executable, "-P", "-m", "monocontext.sessions.background_upload"]
 
 
 class Machine:

@@ -1,4 +1,4 @@
-"""Run the process that a hook starts: it uploads every session of the project that the archive lacks.
+"""Run the process that a hook starts and leaves: it uploads every session of the project that the archive lacks.
 
 What is missing follows from the agent's own files alone: nothing is queued, nothing copied. One process at a time does
 so for an archive and a project; one more waits, and begins after what made it necessary was written.
@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -21,18 +21,17 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, StoreFailure, Unsupported
-from monocontext.sessions.hook import home, one_line, write_file
+from monocontext.errors import MonocontextError
+from monocontext.sessions.hook import home, one_line
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
-from monocontext.sessions.upload import Uploaded, project_of_session, upload_session, user_at_machine
+from monocontext.sessions.upload import Uploaded, project_of_session, upload_changed, upload_session, user_at_machine
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 
 _COOLDOWN_SECONDS = 60.0  # between two uploads of a session that goes on
 _RESTING_SECONDS = 3600.0  # a session whose file was not written for so long has ended, though no agent said so
-Note = Callable[[str], object]
 _STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
 
 
@@ -41,13 +40,13 @@ def main() -> None:
     with suppress(AttributeError, OSError):
         os.nice(10)
     try:
-        work(json.loads(sys.argv[1]))
+        upload_missing(json.loads(sys.argv[1]))
     except (MonocontextError, OSError) as error:
         _log(str(error))
         sys.exit(1)
 
 
-def work(job: dict[str, Any]) -> None:
+def upload_missing(job: dict[str, Any]) -> None:
     """Upload what is missing; a session that goes on waits for its time. Raises `StoreFailure` if the store is down."""
     folder = Path(home())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -75,55 +74,6 @@ def work(job: dict[str, Any]) -> None:
             _compile(job, project)
     finally:
         lock.release()
-
-
-def upload_changed(
-    files: Iterable[SessionFile], noted: Path, upload: Callable[[SessionFile], Uploaded | None], note: Note
-) -> None:
-    """Call `upload` with each file whose size or time is not the one in the file `noted`, and note it there.
-
-    `upload` may return None for a file that is not wanted. What is noted of other files than `files` is dropped: one
-    that was away is read again when it is back. A file that fails is named by `note`, and the others go on; raises
-    `StoreFailure` if the store is down. If `noted` is lost, each session is compared with the archive.
-    """
-    files, before = list(files), read_states(noted)
-    states = {path: before[path] for path in (str(file.path) for file in files) if path in before}
-    try:
-        for file in files:
-            path, state = str(file.path), state_of(file.path)
-            if state is None or states.get(path) == state:
-                continue
-            try:
-                report = upload(file)
-            except (StoreFailure, Unsupported):
-                raise
-            except (MonocontextError, OSError, ValueError, RecursionError) as error:
-                note(f"left out: {error}" if path in str(error) else f"left out: {path}: {error}")
-                if not isinstance(error, InvalidText | InvalidUrl):
-                    continue  # else it is no session, until it changes
-                report = None
-            if not (report and report.is_partial):
-                states[path] = state  # as it was before it was read: what was added since is another state
-    finally:
-        if states != before:
-            with suppress(OSError):  # it only saves work
-                write_file(noted, json.dumps(states).encode())
-
-
-def read_states(noted: Path) -> dict[str, list[int]]:
-    """The sizes and times of the files that were uploaded, by path."""
-    with suppress(OSError, ValueError):
-        result = json.loads(noted.read_bytes())
-        return result if isinstance(result, dict) else {}
-    return {}
-
-
-def state_of(path: Path) -> list[int] | None:
-    """The size and time of a file; None if there is none."""
-    with suppress(OSError):
-        result = path.stat()
-        return [result.st_size, result.st_mtime_ns]
-    return None
 
 
 def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
