@@ -196,20 +196,7 @@ async def _compile(call: ShellCall, options: list[tuple[str, str]], operands: li
             raise ValueError("no pattern: usage: grep [OPTION]... PATTERNS [FILE]...")
         patterns, operands = operands[0].split("\n"), operands[1:]
     kind = next((word for word, _ in reversed(options) if word in _KINDS), _KINDS_BY_NAME.get(call.name, _KINDS[0]))
-    if kind == "fixed-strings":
-        patterns = [re.escape(pattern) for pattern in patterns]
-    elif kind == "perl-regexp":
-        patterns = [with_classes(pattern) for pattern in patterns]
-    else:
-        patterns = [from_posix(pattern, extended=kind == "extended-regexp") for pattern in patterns]
-    combined = "|".join(f"(?:{pattern})" for pattern in patterns) if len(patterns) > 1 else "".join(patterns)
-    if "line-regexp" in flags:
-        combined = f"^(?:{combined})$"
-    elif "word-regexp" in flags:
-        combined = rf"(?<!\w)(?:{combined})(?!\w)"
-    ignores_case = "ignore-case" in flags or ("smart-case" in flags and not any(map(str.isupper, combined)))
-    pattern = re.compile(combined if patterns else "(?!)", re.IGNORECASE if ignores_case else 0)
-    linewise, is_rg = compile_query(pattern), call.name == "rg"
+    linewise, is_rg = compile_query(_joined(patterns, kind, flags)), call.name == "rg"
     numbers = {word: int(value) for word, value in options if word.endswith(("context", "max-count"))}
     only = "only-matching" in flags and (is_rg or "count" not in flags)
     near = [numbers.get(word, numbers.get("context", 0)) for word in ("before-context", "after-context")]
@@ -217,6 +204,23 @@ async def _compile(call: ShellCall, options: list[tuple[str, str]], operands: li
     style = Style(linewise, False, "line-number" in flags, only, before, after)
     most = 1 if flags & _ONE_IS_ENOUGH and numbers.get("max-count") != 0 else numbers.get("max-count")
     return _Query(linewise, frozenset(flags), style, most, is_rg), operands
+
+
+def _joined(patterns: list[str], kind: str, flags: set[str]) -> re.Pattern[str]:
+    """One pattern of Python for several in a language of grep, any of which may match."""
+    if kind == "fixed-strings":
+        patterns = [re.escape(pattern) for pattern in patterns]
+    elif kind == "perl-regexp":
+        patterns = [with_classes(pattern) for pattern in patterns]
+    else:
+        patterns = [from_posix(pattern, extended=kind == "extended-regexp") for pattern in patterns]
+    joined = "|".join(f"(?:{pattern})" for pattern in patterns) if len(patterns) > 1 else "".join(patterns)
+    if "line-regexp" in flags:
+        joined = f"^(?:{joined})$"
+    elif "word-regexp" in flags:
+        joined = rf"(?<!\w)(?:{joined})(?!\w)"
+    ignores_case = "ignore-case" in flags or ("smart-case" in flags and not any(map(str.isupper, joined)))
+    return re.compile(joined if patterns else "(?!)", re.IGNORECASE if ignores_case else 0)
 
 
 def _selection(call: ShellCall, options: list[tuple[str, str]]) -> Callable[[str], bool]:

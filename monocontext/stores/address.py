@@ -98,12 +98,7 @@ def parse(url: str | os.PathLike[str]) -> Address:
     if not location and not is_fsspec:
         raise InvalidUrl(f"no {kind} in {without_secrets(text)!r}; expected {_FORMS}")
     if not re.fullmatch(valid, location):
-        display = without_secrets(text)
-        if is_fsspec and display != text:
-            raise InvalidUrl("the URL must not contain a password: give it to fsspec in its own configuration")
-        if "@" in location and name in ("http", "https"):
-            raise InvalidUrl("the URL must not contain a user or a password")
-        raise InvalidUrl(f"not a {kind} name: " + (repr(display) if display != text else f"{location!r} in {text!r}"))
+        raise InvalidUrl(_fault_of(location, text, name, kind))
     query = re.search("[?#]", rest) if name != "memory" else None
     if query and (secret := _SECRET_PARAMETER.search(rest, query.start())):
         raise InvalidUrl(f"the URL must not contain credentials ({secret[1]}***): give them in options")
@@ -111,6 +106,16 @@ def parse(url: str | os.PathLike[str]) -> Address:
     if path:
         check_key(path)
     return Address(name, location, path)
+
+
+def _fault_of(location: str, text: str, scheme: str, kind: str) -> str:
+    """The message for a URL whose bucket, host or other `kind` of place is not valid."""
+    display = without_secrets(text)
+    if _FSSPEC.fullmatch(scheme) and display != text:
+        return "the URL must not contain a password: give it to fsspec in its own configuration"
+    if "@" in location and scheme in ("http", "https"):
+        return "the URL must not contain a user or a password"
+    return f"not a {kind} name: " + (repr(display) if display != text else f"{location!r} in {text!r}")
 
 
 def without_secrets(url: str) -> str:

@@ -256,29 +256,12 @@ class Gateway:
             order = self.number_calls(1)[0] if order is None else order
             about = {"key": key, "root_model": name, "turn": turn, "order": order}
         started = self.elapsed()
-        tries, asked_again = 0, False
-        while True:
-            tries += 1
-            try:
-                reply = self._try(lm, messages, model, on_delta)
-                if whole:
-                    check_whole(reply)
-                break
-            except BudgetSpent:
-                raise
-            except LLMError as exc:
-                is_empty = exc.reply and not (exc.reply.cut or exc.reply.called or has_words(exc.reply.text))
-                if type(exc) is LLMError and is_empty and not asked_again:
-                    exc.transient = asked_again = True
-                patience = None if self.budget.seconds is None else self.seconds_left()
-                seconds = self._backoff.wait(exc, tries, patience)
-                if seconds is None or seconds >= self.seconds_left():
-                    if self.journal:
-                        self._write(self.journal, about, started, exc.reply, {"response": "", "error": str(exc)})
-                    raise
-                kind, reason, most = type(exc).__name__, str(exc), self._backoff.retries + 1
-            log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=reason)
-            time.sleep(seconds)
+        try:
+            reply = self._try_again(lambda: self._try(lm, messages, model, on_delta), name, whole=whole)
+        except LLMError as exc:
+            if self.journal and not isinstance(exc, BudgetSpent):
+                self._write(self.journal, about, started, exc.reply, {"response": "", "error": str(exc)})
+            raise
         if self.journal:
             self._write(self.journal, about, started, reply, {})
         if cache:
@@ -287,6 +270,31 @@ class Gateway:
             except OSError as exc:  # a full disk, say: the reply is there and paid
                 log(WARNING, "a sub-answer was not kept: %s", exc.strerror or type(exc).__name__)
         return reply
+
+    def _try_again(self, attempt: Callable[[], Reply], name: str, *, whole: bool) -> Reply:
+        """The reply of the first attempt that gives one, with waits between them, as long as the error, the backoff and
+        the budget allow another. `whole`: as for `ask`."""
+        tries, was_empty = 0, False
+        while True:
+            tries += 1
+            try:
+                reply = attempt()
+                if whole:
+                    check_whole(reply)
+                return reply
+            except BudgetSpent:
+                raise
+            except LLMError as exc:
+                is_empty = exc.reply and not (exc.reply.cut or exc.reply.called or has_words(exc.reply.text))
+                if type(exc) is LLMError and is_empty and not was_empty:
+                    exc.transient = was_empty = True
+                patience = None if self.budget.seconds is None else self.seconds_left()
+                seconds = self._backoff.wait(exc, tries, patience)
+                if seconds is None or seconds >= self.seconds_left():
+                    raise
+                kind, reason, most = type(exc).__name__, str(exc), self._backoff.retries + 1
+            log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=reason)
+            time.sleep(seconds)
 
     def _try(
         self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None

@@ -62,12 +62,7 @@ def choose(
 
     Raises UnknownOption, and TypeError for an object in place of a name or a name in place of an object.
     """
-    for keyword, name, instead in (("model", model, "lm"), ("sub_model", sub_model, "sub_lm")):
-        if not isinstance(name, str | None):
-            raise TypeError(f"{keyword} must be a name, not {bounded_repr(name)}: give {instead}=...")
-    for keyword, value in (("lm", lm), ("sub_lm", sub_lm)):
-        if value is not None and (isinstance(value, type) or not callable(getattr(value, "complete", None))):
-            raise TypeError(f"{keyword} must be an object with complete(messages), not {bounded_repr(value)}")
+    _check_kinds(model, sub_model, lm, sub_lm)
     if preset and preset not in PRESETS:
         raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
     maker, name = split_maker(model) if model else (None, None)
@@ -91,6 +86,16 @@ def choose(
         by_default = preset or (name is None and lm is None)  # sub-calls are most of the cost
         sub, sub_name = root, sub_name or (cheaper if by_default else None)
     return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(created))
+
+
+def _check_kinds(model: object, sub_model: object, lm: object, sub_lm: object) -> None:
+    """Raise TypeError for an object in place of a name, or a name in place of an object."""
+    for keyword, name, instead in (("model", model, "lm"), ("sub_model", sub_model, "sub_lm")):
+        if not isinstance(name, str | None):
+            raise TypeError(f"{keyword} must be a name, not {bounded_repr(name)}: give {instead}=...")
+    for keyword, value in (("lm", lm), ("sub_lm", sub_lm)):
+        if value is not None and (isinstance(value, type) or not callable(getattr(value, "complete", None))):
+            raise TypeError(f"{keyword} must be an object with complete(messages), not {bounded_repr(value)}")
 
 
 def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
