@@ -31,10 +31,10 @@ def run(program: str, *arguments: object, python: str = sys.executable, **variab
 @pytest.mark.timeout(600)
 def test_langgraph(tmp_path: Path) -> None:
     """Installed into a folder of its own for it."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--retries", "1", "--target", tmp_path / "packages"]
+    command = [Path(sys.executable).with_name("uv"), "pip", "install", "--quiet", "--target", tmp_path / "packages"]
     done = subprocess.run([*command, *PACKAGES], capture_output=True, text=True)
     if done.returncode != 0:
-        pytest.skip(f"pip cannot fetch {PACKAGES}: {done.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"uv cannot fetch {PACKAGES}: {done.stderr.strip().splitlines()[-1]}")
     paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path / "packages"), str(CHECKOUT)])}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/memory/contract_langgraph.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT, env={**os.environ, **paths})

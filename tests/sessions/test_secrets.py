@@ -61,9 +61,9 @@ def test_innocent_texts_stay() -> None:
 def test_source_code_stays() -> None:
     """At most two findings for each MB of a part of the standard library, most of them examples of passwords."""
     files = [path for path in Path(json.__file__).parents[1].rglob("*.py") if "site-packages" not in path.parts]
-    texts = [path.read_text(errors="replace") for path in sorted(files)[::5]]
+    texts = [path.read_text(errors="replace") for path in sorted(files)[::10]]
     size, findings = sum(map(len, texts)), sum(len(find_secrets(text)) for text in texts)
-    assert size > 3e6
+    assert size > 1.5e6
     assert findings <= size / 0.5e6
 
 

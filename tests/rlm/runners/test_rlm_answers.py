@@ -152,13 +152,18 @@ REFUSED = [
 ]
 
 
+ENDINGS = [
+    "v = {}\nFINAL_VAR('v')", "SUBMIT({})", "answer['content'] = {}; answer['ready'] = True",
+    "v = {}\ntry:\n    FINAL(v)\nexcept:\n    pass",
+]  # fmt: skip
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:coroutine")
-@pytest.mark.parametrize(("value", "told"), REFUSED)
 @pytest.mark.parametrize(
-    "code", ["FINAL({})", "v = {}\nFINAL_VAR('v')", "SUBMIT({})", "answer['content'] = {}; answer['ready'] = True",
-             "v = {}\ntry:\n    FINAL(v)\nexcept:\n    pass"]
-)  # fmt: skip
+    ("code", "value", "told"),
+    [(code, *each) for number, each in enumerate(REFUSED) for code in ("FINAL({})", ENDINGS[number % len(ENDINGS)])],
+)
 def test_what_says_nothing_is_refused_with_what_to_write(runner_of: Make, code: str, value: str, told: str) -> None:
     runner = runner_of()
     runner.run("async def coroutine(): pass")

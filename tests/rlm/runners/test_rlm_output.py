@@ -43,7 +43,7 @@ def test_the_traceback_survives_a_flood_of_output(runner_of: Make) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 30_000, "line\n" * 6_000, "'\\\u0001" * 10_000, "\u20ac\U0001f600" * 15_000])
-@pytest.mark.parametrize("before", [0, 100, 9_000, 15_000, 25_000])
+@pytest.mark.parametrize("before", [0, 9_000, 25_000])
 def test_a_bare_slice_is_cut_once_and_its_note_says_how_much(runner_of: Make, text: str, before: int) -> None:
     """What was printed before may be cut too; what the value shows of itself is never cut a second time."""
     shown = runner_of(text).run(f"print('-' * {before}) if {before} else None\ncontext[:30_000]").stdout
