@@ -129,7 +129,10 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
         next((status for item in (*codes, *map(value.get, _STATUSES)) if (status := _status(item))), None),
         field if isinstance(field, str) else "",
         (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
-        get(value, "metadata", "retry_after") or value.get("retry_after") or next(delays, None),
+        get(value, "metadata", "retry_after")
+        or value.get("retry_after")
+        or next(delays, None)
+        or _wait_of_router(value),
     )
 
 
@@ -199,6 +202,8 @@ def retry_after_seconds(headers: Mapping[str, str], field: object = None, messag
             return seconds
     if words := _WAIT_WORDS.search(message):
         return read_wait(words["wait"])
+    if spent := re.search(r"\b(?:t|reset)=(\d+)", headers.get("ratelimit", "")):  # the draft of the IETF
+        return float(spent[1])
     resets: dict[bool, list[float]] = {True: [], False: []}
     for name, value in headers.items():
         of = re.fullmatch(r"(?:x-|anthropic-)?ratelimit-(?:(.+)-)?reset(?:-(.+))?", name.lower())
@@ -260,6 +265,16 @@ def _words(value: Mapping[str, Any], depth: int) -> object:
         return words
     message = read_error(_parsed(raw), depth + 1).message
     return f"{words}: {message}" if words else message
+
+
+def _wait_of_router(value: Mapping[str, Any]) -> float | None:
+    """The wait by the headers of the provider that the error of a router holds."""
+    headers = get(value, "metadata", "headers")
+    return (
+        retry_after_seconds({name.lower(): str(headers[name]) for name in headers})
+        if isinstance(headers, dict)
+        else None
+    )
 
 
 def _parsed(value: Any) -> Any:

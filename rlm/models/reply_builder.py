@@ -20,14 +20,13 @@ _REPEATED_CHARACTERS = 8_000
 _UNIT_CHARACTERS = 400
 """A reply only repeats itself if its last 8,000 characters are one text of at most 400, again and again."""
 
-# Parts of the reasons that endpoints give for the end of a reply.
-_CUT = re.compile("length|max_tokens|max_output_tokens|max_completion_tokens|max_new_tokens|limit|exceeded|truncated"
-                  "|incomplete")  # fmt: skip
-_REFUSED = re.compile("content_filter|safety|recitation|blocklist|prohibited_content|spii|refusal|refused|sensitive"
-                      "|guardrail|moderation|blocked|content_policy|language")  # fmt: skip
-_BROKEN = re.compile("error|abort|cancel|insufficient_system_resource|pause_turn|failed|malformed|other|timeout"
+# Parts of the letters of reasons for the end of a reply: `MAX_TOKENS`, `MaxTokens` and `max-tokens` are one.
+_CUT = re.compile("length|max(?:output|completion|new)?tokens|limit|exceeded|truncated|incomplete")
+_REFUSED = re.compile("contentfilter|safety|recitation|blocklist|prohibitedcontent|spii|refusal|refused|sensitive"
+                      "|guardrail|moderation|blocked|contentpolicy|language")  # fmt: skip
+_BROKEN = re.compile("error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout"
                      "|interrupt|repetition")  # fmt: skip
-_CALLED = re.compile("tool_call|tool_use|function_call")
+_CALLED = re.compile("toolcall|tooluse|functioncall")
 
 
 @dataclass(slots=True)
@@ -102,7 +101,7 @@ class ReplyBuilder:
     ) -> Reply:
         """The reply, which may be cut or empty. Raises LLMError for a reply that was refused, or broke off."""
         text = join_surrogates("".join(self.text))
-        reason = self.end_reason.lower()
+        reason = re.sub(r"[\W_]", "", self.end_reason.lower())
         refusal = " ".join("".join(self.refusal).split())
         reply = Reply(
             text, input_tokens, output_tokens, target.model, dollars, details=details,

@@ -15,14 +15,14 @@ from textwrap import dedent
 
 from rlm.prompts import faults
 from rlm.runners.claims import TextFinal, read_written
-from rlm.runners.syntax import acts, call_of, compiles, is_code
+from rlm.runners.syntax import acts, assigned_names, call_of, compiles, is_code
 
 _TAG = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
-_PYTHON = re.compile(_TAG, re.IGNORECASE)  # the tags that name Python
+_PYTHON = re.compile(_TAG, re.IGNORECASE)
 _FENCE = re.compile(
     r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?P<mark>`{3,}(?!.*`)|~{3,})[{\s]*\.?(?P<tag>[^\s:{},;]*)"
 )
-"""The line that opens a fence, after spaces or the marker of a list."""
+_ATTRIBUTE = re.compile(r"(?:title|name|label|id|class|path|theme|exec|(?:file|lang|line|start|highlight|hl_)\w*)=")
 _NAMES = r"(?:code|python|repl|py|execute|tool_code|run)"
 _MARKS = [
     (re.compile(opening, re.IGNORECASE), re.compile(closing, re.IGNORECASE))
@@ -36,14 +36,12 @@ _MARKS = [
 ]
 """The marks before and behind code, one row for each make but fences; the last is a tag that lacks its fence."""
 _END = re.compile(r"(?:(?:</?\w{1,20}>?|<\|\w{1,30}\|>|\[/\w{1,20}\])[ \t]*){1,3}$")
-"""Marks at the end of a line that ends a block, behind its fence or in place of it."""
+"""Marks behind the fence that ends a block, or in place of it."""
 _CUT_END = re.compile(r"\n[ \t]*(?:</?\w{0,20}|`{1,2}|`{3,}[^\n`]{0,30})\s*\Z")
-"""A closing mark that is cut, or a fence in place of one."""
-_CALL = re.compile(
+_CALL = re.compile(  # where a call begins that is written as text
     r"(?<!`)(?:<(?:\w{1,20}:)?(?:function_calls?|invoke|tool_calls?|tool_use|use_mcp_tool|function)\b"
     r"|\[TOOL_CALLS?\]|<[|｜]tool[▁_]\w*)"
 )
-"""Where a call begins that is written as text, in the forms of several models."""
 _PARAMETER = re.compile(r"</?(?:\w{1,20}:)?(?:parameter|arg_value|arguments?|code)\b[^<>\n]*>", re.IGNORECASE)
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs", "function")
 _NO_ARGUMENTS = {"name", "tool", "type", "id", "function", "tool_name"}
@@ -156,7 +154,9 @@ def _read_block(lines: list[str], start: int, tries: list[int], drafts: bool) ->
     if opening is None and (begin := line.rfind("```")) > 0 and _PYTHON.fullmatch(line[begin + 3 :].strip()):
         opening = _FENCE.match(line[begin:].strip())  # behind words
     if opening is not None:
-        return [_read_fence(lines, start, opening, tries)]
+        part, first = _read_fence(lines, start, opening, tries), opening.string[opening.end() :].strip()
+        is_code_too = part.kind == "python" and (acts(first) or assigned_names([first])) and not _ATTRIBUTE.match(first)
+        return [replace(part, code=f"{first}\n{part.code}") if is_code_too else part]
     if call := _CALL.search(line):
         text = "\n".join([line[call.start() :], *lines[start + 1 :]])
         return [*(_Part("python", [], code) for code in _codes_of_calls(text)), _Part("other", lines[start:])]
@@ -274,9 +274,8 @@ def _find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
         ends_line = _LINE_END.match(hidden, end + 1 + len(match["mark"] or "")) is not None
         if end < 0 or not inside or (match["mark"] and is_sure and not ends_line):
             continue
-        is_name = match["name"] == "FINAL_VAR"
         answer, claims = read_written(inside, call := call_of(inside))
-        value = answer.strip("\"'`") if is_name else answer
+        value = answer.strip("\"'`") if (is_name := match["name"] == "FINAL_VAR") else answer
         yield TextFinal(value, is_name, claims, call, (match.start(), end + 1), is_sure, ends_line)
 
 

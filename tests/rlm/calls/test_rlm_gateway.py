@@ -131,6 +131,7 @@ def test_an_item_raises_after_the_retries_and_they_are_counted_once(slept: list[
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [({"retry-after": "2.5"}, 2.5), ({"retry-after-ms": "400", "retry-after": "9"}, 0.4), ({}, None),
+     ({"ratelimit": '"default";r=0;t=30'}, 30.0), ({"ratelimit": "limit=9, remaining=0, reset=7"}, 7.0),
      ({"retry-after": "soon"}, None), ({"retry-after": "-3"}, 0.0),
      ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0)],
 )  # fmt: skip

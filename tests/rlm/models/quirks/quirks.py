@@ -215,6 +215,8 @@ for _name in ("max_new_tokens", "limit", "time_limit", "context_exceeded"):
 for _name in ("timeout", "interrupted", "repetition"):
     both(f"the reason `{_name}`", "kin", fails(f"broke off ({_name})", again=True), content="hello", finish=_name)
 for _field, _name, _out in (("finishReason", "MAX_TOKENS", Out(cut=True)), ("finishReason", "STOP", Out()),
+                            ("finishReason", "MaxTokens", Out(cut=True)), ("finish_reason", "max-tokens", Out(cut=True)),
+                            ("finishReason", "contentFilter", fails("held the answer back", ReplyRefused)),
                             ("stopReason", "MAX_TOKENS", Out(cut=True)), ("stop_reason", "length", Out(cut=True)),
                             ("finishReason", "OTHER", fails("broke off (OTHER)", again=True)),
                             ("finishReason", "SAFETY", fails("held the answer back (SAFETY)", ReplyRefused, reason="content_filter"))):  # fmt: skip
@@ -296,6 +298,7 @@ for _name, _line, _words in (
     chat(f"{_name} within a stream", "kin of llama.cpp#14566", fails(_words, again=True), streamed=events(HEL, _line))
 for _name, _seconds in (("1m2s", 62.0), ("in 7m12.48s", 432.48), ("in 2 minutes", 120.0), ("in 1h2m3s", 3723.0)):
     error(f"a wait of {_name}, in words", "openai-dotnet#838", fails("try", RateLimited, again=True, retry_after_seconds=_seconds), {"error": {"message": f"Please try again in {_name.removeprefix('in ')}.", "code": "rate_limit_exceeded"}})
+error("headers of a provider in a router's error", "OpenRouter: error.metadata.headers", fails("free", RateLimited, again=True, retry_after_seconds=9.0), {"error": {"code": 429, "message": "free limit", "metadata": {"headers": {"Retry-After": "9"}}}})
 error("Google's RetryInfo", "crmne/ruby_llm#850", fails("quota", RateLimited, again=True, retry_after_seconds=34.5), {"error": {"code": 429, "message": "quota", "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]}})
 chat("an event named error", "LM Studio", fails("fell over", again=True), streamed=events(HEL, 'event: error\ndata: {"message": "fell over", "code": 500}'))
 chat("a web page", "base_url without /v1", fails("a web page in place of an answer: 'Welcome to nginx!'"), streamed=Answer(b"<!doctype html><html><head><title>Welcome to nginx!</title></head><body>x</body></html>", HTML), whole=Answer(b"\n<html><body><h1>Welcome</h1><title>Welcome to nginx!</title></body></html>", HTML))
