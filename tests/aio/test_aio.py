@@ -148,7 +148,7 @@ def slow(seconds: float) -> tuple[CountingStore, SlowStore]:
 
 def test_others_keep_what_a_cancelled_task_also_waited_for() -> None:
     async def work() -> None:
-        counting, store = slow(0.2)
+        counting, store = slow(0.6)
         async with await AsyncMonocontext.open(store, prefetch="off") as context:
             counting.reset()
             both = [asyncio.create_task(context[50_000:50_100]) for _ in range(2)]

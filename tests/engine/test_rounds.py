@@ -154,13 +154,14 @@ def test_what_one_wave_carries(round_trip: float | None, speed: float | None, ex
 
 def test_a_thin_link_is_noticed() -> None:
     """After a transfer of 2 MiB a wave is as large as what this link carries in a round trip."""
-    taken, _ = rounds(stored(20_000_000), find, bytes_per_second=10e6)
+    store = stored(20_000_000)
+    taken, _ = rounds(store, find, bytes_per_second=10e6)
     assert taken[1] > 1
     link = Link(0.1)
     assert link.carries(9 << 20)
     clock = VirtualClock()
     context = Monocontext.open(
-        SlowRoot(stored(20_000_000), clock, 0.1),
+        SlowRoot(store, clock, 0.1),
         workers=SimulatedWorkers(lambda request: 0.1 + request.stored_bytes / 2e6, clock),
     )
     context[1_000_000:17_000_000]
