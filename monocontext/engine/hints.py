@@ -1,9 +1,8 @@
 """Predict the reads of a model's code while it streams in, from what each finished line says by itself.
 
-A line is parsed as soon as it ends, together with the lines before it if a bracket is still open. Nothing is run: an
-expression is folded from literals, `len(context)`, and names that earlier lines set to such values. A read inside a
-loop over a `range` or over literals is folded for its first rounds and its last one; if these are evenly spaced, so are
-the others. Prose that happens to parse as code costs bytes, never correctness.
+A line is parsed as soon as it ends, by itself. Nothing is run: an expression is folded from literals, `len(context)`,
+and names that were set to such values; a read inside a loop for the first rounds and the last one: if these are evenly
+spaced, so are the others. Prose that parses as code costs bytes, never more.
 """
 
 from __future__ import annotations
@@ -12,15 +11,17 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import add, floordiv, mod, mul, or_, sub, truediv
 from typing import Any, Literal
 
 MOST_HINTS = 256
 """The most hints of one reply, and the most values of a list that are known."""
 _MOST_LINE = 4_000
-"""Characters of a line that are read, and of lines that are read together."""
-_MOST_LINES, _MOST_NAMES, _MOST_NUMBER = 20, 500, 1 << 62
-"""The most lines that are read together, names that are known, and the largest number: `9 ** 9 ** 9` takes no time."""
+"""Characters of a line that are read."""
+_MOST_NAMES, _MOST_NUMBER = 500, 1 << 62
+"""The most names that are known, and the largest number: `9 ** 9 ** 9` takes no time."""
 
 Reach = Literal["all", "first", "unplaced"]
 """The matches that a search looks for: all (`count`, `findall`), the first (`find`, `in`, `search`), or those from a
@@ -36,8 +37,6 @@ class Ranges:
     width: int
     step: int
     count: int
-    is_literal: bool
-    """Whether it is one slice outside of loops and conditions, so that the code certainly reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +66,9 @@ _SEARCHES: dict[str, tuple[Reach, bool]] = {
 _MATCHES: dict[str, Reach] = {"search": "first", "findall": "all", "finditer": "first", "split": "all"}
 """The functions of `re` that are followed."""
 _FLAGS = {*"IMSXAU", "IGNORECASE", "MULTILINE", "DOTALL", "VERBOSE", "ASCII"}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "int": int, "round": round, "min": min, "max": max, "abs": abs, "range": range
-}  # fmt: skip
+_FUNCTIONS: dict[str, Any] = {function.__name__: function for function in (int, round, min, max, abs, range)}
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b, ast.Div: lambda a, b: a / b, ast.Mod: lambda a, b: a % b,
-    ast.BitOr: lambda a, b: a | b,
+    ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv, ast.Div: truediv, ast.Mod: mod, ast.BitOr: or_
 }  # fmt: skip
 
 
@@ -96,10 +91,7 @@ class _Scope:
 
 
 class CodeHints:
-    """Predicts the reads of the code in a conversation about one text. Never raises. Not thread-safe.
-
-    `characters`: the length of the text, which code calls `context`.
-    """
+    """Predicts the reads of code about one text of so many characters, `context`. Never raises. Not thread-safe."""
 
     def __init__(self, characters: int) -> None:
         self._characters = characters
@@ -112,8 +104,6 @@ class CodeHints:
         self._scopes = [_Scope(-1, [self._names], 1)]
         """The loops around the last line, the innermost last."""
         self._rest = ""
-        self._open: list[str] = []
-        """Earlier lines of a statement that has not ended."""
         self._seen: set[Hint] = set()
 
     def feed(self, delta: str) -> list[Hint]:
@@ -122,47 +112,28 @@ class CodeHints:
         self._rest = rest[:_MOST_LINE]
         hints: list[Hint] = []
         for line in ended:
-            try:
+            with suppress(RecursionError):  # a statement that is too deep
                 for hint in self._read_line(line[:_MOST_LINE].rstrip("\r")):
                     if hint not in self._seen and len(self._seen) < MOST_HINTS:
                         self._seen.add(hint)
                         hints.append(hint)
-            except RecursionError:  # a statement that is too deep
-                continue
         return hints
 
-    def end(self) -> list[Hint]:
-        """End the reply. Returns the hints of a last line without an end."""
-        return self.feed("\n")
-
     def _read_line(self, line: str) -> Iterator[Hint]:
-        if not line.strip() or "```" in line or "~~~" in line:
-            self._open = []
-            return
-        tree = None
-        if self._open:
-            self._open.append(line)
-            tree = _parse("\n".join(self._open))
-            if tree is not None or len(self._open) > _MOST_LINES:
-                self._open = []
-        if tree is None:
-            tree = _parse(line)
-            if tree is None and not self._open and any(bracket in line for bracket in "([{"):
-                self._open = [line]
+        tree = _parse(line) if line.strip() and "```" not in line and "~~~" not in line else None
         if tree is None:
             return
         indent = len(line) - len(line.lstrip())
         while self._scopes[-1].indent >= indent:
             self._scopes.pop()
         for statement in tree.body:
-            yield from self._statement(statement, indent, indent > 0)
+            yield from self._statement(statement, indent)
 
-    def _statement(self, node: ast.stmt, indent: int, is_inner: bool) -> Iterator[Hint]:
+    def _statement(self, node: ast.stmt, indent: int) -> Iterator[Hint]:
         """The reads of a statement, and of its body on the same line; then what it assigns is known."""
-        is_inner = is_inner or isinstance(node, ast.If | ast.For | ast.While | ast.FunctionDef | ast.Try | ast.With)
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr):
-                yield from self._reads(part, self._scopes[-1], is_inner)
+                yield from self._reads(part, self._scopes[-1])
         rounds = self._scopes[-1].rounds
         values = [self._fold(node.value, names) if isinstance(node, ast.Assign) else None for names in rounds]
         loop = self._loop(node.target, node.iter, self._scopes[-1], indent) if isinstance(node, ast.For) else None
@@ -176,8 +147,7 @@ class CodeHints:
         if loop:
             self._scopes.append(loop)
         for body in getattr(node, "body", ()):
-            if isinstance(body, ast.stmt):
-                yield from self._statement(body, indent, is_inner=True)
+            yield from self._statement(body, indent)
 
     def _loop(self, target: ast.expr, source: ast.expr, scope: _Scope, indent: int) -> _Scope:
         """The scope of a loop's body. Loops around it stay in their first round."""
@@ -190,31 +160,33 @@ class CodeHints:
 
     # -- reads -------------------------------------------------------------------------------------------------------
 
-    def _reads(self, node: ast.expr, scope: _Scope, is_inner: bool, is_drained: bool = False) -> Iterator[Hint]:
+    def _reads(self, node: ast.expr, scope: _Scope, is_drained: bool = False) -> Iterator[Hint]:
         """The reads of an expression and of its parts. `is_drained`: a list is made of all its items."""
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             for generator in node.generators:
-                yield from self._reads(generator.iter, scope, is_inner, not isinstance(node, ast.GeneratorExp))
+                yield from self._reads(generator.iter, scope, not isinstance(node, ast.GeneratorExp))
                 scope = self._loop(generator.target, generator.iter, scope, scope.indent)
-            is_inner = True
         match node:
             case ast.Subscript(value=text, slice=index):
-                yield from self._subscript(text, index, scope, is_inner)
+                yield from self._subscript(text, index, scope)
             case ast.Compare(left=needle, ops=[ast.In() | ast.NotIn()], comparators=[text]):
-                yield from self._search(text, [needle], scope, "first", backward=False)
+                yield from self._search(text, [needle], scope, "first", False, None)
             case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr=name), args=[pattern, text, *flags]):
                 if name in _MATCHES:
                     flags += [keyword.value for keyword in node.keywords if keyword.arg == "flags"]
-                    yield from self._match(text, pattern, flags, scope, "all" if is_drained else _MATCHES[name])
+                    folded = self._fold(flags[0], scope.rounds[0]) if flags else 0
+                    if isinstance(folded, int):
+                        reach: Reach = "all" if is_drained else _MATCHES[name]
+                        yield from self._search(text, [pattern], scope, reach, False, int(folded))
             case ast.Call(func=ast.Attribute(value=text, attr=name), args=arguments) if name in _SEARCHES:
-                yield from self._search(text, arguments, scope, *_SEARCHES[name])
+                yield from self._search(text, arguments, scope, *_SEARCHES[name], None)
             case _:
                 pass
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr | ast.keyword):
-                yield from self._reads(part.value if isinstance(part, ast.keyword) else part, scope, is_inner)
+                yield from self._reads(part.value if isinstance(part, ast.keyword) else part, scope)
 
-    def _subscript(self, node: ast.expr, index: ast.expr, scope: _Scope, is_inner: bool) -> Iterator[Hint]:
+    def _subscript(self, node: ast.expr, index: ast.expr, scope: _Scope) -> Iterator[Hint]:
         spans = [span for names in scope.rounds if (span := self._span(index, names))]
         if not isinstance(self._fold(node, scope.rounds[0]), _Text) or len(spans) < len(scope.rounds):
             return
@@ -224,20 +196,21 @@ class CodeHints:
             step = second - start
             if start < stop and last - start == step * (count - 2):
                 if first != (start - step, stop - step):  # `max(0, i - 500)`: even from the second round on
-                    yield Ranges(first[0], first[1] - first[0], first[1] - first[0], 1, is_literal=False)
+                    yield Ranges(first[0], first[1] - first[0], first[1] - first[0], 1)
                     start, stop, count = start + step, stop + step, count - 1
-                yield Ranges(start - step, stop - start, step, count, is_literal=False)
+                yield Ranges(start - step, stop - start, step, count)
                 return
         for start, stop in spans:
             if start < stop:
-                yield Ranges(start, stop - start, stop - start, 1, is_literal=not is_inner)
+                yield Ranges(start, stop - start, stop - start, 1)
 
     def _search(
-        self, node: ast.expr, arguments: list[ast.expr], scope: _Scope, reach: Reach, backward: bool
+        self, node: ast.expr, arguments: list[ast.expr], scope: _Scope, reach: Reach, backward: bool, flags: int | None
     ) -> Iterator[Hint]:
         text = self._fold(node, scope.rounds[0])
         if not isinstance(text, _Text) or not arguments:
             return
+        flags = flags | re.IGNORECASE if flags is not None and text.ignore_case else flags
         bounds = [self._fold(argument, scope.rounds[0]) for argument in arguments[1:3]]
         if not all(isinstance(bound, int) for bound in bounds):
             reach, bounds = "unplaced", []
@@ -245,33 +218,21 @@ class CodeHints:
         for names in scope.rounds:
             needle = self._fold(arguments[0], names)
             if isinstance(needle, str) and needle and start < stop:
-                yield Search(needle, start, stop, reach, text.ignore_case, backward)
-
-    def _match(
-        self, node: ast.expr, pattern: ast.expr, flags: list[ast.expr], scope: _Scope, reach: Reach
-    ) -> Iterator[Hint]:
-        names = scope.rounds[0]
-        text, source = self._fold(node, names), self._fold(pattern, names)
-        folded = self._fold(flags[0], names) if flags else 0
-        if isinstance(text, _Text) and isinstance(source, str) and isinstance(folded, int):
-            folded |= re.IGNORECASE if text.ignore_case else 0
-            yield Search(source, 0, self._characters, reach, flags=int(folded))
+                yield Search(needle, start, stop, reach, text.ignore_case and flags is None, backward, flags)
 
     # -- values ------------------------------------------------------------------------------------------------------
 
     def _span(self, index: ast.expr, names: _Names) -> tuple[int, int] | None:
         """The characters [start, stop) that an index reads; None if they are unknown."""
-        if isinstance(index, ast.Slice):
-            parts = (index.lower, index.upper)
-            bounds = [None if part is None else self._fold(part, names) for part in parts]
-            is_known = index.step is None and all(
-                part is None or isinstance(bound, int) for part, bound in zip(parts, bounds, strict=True)
-            )
-        else:
-            number = self._fold(index, names)
-            is_known = isinstance(number, int)
-            bounds = [number, number + 1 or None] if is_known else []
-        return slice(*bounds).indices(self._characters)[:2] if is_known else None
+        match index:
+            case ast.Slice(lower=lower, upper=upper, step=None):
+                start = self._fold(lower, names) if lower else 0
+                stop = self._fold(upper, names) if upper else self._characters
+            case _:
+                start = self._fold(index, names)
+                stop = start + 1 or self._characters if isinstance(start, int) else None
+        is_known = isinstance(start, int) and isinstance(stop, int)
+        return slice(start, stop).indices(self._characters)[:2] if is_known else None
 
     def _fold(self, node: ast.expr, names: _Names) -> Any:
         """The value of an expression; None if it is unknown."""

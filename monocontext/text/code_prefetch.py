@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import TracebackType
+from itertools import chain
 
 from monocontext.engine.fetch.requests import Priority
 from monocontext.engine.fetch.workers import LOCK
@@ -25,31 +25,24 @@ class CodePrefetcher:
         self._limit = limit
         """The most characters of a text of which `lower()` makes a `str`, and so reads all."""
         self._hints = CodeHints(stop - start)
-        self._reply_begins = True
+        self.reply_begins = True
+        """Whether the next hint begins a reply. Where the host does not call `thinking()`, a read ends a reply."""
         self._used_bytes = 0
-
-    def reply_begins(self) -> None:
-        """Treat the next hint as the beginning of a reply."""
-        self._reply_begins = True
 
     def hint(self, delta: str) -> None:
         """Plan the reads of the next piece of a reply."""
         with LOCK:
-            if self._reply_begins or self._has_run():
-                self._reply_begins = False
+            used, self._used_bytes = self._used_bytes, self._reader.stats.bytes_used
+            if self.reply_begins or (used != self._used_bytes and not self._reader.ahead.calls):
+                self.reply_begins = False
                 self._hints.begin()
                 self._reader.ahead.turn()
             self._prefetch(self._hints.feed(delta))
 
-    def _has_run(self) -> bool:
-        """Whether code has read since the last hint. Where the host does not call `thinking()`, a read ends a reply."""
-        used, self._used_bytes = self._used_bytes, self._reader.stats.bytes_used
-        return used != self._used_bytes and not self._reader.ahead.calls
-
     def reply_ends(self) -> None:
         """Plan the reads of a last line without an end."""
         with LOCK:
-            self._prefetch(self._hints.end())
+            self._prefetch(self._hints.feed("\n"))
 
     def _prefetch(self, hints: list[Hint]) -> None:
         if hints and not self._reader.is_closed:
@@ -58,23 +51,18 @@ class CodePrefetcher:
     def _plan(self, hint: Hint) -> Plan:
         ahead, base = self._reader.ahead, self._start
         if isinstance(hint, Ranges):
-            route = ahead.ranges(base + hint.start, hint.width, hint.step, hint.count)
-            if hint.is_literal:
-                return Plan(route, Priority.LITERAL_HINT)
-            return Plan(route, Priority.COMPUTED_HINT)
-        if hint.ignore_case and self._stop - base <= self._limit:
-            route = ahead.between(base, self._stop)  # `lower()` of a text of this size is a `str`
-        else:
-            route = self._search_route(hint, base + hint.start, base + hint.stop)
+            priority = Priority.LITERAL_HINT if hint.count == 1 else Priority.COMPUTED_HINT
+            return Plan(ahead.ranges(base + hint.start, hint.width, hint.step, hint.count), priority)
+        is_whole = hint.ignore_case and self._stop - base <= self._limit  # `lower()` of a text of this size is a `str`
+        start, stop = base + hint.start, base + hint.stop
+        route = ahead.between(base, self._stop) if is_whole else self._search_route(hint, start, stop)
         return Plan(route, Priority.COMPUTED_HINT)
 
     def _search_route(self, hint: Search, start: int, stop: int) -> Route:
-        """The frames that a search reads. A pattern is parsed when the route is first walked; an invalid one has
-        none."""
-        if hint.flags is None:
-            query: Query | None = Literal(hint.needle)
-            within_line = False
-        else:
+        """The frames that a search reads; none for an invalid pattern, which is parsed when the route is walked."""
+        query: Query | None = Literal(hint.needle)
+        within_line = False
+        if hint.flags is not None:
             try:
                 planned = plan(re.compile(hint.needle, hint.flags))
             except (re.error, ValueError, OverflowError, RecursionError):
@@ -93,14 +81,12 @@ class Thinking:
     def __enter__(self) -> None:
         if self._reader is not None:
             if self._prefetcher is not None:
-                self._prefetcher.reply_begins()
+                self._prefetcher.reply_begins = True
             with LOCK:
                 if not self._reader.is_closed:
                     self._reader.ahead.begin_thinking()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._reader is not None:
             with LOCK:
                 is_last = self._reader.ahead.end_thinking()
@@ -108,21 +94,18 @@ class Thinking:
                 self._prefetcher.reply_ends()
 
 
-def check_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The ranges as a list. Raises `ValueError` for anything but a pair of 0 <= start <= stop."""
+def prefetch(reader: object, start: int, size: int, ranges: Iterable[tuple[int, int]]) -> None:
+    """Fetch ranges of a text of so many characters, which begins at `start` of a reader, in this order. Raises
+    `ValueError` for anything but pairs of 0 <= start <= stop."""
     pairs: list[tuple[int, int]] = []
     for item in ranges:
         match item:
-            case (int(start), int(stop)) if 0 <= start <= stop:
-                pairs.append((start, stop))
+            case (int(first), int(stop)) if 0 <= first <= stop:
+                pairs.append((start + min(first, size), start + min(stop, size)))
             case _:
                 raise ValueError(f"prefetch takes pairs of characters (start, stop), 0 <= start <= stop, not {item!r}")
-    return pairs
-
-
-def prefetch(reader: Reader, pairs: Iterable[tuple[int, int]]) -> None:
-    """Fetch these characters of a reader, in this order."""
-    route = (step for start, stop in pairs for step in reader.ahead.between(start, stop))
-    with LOCK:
-        if not reader.is_closed:
-            reader.ahead.expect([Plan(route, Priority.LITERAL_HINT)])
+    if isinstance(reader, Reader):
+        route = chain.from_iterable(reader.ahead.between(*pair) for pair in pairs)
+        with LOCK:
+            if not reader.is_closed:
+                reader.ahead.expect([Plan(route, Priority.LITERAL_HINT)])

@@ -570,12 +570,9 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         Ranges beyond half of the cache (beyond all of it if the text fits in) are fetched as the others are used.
         Ranges after the end of the text are skipped. `ValueError` for anything but a pair of 0 <= start <= stop.
         """
-        from monocontext.text.code_prefetch import check_ranges, prefetch
+        from monocontext.text.code_prefetch import prefetch
 
-        pairs, reader = check_ranges(ranges), self._reader
-        if isinstance(reader, Reader):
-            size = len(self)
-            prefetch(reader, [(self._start + min(a, size), self._start + min(b, size)) for a, b in pairs])
+        prefetch(self._reader, self._start, len(self), ranges)
 
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         """A mark, and the ranges [start, stop) of characters that were read since an earlier mark (no GET).

@@ -14,8 +14,8 @@ from tests.budget import examples
 N = 1_000_000
 
 
-def _one(start: int, stop: int, *, certain: bool = True) -> Ranges:
-    return Ranges(start, stop - start, stop - start, 1, certain)
+def _one(start: int, stop: int) -> Ranges:
+    return Ranges(start, stop - start, stop - start, 1)
 
 
 def _look(needle: str, **fields: object) -> Search:
@@ -25,7 +25,7 @@ def _look(needle: str, **fields: object) -> Search:
 def _feed(reply: str, hints: CodeHints | None = None, size: int = 4) -> list[Hint]:
     hints = hints or CodeHints(N)
     told = [hint for i in range(0, len(reply), size) for hint in hints.feed(reply[i : i + size])]
-    return told + hints.end()
+    return told + hints.feed("\n")
 
 
 TABLE: dict[str, list[Hint]] = {
@@ -37,28 +37,27 @@ TABLE: dict[str, list[Hint]] = {
     "n = len(context)\nprint(context[n - 1000:])": [_one(999_000, N)],
     "mid = len(context) // 2\ncontext[mid - 20:mid + 20]": [_one(499_980, 500_020)],
     "text = context\ntext[5:9]": [_one(5, 9)],
-    "if ready:\n    context[5:9]": [_one(5, 9, certain=False)],
-    "x = [\n    context[5:9],\n    context[10:20],\n]": [_one(5, 9, certain=False), _one(10, 20, certain=False),
-                                                            _one(5, 9), _one(10, 20)],
+    "if ready:\n    context[5:9]": [_one(5, 9)],
+    "x = [\n    context[5:9],\n    context[10:20],\n]": [_one(5, 9), _one(10, 20)],
     "C = 100_000\nparts = [context[i:i + C] for i in range(0, len(context), C)]": [
-        Ranges(0, 100_000, 100_000, 10, is_literal=False)
+        Ranges(0, 100_000, 100_000, 10)
     ],
     "for i in range(0, len(context), 1000):\n    start = i\n    end = start + 1000\n    context[start:end]": [
-        Ranges(0, 1000, 1000, 1000, is_literal=False)
+        Ranges(0, 1000, 1000, 1000)
     ],
     "for i in range(len(context) - 500, 0, -1000):\n    context[i:i + 500]": [
-        Ranges(999_500, 500, -1000, 1000, is_literal=False)
+        Ranges(999_500, 500, -1000, 1000)
     ],
     "for i in range(0, len(context), 10_000):\n    context[max(0, i - 500):i + 10_500]": [
-        Ranges(0, 10_500, 10_500, 1, is_literal=False), Ranges(9_500, 11_000, 10_000, 99, is_literal=False),
+        Ranges(0, 10_500, 10_500, 1), Ranges(9_500, 11_000, 10_000, 99),
     ],
     "for part in (0.25, 0.5):\n    at = int(len(context) * part)\n    context[at:at + 30]": [
-        _one(250_000, 250_030, certain=False), _one(500_000, 500_030, certain=False),
+        _one(250_000, 250_030), _one(500_000, 500_030),
     ],
     "starts = [5, 900]\nfor at in starts:\n    context[at:at + 10]": [
-        _one(5, 15, certain=False), _one(900, 910, certain=False),
+        _one(5, 15), _one(900, 910),
     ],
-    "i = 0\nwhile i < len(context):\n    context[i:i + 50]\n    i += 50\ncontext[i:]": [_one(0, 50, certain=False)],
+    "i = 0\nwhile i < len(context):\n    context[i:i + 50]\n    i += 50\ncontext[i:]": [_one(0, 50)],
     "if 'Error' in context: pass": [_look("Error")],
     "for word in ['a', 'b']:\n    word in context": [_look("a"), _look("b")],
     "context.count('x')": [_look("x", reach="all")],

@@ -86,7 +86,7 @@ PORTAL = Turn(200, b"<html><body>Please log in</body></html>", {"Content-Type": 
     ("answer", "said"),
     [
         (PORTAL, f"{URL}/: expected the listing of an S3 server, found text/html"),
-        (Turn(200, b"", {"Content-Type": "text/plain"}), "no answer of an S3 server, but text/plain"),
+        (Turn(200, b"", {"Content-Type": "text/plain"}), "expected the listing of an S3 server, found text/plain"),
         (
             Turn(200, f"<ListBucketResult>{LISTED}<IsTruncated>true</IsTruncated></ListBucketResult>".encode()),
             f"{URL}/: the listing is cut",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,7 @@ Route = Generator[Frame | Missing, None, None]
 class Plan:
     """A route that is being walked ahead of the reader."""
 
-    route: Route
+    route: Iterator[Frame | Missing]
     priority: Priority
     is_guess: bool = False
     """Whether earlier reads or searches suggest it; else code or a caller announces it."""
