@@ -43,8 +43,8 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 "the URL of the text is missing: expected monocontext://text::s3://bucket/prefix, or fo='s3://...'"
             )
         url = f"{target_protocol}://{fo.lstrip('/')}" if target_protocol not in (None, "file", "local") else fo
-        value: Any = target_options or {}
-        self._text: Monocontext = Monocontext.open(url, **value)
+        arguments: Any = target_options or {}
+        self._text: Monocontext = Monocontext.open(url, **arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = dict(self.storage_options)

@@ -70,8 +70,8 @@ def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = Fals
     if as_json:
         print(json.dumps(facts))
         return
-    of_filters = facts["filters"]["bytes"]
-    facts |= {"version": facts["generation"], "filters": f"{of_filters:,} bytes" if of_filters else "none"}
+    filter_bytes = facts["filters"]["bytes"]
+    facts |= {"version": facts["generation"], "filters": f"{filter_bytes:,} bytes" if filter_bytes else "none"}
     for name in _SHOWN_OF_PLAIN if is_plain else _SHOWN:
         value = facts[name]
         if value != []:
@@ -85,11 +85,11 @@ def outline(url: Url, s3: S3, allow: Allow = None, as_json: AsJson = False) -> N
     with `start` in characters, `line`, `kind` and `text`.
     """
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
-        result = context.outline()
+        described = context.outline()
     if as_json:
-        print(json.dumps(asdict(result) | {"headings": [heading._asdict() for heading in result.headings]}))
+        print(json.dumps(asdict(described) | {"headings": [heading._asdict() for heading in described.headings]}))
         return
-    for row in str(result).split("\n"):
+    for row in str(described).split("\n"):
         print(escape_controls(row))
 
 
@@ -112,10 +112,10 @@ def cat(
         view = context.view(part.start, part.stop)
         if document is not None:
             try:
-                result = context.documents.record(document)
+                record = context.documents.record(document)
             except KeyError as error:
                 raise NotFound(f"{url}: {error}; `ls-documents` lists all") from None
-            view = context.view(result.start, result.stop)
+            view = context.view(record.start, record.stop)
         if line_range is not None:
             first, last, _ = line_range.indices(len(view.lines))
             view = view.view(view.span.line_start(first), view.span.line_start(max(first, last)))
@@ -158,13 +158,13 @@ def ls_documents(
 ) -> None:
     """List the documents of the context at URL: characters, lines, name (1 GET for 4,096 documents)."""
     with Monocontext.open(url, generation=generation, **options_of(url, s3)) as context:
-        result = context.documents
+        documents = context.documents
         globs = globs_of([pattern] if pattern else [])
-        for record in result.records():
+        for record in documents.records():
             if not globs.select(record.name):
                 continue
             row = {field: getattr(record, field) for field in ("name", "start", "stop", "first_line", "bytes")}
-            row["metadata"] = result.metadata_of(record.number) if as_json else None
+            row["metadata"] = documents.metadata_of(record.number) if as_json else None
             emit(as_json, row, f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
 
 
@@ -185,18 +185,17 @@ def search(
     Exits with 0 if there is a passage, 1 if there is none, 2 on errors. With --json, prints an object for each passage:
     `start` and `stop` in characters, `line` of the whole text, `document`, `document_line`, `score`, `text`.
     """
-
     if len(words) < 2:
         raise click.BadParameter(f"expected WORDS and a URL, got only {words[0]!r}")
     query, url = _split_url(words)
     with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
         try:
-            result = rank(
+            passages = rank(
                 context.span, " ".join(query), most, max_bytes, max_seconds, documents=context.documents, between=False
             )
         except ValueError as error:
             raise MonocontextError(str(error)) from None
-    for item in result:
+    for item in passages:
         if as_json:
             print(json.dumps(item._asdict() | {"document_line": item.document_line}))
             continue
@@ -204,11 +203,11 @@ def search(
         print(escape_controls(f"{location} ({item.score:.1f}, characters {item.start} to {item.stop})"))
         for line in item.text.rstrip("\n").split("\n"):
             print(f"    {escape_controls(line)}")
-    if result.note:
-        say(f"monocontext: {as_flags(result.note)}", err=True)
-    elif not result:
+    if passages.note:
+        say(f"monocontext: {as_flags(passages.note)}", err=True)
+    elif not passages:
         remark("note: no passage matches these words")
-    if not result:
+    if not passages:
         raise click.exceptions.Exit(1)
 
 

@@ -109,7 +109,6 @@ def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTabl
 
 def _fetch_directory(ref: Directory, fetcher: Fetcher) -> bytes:
     """The stored bytes of a directory (1 GET)."""
-
     result: CachedBytes = fetcher.fetch_one(
         FetchItem(
             ("directory", ref.id), ref.key, 0, ref.size_bytes, ref.size_bytes,

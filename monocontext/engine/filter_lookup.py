@@ -73,7 +73,6 @@ class _Section:
 
         def decode(body: memoryview) -> CachedBytes:
             """Open the section: fill `parts` or set `planner`. Returns an empty marker for the cache."""
-
             entries = entries_in(directory, bytes(body))
             if directory.level > 1:
                 self.parts = _sections([*entries, *self.others], self.first, self.stop, frames)

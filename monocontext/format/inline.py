@@ -83,7 +83,6 @@ def whole(stored: bytes) -> Copies:
 def ends(head: bytes, tail: bytes, most_bytes: int = 6000) -> Copies:
     """The copies of the two ends of a text, given its start and its end: of `END_BYTES` each, half of that and so on,
     until each fits compressed. By default both take less than 16 KiB of the root, in base64."""
-
     result = {"text": "", "head": "", "tail": ""}
     for name, text in ("head", head), ("tail", tail):
         size = min(len(text), END_BYTES)

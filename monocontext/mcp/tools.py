@@ -217,7 +217,6 @@ class Tools:
         ttl: with P, seconds that it lives. if_absent: with P, only where there is no such key.
         if_match: with P, only over the version with this etag.
         """
-
         if self._served.memory is None:
             raise NotFound("no memory is served here: start the server with --memory URL")
         arguments = {"key": key, "value": value, "ttl": ttl, "if_absent": if_absent, "if_match": if_match}
@@ -236,7 +235,6 @@ class Tools:
         session_id: its id, or how it begins; else the latest. project_dir: of a folder below ~/.claude/projects.
         thread_id: the project that it is kept under; else that of its repository.
         """
-
         store = self._sessions().store
         files = find_sessions(session_id) if session_id else discover_sessions("claude-code")
         if project_dir:

@@ -256,7 +256,6 @@ class Memory(StoreUser):
         The text has the entries of now; no value is read yet (cost as of `entries`). `options` are those of
         `Monocontext.open` that need no place. Reading a value that was replaced meanwhile raises `ContextChanged`.
         """
-
         pieces: builtins.list[str | DocumentStart | FramePiece] = []
         between = ""
         for entry in self._entries.list_all(prefix_of(prefix)):

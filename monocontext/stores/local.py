@@ -150,14 +150,14 @@ class LocalStore(StoreBase):
         try:
             with os.scandir(folder) as entries:
                 # A folder sorts like its keys, with a slash after its name: `a-b`, `a.b`, `a/b`.
-                result = sorted(
+                children = sorted(
                     (base + entry.name + "/" * entry.is_dir(follow_symlinks=False), entry.path)
                     for entry in entries
                     if not entry.name.startswith(_HIDDEN)
                 )
         except (FileNotFoundError, NotADirectoryError):
             return
-        for key, path in result:
+        for key, path in children:
             if key.endswith("/"):
                 if key.startswith(prefix) or prefix.startswith(key):
                     yield from self._walk(path, key, prefix)
@@ -177,9 +177,9 @@ class LocalStore(StoreBase):
         with _translate_errors(name, writing=True), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
             check_regular(name, os.stat(path, follow_symlinks=False))
             with _lock_folder(os.path.dirname(path)):
-                result = _current_etag(path, name)
-                if result and if_match not in (None, result):
-                    raise conflict_error(name, if_match, result)
+                current = _current_etag(path, name)
+                if current and if_match not in (None, current):
+                    raise conflict_error(name, if_match, current)
                 os.unlink(path)
 
     def now(self) -> float:
@@ -281,11 +281,11 @@ def _place(temporary: str, path: str, name: str, if_absent: bool, if_match: str 
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
                 raise
     with _lock_folder(os.path.dirname(path)):
-        result = _current_etag(path, name)
-        if if_match is not None and not result:
+        current = _current_etag(path, name)
+        if if_match is not None and not current:
             raise not_found_error(name)
-        if (if_absent and result) or (if_match is not None and if_match != result):
-            raise conflict_error(name, if_match, result)
+        if (if_absent and current) or (if_match is not None and if_match != current):
+            raise conflict_error(name, if_match, current)
         os.replace(temporary, path)
 
 

@@ -101,7 +101,6 @@ class InputOptions:
 
     def selects(self, relative: str) -> bool:
         """Whether a file of a directory is taken, by its path below that directory."""
-
         if not self.include and not self.exclude:
             return True
         return _globs(tuple(self.include), tuple(self.exclude)).select(relative)

@@ -75,12 +75,12 @@ def _by_table(reply: Reply, at: datetime | None) -> float | None:
     )  # fmt: skip
     kinds = ("service_tier", "speed", "processing")
     tier: dict[str, str] | None = dict.fromkeys(kinds, details.tier) if details.tier else None
-    maker, _, rest = model.partition("/")
+    provider, _, bare_name = model.partition("/")
     named: list[tuple[str, dict[str, str]]] = [(model, {})]
-    if rest:  # the maker in the name goes before any maker, and the endpoint before both
-        named.insert(0, (rest, {"provider_id": maker}))
-    if where := details.endpoint:
-        named.insert(0, (model, {"provider_api_url" if "://" in where else "provider_id": where}))
+    if bare_name:  # the provider in the name goes before any other, and the endpoint before both
+        named.insert(0, (bare_name, {"provider_id": provider}))
+    if endpoint := details.endpoint:
+        named.insert(0, (model, {"provider_api_url" if "://" in endpoint else "provider_id": endpoint}))
     for name, by in named:
         try:
             result = genai_prices.calc_price(usage, name, **by, genai_request_timestamp=at, price_context=tier)
@@ -97,8 +97,8 @@ def list_prices() -> Prices:
     from genai_prices.data import providers
 
     now, result = datetime.now(UTC), dict[str, Price]()
-    makers = (provider for provider in providers if provider.id in ("openai", "anthropic"))
-    for model in (model for maker in makers for model in maker.models):
+    chosen = (provider for provider in providers if provider.id in ("openai", "anthropic"))
+    for model in (model for maker in chosen for model in maker.models):
         price = model.get_prices(now)
         both: list[Any] = [getattr(item, "base", item) for item in (price.input_mtok, price.output_mtok)]
         if None not in both:

@@ -63,7 +63,6 @@ def run(
 
     With --resume, options on the command line override the recorded ones.
     """
-
     context, question = _join_texts([word for word in (context, question, *(more or ())) if word is not None])
     if sessions:
         if question is not None or (resume and context is not None):

@@ -55,7 +55,6 @@ def encode_lines(mark: str, data: bytes) -> Iterator[str]:
 
 def main() -> None:
     """Start the launcher with the plan, and carry bytes until one side ends."""
-
     for folder in sys.argv[2:]:
         os.makedirs(folder, exist_ok=True)
     system.hide_memory()  # as the launcher: the worker has the same user

@@ -82,12 +82,12 @@ class FilterLayout:
     def check(self, stored: bytes, block: int) -> bytes:
         """The rows of a stored block, without its checksum. Raises `DamagedData`."""
         rows = stored[:-CHECKSUM_BYTES]
-        recorded, result = int.from_bytes(stored[-CHECKSUM_BYTES:], "little"), self.checksum(rows, block)
-        if len(stored) != self.block_bytes or recorded != result:
+        recorded, computed = int.from_bytes(stored[-CHECKSUM_BYTES:], "little"), self.checksum(rows, block)
+        if len(stored) != self.block_bytes or recorded != computed:
             key = self.ref.key(block // self.blocks_per_part)
             raise DamagedData(
                 f"block {block} of {key}: expected {self.block_bytes} bytes with crc32c {recorded:08x}, "
-                f"found {len(stored)} with {result:08x} (`monocontext index --filters --rebuild` rebuilds them)"
+                f"found {len(stored)} with {computed:08x} (`monocontext index --filters --rebuild` rebuilds them)"
             )
         return rows
 

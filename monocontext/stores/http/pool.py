@@ -93,11 +93,11 @@ class Pool:
         """
         if self._process != os.getpid():
             self._drop_inherited()
-        while not fresh and (result := self._take_idle(endpoint)):
-            if _is_quiet(result):
+        while not fresh and (idle := self._take_idle(endpoint)):
+            if _is_quiet(idle):
                 self.reused += 1
-                return result
-            self.discard(result)
+                return idle
+            self.discard(idle)
         connection = self._connect(endpoint, timer, avoid)
         with self._lock:
             self._open.add(connection)
@@ -115,9 +115,9 @@ class Pool:
                 closing.append(connection)
             else:
                 idle.append(connection)
-            for waiting in self._idle.values():
-                while waiting and (len(waiting) > self._max_idle or now - waiting[0].idle_since > _IDLE_SECONDS):
-                    closing.append(waiting.popleft())
+            for queue in self._idle.values():
+                while queue and (len(queue) > self._max_idle or now - queue[0].idle_since > _IDLE_SECONDS):
+                    closing.append(queue.popleft())
         for item in closing:
             self.discard(item)
 
@@ -130,13 +130,13 @@ class Pool:
     def _take_idle(self, endpoint: Endpoint) -> Connection | None:
         # The one that came back last: its path is warm, and others become old enough to be closed.
         with self._lock:
-            waiting = self._idle.get(endpoint)
-            if not waiting:
+            connections = self._idle.get(endpoint)
+            if not connections:
                 return None
-            if time.monotonic() - waiting[-1].idle_since <= _IDLE_SECONDS:
-                return waiting.pop()
-            expired = list(waiting)
-            waiting.clear()
+            if time.monotonic() - connections[-1].idle_since <= _IDLE_SECONDS:
+                return connections.pop()
+            expired = list(connections)
+            connections.clear()
         for item in expired:
             self.discard(item)
         return None
@@ -156,12 +156,10 @@ class Pool:
             sock.close()
             raise
 
-    def _open_socket(self, towards: Endpoint | Proxy, timer: ExchangeTimer, avoid: Address | None) -> socket.socket:
+    def _open_socket(self, target: Endpoint | Proxy, timer: ExchangeTimer, avoid: Address | None) -> socket.socket:
         failed: OSError | None = None
         try:
-            for family, address in order_addresses(
-                self._addresses((towards.host, towards.port)), avoid, _chance.shuffle
-            ):
+            for family, address in order_addresses(self._addresses((target.host, target.port)), avoid, _chance.shuffle):
                 sock = socket.socket(family, socket.SOCK_STREAM)
                 try:
                     sock.settimeout(timer.seconds())
@@ -177,7 +175,7 @@ class Pool:
             failed = error
         reason = (failed.strerror or str(failed)) if failed else "the name has no address"
         kind = Stalled if isinstance(failed, TimeoutError) else ConnectionError
-        raise kind(f"Could not connect to {towards}: {reason}") from failed
+        raise kind(f"Could not connect to {target}: {reason}") from failed
 
     def _addresses(self, place: Address) -> list[_SocketAddress]:
         now = time.monotonic()
@@ -202,7 +200,7 @@ class Pool:
         if self._process != os.getpid():
             self._drop_inherited()
         with self._lock:
-            idle = [item for waiting in self._idle.values() for item in waiting]
+            idle = [item for connections in self._idle.values() for item in connections]
             self._idle.clear()
             self._open.clear()
         for entry in idle:
@@ -240,7 +238,7 @@ def order_addresses(
         alike = [item for item in addresses if item[0] == family]
         shuffle(alike)
         order += alike
-    return sorted(order, key=lambda each: each[1][:2] == avoid)
+    return sorted(order, key=lambda candidate: candidate[1][:2] == avoid)
 
 
 def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: ExchangeTimer) -> None:

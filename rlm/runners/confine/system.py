@@ -1,4 +1,7 @@
-"""Call the kernel where Python 3.11 has no function for it, through `ctypes`. Linux on x86_64 and aarch64."""
+"""Call the kernel where Python 3.11 has no function for it, through `ctypes`. Linux on x86_64 and aarch64.
+
+All functions raise `SystemFailed` if the kernel refuses.
+"""
 
 from __future__ import annotations
 
