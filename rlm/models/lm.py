@@ -16,6 +16,7 @@ from rlm.errors import LLMError, PromptTooLong, ScriptExhausted
 Message = dict[str, str]  # `{"role": ..., "content": ...}`
 
 CHARACTERS_PER_TOKEN = 4  # for estimates: English prose and code have between 3.5 and 4.5
+_WINDOWS = [1024 << i for i in range(1, 8)]  # of Ollama, which counts up to three tokens more
 _LEAST_WINDOW = 256  # no window has fewer tokens; a smaller count is no count
 _MOST_PER_TOKEN = 8  # a prompt with fewer characters for each counted token is taken as read
 _MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
@@ -198,15 +199,18 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     """
     counted, texts = reply.input_tokens, [message["content"] for message in messages]
     characters = sum(map(len, texts))
-    if reply.estimated or reply.details.cache_read or counted < _LEAST_WINDOW or characters < _MOST_PER_TOKEN * counted:
+    estimated = estimate_tokens(messages)
+    is_window = any(-1 <= counted - window <= 3 for window in _WINDOWS) and estimated > 1.2 * counted
+    is_few = counted >= _LEAST_WINDOW and characters >= _MOST_PER_TOKEN * counted
+    if reply.estimated or reply.details.cache_read or not (is_window or is_few):
         return
     # Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are not a single token.
     fewest = sum(max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20) for text in texts)
-    if counted < fewest:
+    if is_window or counted < fewest:
         error = PromptTooLong(
             f"model {reply.model!r}: the endpoint read {counted:,} tokens of a prompt of {characters:,} characters, so "
             "it cut the prompt to its window: send less, or raise the window (Ollama: OLLAMA_CONTEXT_LENGTH, num_ctx)",
-            tokens=max(fewest, estimate_tokens(messages)), window_tokens=counted,
+            tokens=max(fewest, estimated), window_tokens=counted,
         )  # fmt: skip
         error.reply = reply
         raise error

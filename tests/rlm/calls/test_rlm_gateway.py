@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,25 @@ def test_a_prompt_that_the_endpoint_cut_is_too_long(prompt: str) -> None:
         gate.ask(sub, [{"role": "user", "content": prompt}], whole=True)
     assert caught.value.window_tokens == 2_051
     assert gate.usage.input_tokens == 2_051  # it was paid
+
+
+@pytest.mark.parametrize(
+    ("characters", "counted", "cut"),
+    [(12_288, 2_051, True), (24_576, 4_096, True), (49_152, 8_191, True), (12_288, 2_060, False),
+     (8_300, 2_051, False), (49_152, 8_180, False)],
+)  # fmt: skip
+def test_a_count_that_is_a_usual_window_is_no_count_of_a_longer_prompt(
+    characters: int, counted: int, cut: bool
+) -> None:
+    sub = ScriptedLM([])
+    sub.complete = lambda *_, **__: Reply("yes", counted, 1, "m")  # type: ignore[method-assign]
+    ask = partial(Gateway(Usage()).ask, sub, [{"role": "user", "content": "a word " * (characters // 7)}], whole=True)
+    if not cut:
+        assert ask().text == "yes"
+        return
+    with pytest.raises(PromptTooLong) as caught:
+        ask()
+    assert caught.value.window_tokens == counted
 
 
 @pytest.mark.parametrize(
