@@ -50,19 +50,19 @@ class Globs:
         name = name.lstrip("/")
         if self._is_excluded(name.rpartition("/")[0]):
             return False
-        result = self._verdict(name)
-        return self._selects_others if result is None else result
+        verdict = self._verdict(name)
+        return self._selects_others if verdict is None else verdict
 
     def _is_excluded(self, folder: str) -> bool:
         if not folder:
             return False
-        result = self._excluded.get(folder)
-        if result is None:
-            result = self._is_excluded(folder.rpartition("/")[0]) or self._verdict(f"{folder}/") is False
+        is_excluded = self._excluded.get(folder)
+        if is_excluded is None:
+            is_excluded = self._is_excluded(folder.rpartition("/")[0]) or self._verdict(f"{folder}/") is False
             if len(self._excluded) > _MOST_FOLDERS:
                 self._excluded.clear()
-            self._excluded[folder] = result
-        return result
+            self._excluded[folder] = is_excluded
+        return is_excluded
 
     def _verdict(self, path: str) -> bool | None:
         return self._spec.check_file(path.replace("\n", "\r")).include  # its `**` does not cross a newline

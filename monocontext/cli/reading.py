@@ -142,10 +142,10 @@ def _line_range(lines: str | None) -> slice | None:
     """Parse `--lines`, which counts from 1, into a slice from 0."""
     if lines is None:
         return None
-    value = _parse_range(lines)
-    if 0 in (value.start, value.stop):
+    part = _parse_range(lines)
+    if 0 in (part.start, part.stop):
         raise click.BadParameter(f"lines are counted from 1, or from the end with a minus sign, not {lines!r}")
-    ends = (end - 1 if end is not None and end > 0 else end for end in (value.start, value.stop))
+    ends = (end - 1 if end is not None and end > 0 else end for end in (part.start, part.stop))
     return slice(*ends)
 
 

@@ -117,8 +117,8 @@ def show(
 ) -> None:
     """Print the turns of a session as text."""
     with _open_archive(place_of(to or place), s3) as archive:
-        result, session_id = archive.find(session, project)
-        turns = [item for item in result.turns(session_id) if turn is None or item.n == turn]
+        archived, session_id = archive.find(session, project)
+        turns = [item for item in archived.turns(session_id) if turn is None or item.n == turn]
     if turn is not None and not turns:
         raise MonocontextError(f"no turn {turn} in session {session_id}")
     if as_json:

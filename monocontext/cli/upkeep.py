@@ -77,15 +77,15 @@ def gc(
     if older_than < SAFE_SECONDS and not dry_run:
         note("with a grace period below two days, uploads and compactions that are running have to start again")
     with progress_bar("gc", None) as show:
-        result = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
+        report = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
     if as_json:
-        print(json.dumps(asdict(result)))
+        print(json.dumps(asdict(report)))
         return
     verb = "would remove" if dry_run else "removed"
-    removed = f"{result.generations:,} versions, {result.segments:,} segments, {result.pages:,} pages"
-    unfinished = f", {result.temporaries:,} unfinished files" if result.temporaries else ""
-    staying = f"{result.kept_generations:,} versions stay"
-    say(f"{result.url}: {verb} {removed}, {result.filters:,} filters{unfinished}, {result.bytes:,} bytes; {staying}")
+    removed = f"{report.generations:,} versions, {report.segments:,} segments, {report.pages:,} pages"
+    unfinished = f", {report.temporaries:,} unfinished files" if report.temporaries else ""
+    staying = f"{report.kept_generations:,} versions stay"
+    say(f"{report.url}: {verb} {removed}, {report.filters:,} filters{unfinished}, {report.bytes:,} bytes; {staying}")
 
 
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:

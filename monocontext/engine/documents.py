@@ -140,10 +140,10 @@ class _PageLoader:
         last = len(self._ref.pages) - 1 if self._inline_page else -1
         self._fetcher.check_open()
         wanted = [number for number in numbers if number != last]
-        result = dict(zip(wanted, self._fetcher.fetch_all([self._page_item(number) for number in wanted]), strict=True))
+        pages = dict(zip(wanted, self._fetcher.fetch_all([self._page_item(number) for number in wanted]), strict=True))
         if self._inline_page:
-            result[last] = self._inline_page
-        return [result[number] for number in numbers]
+            pages[last] = self._inline_page
+        return [pages[number] for number in numbers]
 
     def find(self, name: str) -> int | None:
         """The last document with a name; None if there is none (at most 2 GETs if one upload stored all documents)."""

@@ -27,8 +27,8 @@ class TextInRoot:
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         """Read a range, like `RangeReader.get_range` (no request if the root has it)."""
-        if (result := self._find(key, start, length)) is not None:
-            offset, total_bytes = result
+        if (location := self._find(key, start, length)) is not None:
+            offset, total_bytes = location
             try:
                 data = text_in(self._manifest, offset, offset + length)
             except DamagedData:
@@ -58,7 +58,7 @@ class TextInRoot:
         self._manifest = replace(self._manifest, text="")
 
     def _locate(self) -> dict[str, list[tuple[int, int, int]]]:
-        root, result, frames = self._manifest, dict[str, list[tuple[int, int, int]]](), 0
+        root, stretches, frames = self._manifest, dict[str, list[tuple[int, int, int]]](), 0
         assert root.last_page is not None  # by `Manifest.check`
         try:
             page = Page(root.last_page, root.pages[-1], None)
@@ -66,9 +66,9 @@ class TextInRoot:
             return {}  # reading the page raises the same error
         for run in page.runs:
             offset, stop = page.stored_starts[frames], page.stored_starts[frames + run.frames]
-            result.setdefault(run.object, []).append((run.offset, run.offset + stop - offset, offset))
+            stretches.setdefault(run.object, []).append((run.offset, run.offset + stop - offset, offset))
             frames += run.frames
-        return result
+        return stretches
 
 
 class Ends:

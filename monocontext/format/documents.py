@@ -167,9 +167,9 @@ class DocumentPage:
         self._rows = gaps, gap_newlines, characters
 
     def _check(self, ref: DocumentPageRef, base: DocumentPageRef) -> None:
-        result = base.documents + len(self), self.stops[-1], self._last_lines[-1], base.bytes + sum(self.bytes)
+        sums = base.documents + len(self), self.stops[-1], self._last_lines[-1], base.bytes + sum(self.bytes)
         expected = ref.documents, ref.characters, ref.newlines, ref.bytes
-        require(result == expected, f"sums differ: expected {expected}, found {result}")
+        require(sums == expected, f"sums differ: expected {expected}, found {sums}")
         for length, size, newlines in zip(self._rows[2], self.bytes, self.newlines, strict=True):
             if not size >= length >= newlines:
                 raise ValueError(f"impossible: {size} bytes, {length} characters and {newlines} newlines")

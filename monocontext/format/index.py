@@ -134,8 +134,8 @@ def check_stored(key: str, data: bytes, ref: Any) -> None:
     """Raise `DamagedData` unless a stored object has the length and the checksum in its entry."""
     if len(data) != ref.size_bytes:
         raise DamagedData(f"{key}: length differs: expected {ref.size_bytes} bytes, found {len(data)}")
-    if (result := google_crc32c.value(data)) != ref.crc32c:
-        raise DamagedData(f"{key}: crc32c differs: expected {ref.crc32c:08x}, found {result:08x}")
+    if (computed := google_crc32c.value(data)) != ref.crc32c:
+        raise DamagedData(f"{key}: crc32c differs: expected {ref.crc32c:08x}, found {computed:08x}")
 
 
 def encode_page(runs: Sequence[FrameRun], records: Sequence[FrameRecord]) -> bytes:

@@ -209,7 +209,7 @@ class Manifest:
             raise DamagedData(f"{name}: the root has {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed")
         try:
             root = json.loads(data)
-            result = checksum(root) if isinstance(root, dict) else ""
+            computed = checksum(root) if isinstance(root, dict) else ""
         except (ValueError, RecursionError) as error:
             problem = f"found {data[:40]!r} ({error})"
             raise DamagedData(f"{name}: not a manifest: expected a JSON object, {problem}") from None
@@ -228,8 +228,8 @@ class Manifest:
             raise UnsupportedFormat(
                 f"{name}: needs the features {requires!r}, and this version lacks some of them: upgrade monocontext"
             )
-        if root.get("crc32c") != result:
-            raise DamagedData(f"{name}: checksum differs: expected {root.get('crc32c')!r}, found {result!r}")
+        if root.get("crc32c") != computed:
+            raise DamagedData(f"{name}: checksum differs: expected {root.get('crc32c')!r}, found {computed!r}")
         try:
             manifest = cls._from_object(root)
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -196,8 +196,8 @@ class Tools:
         session: its id, or how it begins.
         project: may be left out.
         """
-        result, session_id = self._sessions().find(session, project or None)
-        text = self._served.context(f"{SESSIONS_PREFIX}{result.name}/{session_id}", fresh=start == 0)
+        archived, session_id = self._sessions().find(session, project or None)
+        text = self._served.context(f"{SESSIONS_PREFIX}{archived.name}/{session_id}", fresh=start == 0)
         return TextTools(text).read(start, stop)
 
     def memory(

@@ -62,9 +62,9 @@ class EntryHeader:
             raise DamagedData(f"{name}: expected a value of {self.value_bytes:,} bytes, found {len(body):,}")
         start = 0
         for frame in self.frames:
-            result = google_crc32c.value(bytes(body[start : start + frame.bytes]))
-            if result != frame.crc32c:
-                raise DamagedData(f"{name}: crc32c differs: expected {frame.crc32c:08x}, found {result:08x}")
+            computed = google_crc32c.value(bytes(body[start : start + frame.bytes]))
+            if computed != frame.crc32c:
+                raise DamagedData(f"{name}: crc32c differs: expected {frame.crc32c:08x}, found {computed:08x}")
             start += frame.bytes
         return str(body, "utf-8")
 

@@ -134,12 +134,12 @@ class Memory(StoreUser):
         """
         name = self._object_name(key)
         try:
-            result = self._entries.read(name)
+            entry = self._entries.read(name)
         except NotFound as error:
             raise (error if "no bucket" in str(error) else self._missing_key(key)) from None
-        if result.is_expired:
+        if entry.is_expired:
             raise self._missing_key(key)
-        return result
+        return entry
 
     def delete(self, key: str, *, if_match: str | None = None) -> bool:
         """Remove a key; returns whether there was one (1 HEAD, 1 DELETE, at most 1 GET). A damaged entry goes, too.
@@ -222,8 +222,8 @@ class Memory(StoreUser):
 
     def total(self, prefix: str = "") -> Sizes:
         """Bytes of keys and of values (cost as of `entries`; no value is read)."""
-        result = self.entries(prefix)
-        return Sizes(sum(len(e.key.encode()) for e in result), sum(e.value_bytes for e in result), len(result))
+        entries = self.entries(prefix)
+        return Sizes(sum(len(e.key.encode()) for e in entries), sum(e.value_bytes for e in entries), len(entries))
 
     def clear(self, prefix: str = "") -> int:
         """Remove every key that begins with `prefix`; returns their number (1 LIST, 1 DELETE each, 16 at once)."""

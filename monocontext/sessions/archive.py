@@ -316,11 +316,11 @@ def open_project(
     store_options = {name: value for name, value in options.items() if name not in text_options}
     archive = Sessions.open(url, **cast(StoreOptions, store_options))
     if project is None:
-        result = archive.projects()
-        if len(result) != 1:
-            names = ", ".join(result[:10]) or "none"
-            raise NotFound(f"{archive.url}: {len(result)} projects, name one of them: {names}")
-        project = result[0]
+        projects = archive.projects()
+        if len(projects) != 1:
+            names = ", ".join(projects[:10]) or "none"
+            raise NotFound(f"{archive.url}: {len(projects)} projects, name one of them: {names}")
+        project = projects[0]
     return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, text_options))
 
 

@@ -60,17 +60,17 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     into = into.expanduser().resolve()
     own = project or project_of(str(into))
     if session_id is None:
-        result = archive.project(own)
-        infos = (info for info in result.sessions() if "/" not in info.session_id and info.agent in _RESUMED)
+        archived = archive.project(own)
+        infos = (info for info in archived.sessions() if "/" not in info.session_id and info.agent in _RESUMED)
         name = max(((info.ended, info.session_id) for info in infos), default=("", ""))[1]
         if not name:
             raise NotFound(f"no sessions of project {own!r} at {archive.url}")
     else:
-        result, name = archive.find(session_id, project)
-        if result.name != own:
-            ways = f"go to a clone of {result.name}, or give it with --into, or allow this directory with --project"
-            raise MonocontextError(f"{name} is of project {result.name}, and {into} of {own}: {ways} {result.name}")
-    info, records = result.records(name)
+        archived, name = archive.find(session_id, project)
+        if archived.name != own:
+            ways = f"go to a clone of {archived.name}, or give it with --into, or allow this directory with --project"
+            raise MonocontextError(f"{name} is of project {archived.name}, and {into} of {own}: {ways} {archived.name}")
+    info, records = archived.records(name)
     if info.agent not in _RESUMED:
         raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume one")
     if re.search(r"\.\d+$", name):
@@ -84,9 +84,9 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     outputs = output[: max(output.rfind("/"), output.rfind("\\"), 0)]
     change = _mapped({old_top: str(top), outputs: str(path.with_suffix("") / "tool-results")})
     is_new, written = _write(path, records, change), list(records)
-    for below in result.list_sessions():
+    for below in archived.list_sessions():
         if below.startswith(f"{name}/subagents/"):
-            info_below, records_below = result.records(below)
+            info_below, records_below = archived.records(below)
             parts = Path(*map(_safe, below.removeprefix(f"{name}/").split("/"))).with_suffix(".jsonl")
             is_codex = info_below.agent == "codex"  # it keeps the session of a subagent like any other
             _write(_path_of(info_below, folder) if is_codex else path.with_suffix("") / parts, records_below, change)

@@ -91,9 +91,9 @@ def describe_clean_up(agent: AgentSettings, repository: Path) -> str:
         return ""
     days, source = _KEPT_DAYS, "its default"
     for path in (agent.settings_path(repository, True), agent.settings_path(repository, False)):
-        result = read_settings(path).get("cleanupPeriodDays")
-        if isinstance(result, int | float) and not isinstance(result, bool):
-            days, source = int(result), str(path)
+        recorded = read_settings(path).get("cleanupPeriodDays")
+        if isinstance(recorded, int | float) and not isinstance(recorded, bool):
+            days, source = int(recorded), str(path)
     when = f"after {days} days (cleanupPeriodDays, {source}): what is uploaded stays"
     return f"Claude Code deletes its own copy of a session {when}"
 

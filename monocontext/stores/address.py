@@ -74,8 +74,8 @@ def parse(url: str | os.PathLike[str]) -> Address:
         raise InvalidUrl(f"not a URL or a path: {without_secrets(str(text))!r}; expected {_FORMS}")
     if _WINDOWS.match(text):
         return _windows_directory(text, text)
-    result = None if isinstance(url, os.PathLike) else _SCHEME.match(text)  # a path object is never a URL
-    if result is None:
+    scheme_match = None if isinstance(url, os.PathLike) else _SCHEME.match(text)  # a path object is never a URL
+    if scheme_match is None:
         if isinstance(url, str) and (mistake := _MISTAKE.match(text)):
             meant = f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}"
             display, meant = without_secrets(text), without_secrets(meant)
@@ -83,7 +83,7 @@ def parse(url: str | os.PathLike[str]) -> Address:
         if isinstance(url, str) and _CHAINED.match(text):
             raise InvalidUrl(f"not a URL: {without_secrets(text)!r}; expected {_FORMS}")
         return _directory(os.path.expanduser(text))
-    scheme, rest = result[1].lower(), text[result.end() - 1 :]
+    scheme, rest = scheme_match[1].lower(), text[scheme_match.end() - 1 :]
     if scheme == "file":
         return _file_url(text, rest)
     name = _ALIASES.get(scheme, scheme)

@@ -387,8 +387,8 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         """The documents of a whole text that has documents."""
         if self._reader is None or not self._is_whole:
             return None
-        result = self.documents
-        return result if result.count else None
+        documents = self.documents
+        return documents if documents.count else None
 
     def _shaped(self, shape: str) -> DocumentList | DocumentDict:
         """The documents as a list or dict."""

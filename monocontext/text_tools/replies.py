@@ -140,15 +140,15 @@ def search_replies(
                     yield _search_reply(rows, hits, Range(hit.offset + 1, stop), size)
                     return
                 continue
-            result = MatchedLine(document, line or hit.line_number, hit.offset, _excerpt(hit, matcher))
-            location = f"{hit.offset}:{result.line}" if document is None else f"{document}:{result.line}:{hit.offset}"
-            row = f"{location}:{result.text}"
+            matched = MatchedLine(document, line or hit.line_number, hit.offset, _excerpt(hit, matcher))
+            location = f"{hit.offset}:{matched.line}" if document is None else f"{document}:{matched.line}:{hit.offset}"
+            row = f"{location}:{matched.text}"
             remaining -= len(row.encode()) + 1
             if rows and (remaining < 0 or len(rows) == max_hits):
                 yield _search_reply(rows, hits, Range(offset, stop), size)
                 return
             rows.append(row)
-            hits.append(result)
+            hits.append(matched)
             offset = hit.offset + 1
         offset = part_stop
         now = clock()

@@ -53,12 +53,12 @@ class Folder:
         while waiting:
             base, above = waiting.pop()
             with os.scandir(os.path.join(self.path, base)) as entries:
-                result = sorted(entries, key=lambda entry: entry.name)
-            if base and self._is_context(base, result):
+                ordered = sorted(entries, key=lambda entry: entry.name)
+            if base and self._is_context(base, ordered):
                 self.left_out[base.rstrip("/")] = _CONTEXT
                 continue
             folders: list[tuple[str, tuple[str, ...]]] = []
-            for entry in result:
+            for entry in ordered:
                 name = base + entry.name
                 if entry.is_symlink() and (reason := self._why_left_out(name, above)):
                     self.left_out[name] = reason

@@ -122,9 +122,9 @@ def _read_path(path: Path) -> Store:
     sizes: dict[str, int] = {}
     for name in folder.files() if folder else [path.name]:
         if folder is None or not any(part.startswith(".") for part in name.split("/")):
-            result = (path / name if folder else path).stat()
-            if stat.S_ISREG(result.st_mode):
-                sizes[name] = result.st_size
+            status = (path / name if folder else path).stat()
+            if stat.S_ISREG(status.st_mode):
+                sizes[name] = status.st_size
     texts = {name[: match.start()] for name in sizes if (match := _ROOT.search(name))}
     texts.update(folder.contexts if folder else ())
     if texts:

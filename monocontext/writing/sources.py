@@ -138,13 +138,13 @@ def _not_ignored(path: Path) -> set[str] | None:
         return None
     command = [*_GIT, "-C", str(path), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        result = subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
-        reason = os.fsdecode(result.stderr).strip() or "git failed" if result.returncode else ""
+        listed = subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
+        reason = os.fsdecode(listed.stderr).strip() or "git failed" if listed.returncode else ""
     except OSError as error:
         reason = f"git cannot be run: {error}"
     if reason:
         raise NotFound(f"{path}: {reason}; ignored=True (--no-ignore) takes all files without asking git")
-    return {os.fsdecode(name) for name in result.stdout.split(b"\0") if name}
+    return {os.fsdecode(name) for name in listed.stdout.split(b"\0") if name}
 
 
 def prefixes_of(paths: Iterable[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:

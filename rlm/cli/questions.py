@@ -145,9 +145,9 @@ def _answer(rlm: RLM, display: Display, place: str, question: str, s3: StoreOpti
 def _resume(rlm: RLM, trajectory: str, place: str | None, s3: StoreOptions, shape: str) -> Completion:
     """Resume a run. `place`: its context, if that is not in the trajectory."""
     with ExitStack() as stack:
-        value = [] if place is None else [stack.enter_context(open_argument(place, s3, shape))]
+        contexts = [] if place is None else [stack.enter_context(open_argument(place, s3, shape))]
         stack.enter_context(_saying_how_to_resume(Path(trajectory), s3, shape))
-        return rlm.resume(trajectory, *value)
+        return rlm.resume(trajectory, *contexts)
 
 
 @contextmanager

@@ -61,8 +61,8 @@ class FinalOutput:
     def __getattr__(self, name: str) -> Any:
         output = self.__dict__.get("output", {})
         if name not in output:
-            value = ", ".join(map(repr, output)) or "an empty dict"
-            raise AttributeError(f"the code submitted no {name!r}; it submitted {value}")
+            submitted = ", ".join(map(repr, output)) or "an empty dict"
+            raise AttributeError(f"the code submitted no {name!r}; it submitted {submitted}")
         return output[name]
 
     def __eq__(self, other: object) -> bool:

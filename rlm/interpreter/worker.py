@@ -104,13 +104,13 @@ class WorkerNamespace:
     def _files(self) -> dict[str, tuple[int, int]]:
         """The modification time in nanoseconds and the size in bytes of each file, by its path below the folder. Raises
         OSError for a folder that cannot be read: its files are there, and must not count as deleted."""
-        result = {}
+        states = {}
         for folder, _, names in os.walk(self._folder, onerror=_fail) if self._folder else ():
             for path in (os.path.join(folder, name) for name in names):
                 state = os.lstat(path)
                 if stat.S_ISREG(state.st_mode):
-                    result[os.path.relpath(path, self._folder)] = (state.st_mtime_ns, state.st_size)
-        return result
+                    states[os.path.relpath(path, self._folder)] = (state.st_mtime_ns, state.st_size)
+        return states
 
     # -- functions of the code -----------------------------------------------------------------------------------------
 

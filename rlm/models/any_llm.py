@@ -27,8 +27,8 @@ class AnyLM(SDKModel):
 
     def __init__(self, provider: str, model: str, **options: Unpack[SDKOptions]) -> None:
         known = client_options(options)
-        value = {name: known[name] for name in ("default_headers",) if name in known}
-        connect = partial(_connect, provider, options.get("api_key"), options.get("base_url"), value)
+        headers = {name: known[name] for name in ("default_headers",) if name in known}
+        connect = partial(_connect, provider, options.get("api_key"), options.get("base_url"), headers)
         super().__init__(model, connect, **options)
         self.backend = self.provider = provider
 

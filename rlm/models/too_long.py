@@ -61,10 +61,10 @@ def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int 
         is_other = status in (401, 404, 408, 429, 503, 529) or _find(_OTHER_LIMITS, message)
         if is_other or not _find(_WORDS, message):
             return None
-    window = next((_int(result[1]) for item in _LIMITS if (result := _find(item, message))), None)
+    window = next((_int(number[1]) for item in _LIMITS if (number := _find(item, message))), None)
     counts = [_int(match[1]) for match in re.finditer(_COUNT, message)]
-    if both := re.search(_SUM, message):
-        counts.append(_int(both[1]) + _int(both[2]))
+    if terms := re.search(_SUM, message):
+        counts.append(_int(terms[1]) + _int(terms[2]))
     more = [count for count in counts if window is not None and window < count < 10**9]
     return (max(more) if more else None), window
 

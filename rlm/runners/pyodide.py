@@ -30,6 +30,6 @@ def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
 
 def find_folder(pyodide: str | os.PathLike[str] | None) -> Path:
     """The folder of the npm package: the given one, the one in the environment, or the one in our home folder."""
-    value = pyodide or os.environ.get(PYODIDE_VARIABLE)
+    folder = pyodide or os.environ.get(PYODIDE_VARIABLE)
     # For a user without a home, a path that does not exist, and never a folder `~` in the working directory.
-    return Path(value or Path(os.sep, os.path.expanduser(HOME), "node_modules", "pyodide")).resolve()
+    return Path(folder or Path(os.sep, os.path.expanduser(HOME), "node_modules", "pyodide")).resolve()

@@ -103,10 +103,10 @@ class Settings:
 
     def region(self) -> str | None:
         """The configured region."""
-        result = self.value("AWS_DEFAULT_REGION", "region")
-        if result == "":
+        region = self.value("AWS_DEFAULT_REGION", "region")
+        if region == "":
             raise UnsupportedBySigner("the configured region is empty")
-        return result if result is None else str(result)
+        return region if region is None else str(region)
 
     def endpoint(self) -> str | None:
         """The configured URL of S3."""
@@ -114,8 +114,8 @@ class Settings:
         if str(ignored).lower() == "true":
             return None
         for variable in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
-            if result := self.environment.get(variable):
-                return result
+            if url := self.environment.get(variable):
+                return url
         if "services" in self.profile:
             raise UnsupportedBySigner(f"the profile {self.profile_name} names a services section")
         return str(self.profile.get("endpoint_url") or "") or None
@@ -201,8 +201,8 @@ def parse_proxy(url: str) -> Proxy | None:
 def make_tls_context(ca_bundle: str | None) -> SSLContext:
     """A context that trusts the file or folder `ca_bundle`; shared by the whole process until the file changes."""
     path = ca_bundle or _bundled_path()
-    result = os.stat(path)
-    return _tls_context(path, result.st_mtime_ns, result.st_size)
+    status = os.stat(path)
+    return _tls_context(path, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(8)

@@ -123,9 +123,9 @@ class Documents(Mapping[str, Text]):
 
     def ending_at(self, character: int) -> Document | None:
         """The document that ends at a character without a newline (at most 2 GETs)."""
-        result = self.at(character - 1) if character else None
-        is_end = result and result.stop == character and self.source.read(character - 1, character) != "\n"
-        return result if is_end else None
+        document = self.at(character - 1) if character else None
+        is_end = document and document.stop == character and self.source.read(character - 1, character) != "\n"
+        return document if is_end else None
 
     def edges(self, start: int, stop: int) -> Iterator[int]:
         """The characters in [start, stop) at which a document begins, or at which one ends and text outside all

@@ -230,14 +230,14 @@ def shaped(text: Any, shape: str) -> DocumentList | DocumentDict:
     Raises `ValueError` if it has no documents, or, for a dict, if two documents of one upload have the same name (at
     most 1 GET).
     """
-    result = text.documents
-    if not result.count and len(text):
+    documents = text.documents
+    if not documents.count and len(text):
         raise ValueError(f"{text.url} is one text without documents: open it without shape, or upload it as documents")
     if shape == "list":
-        return DocumentList(text, result)
-    if result.table.first_duplicate is not None:
-        name = result.table.document(result.table.first_duplicate).name
+        return DocumentList(text, documents)
+    if documents.table.first_duplicate is not None:
+        name = documents.table.document(documents.table.first_duplicate).name
         raise ValueError(
             f"{text.url}: several documents are named {name!r}, so it cannot be a dict: open it with shape='list'"
         )
-    return DocumentDict(text, result)
+    return DocumentDict(text, documents)

@@ -120,7 +120,7 @@ def _weights(span: Span, terms: Terms, *, may_read: bool) -> dict[Term, float]:
     weights = {}
     for term in terms.scoring:
         queries = [term.query, *(All((term.query, often)) for often in counted.get(term, ()))]
-        frames = [result[1] if (result := span.frequency(query)) else 0 for query in queries]
+        frames = [counted_frames[1] if (counted_frames := span.frequency(query)) else 0 for query in queries]
         levels = zip(_PASSAGES, pairwise([*frames, 0]), strict=False)
         holding = sum(level * (at_least - more) for level, (at_least, more) in levels)
         if not term.words:  # a word of two letters, for example: no filter knows it, and it may be common
@@ -287,13 +287,13 @@ class _BestPassages:
 
     def finish(self, unread: str = "", frames: int = 0) -> Passages:
         """The passages with their lines and documents. `unread`: what was left unread, and how many frames that is."""
-        result = Passages(
+        passages = Passages(
             self._chosen.name(passage._replace(line=self._span.line_of(passage.start) + 1))
             for *_, passage in sorted(self._heap, reverse=True)
         )
-        result.unread_frames = frames
-        result.note = f"the budget ended before {unread}: max_bytes= and max_seconds= allow more" if unread else ""
-        return result
+        passages.unread_frames = frames
+        passages.note = f"the budget ended before {unread}: max_bytes= and max_seconds= allow more" if unread else ""
+        return passages
 
 
 class _Chosen:

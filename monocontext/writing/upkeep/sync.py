@@ -79,11 +79,11 @@ def sync(
     `NotFound` for a missing path, and `InvalidText` for a source that is not text.
     """
     options = InputOptions(**reading)
-    value = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     with ExitStack() as stack:
         own = own_options(url, store_options)
         store = stack.enter_context(open_store_at(url, own))
-        files = {file.name: file for file in _find(value, options, store.url, store_options or {}, stack)}
+        files = {file.name: file for file in _find(paths, options, store.url, store_options or {}, stack)}
         result = _Differences()
 
         def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
