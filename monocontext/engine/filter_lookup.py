@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _LEAST_FRAMES = 8
 """A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
-WHOLE_BYTES = 512 << 10
-"""The rows of a filter of up to this size are fetched by one request."""
 SECTIONS_AT_ONCE = 64
 """Directories of filters that are fetched at once: 4 MB, for 64 TB of text."""
 DENSE_SHARE = 0.4
@@ -147,10 +145,12 @@ class RecordsInMemory:
         return page
 
 
-def _rows(planner: Planner, query: Query, have: Have) -> dict[tuple[FilterLayout, int], bytes] | Missing:
-    """The rows of filters that a query needs; or the stored blocks that are missing."""
+def _rows(
+    planner: Planner, query: Query, have: Have, *, first: bool
+) -> dict[tuple[FilterLayout, int], bytes] | Missing:
+    """The rows of filters that a query needs, or needs first; or the stored blocks that are missing."""
     numbers_of: dict[FilterLayout, list[int]] = {}
-    for layout, row in planner.rows_to_read(query):
+    for layout, row in planner.rows_to_read(query, first=first):
         numbers_of.setdefault(layout, []).append(row)
     rows: dict[tuple[FilterLayout, int], bytes] = {}
     missing: list[FetchItem] = []
@@ -275,7 +275,9 @@ class FilterLookup:
         else:
             planner = section.planner
             assert planner is not None
-            rows = _rows(planner, query, have)
+            rows = _rows(planner, query, have, first=True)
+            if not isinstance(rows, Missing) and not planner.suffices(query, rows):
+                rows = _rows(planner, query, have, first=False)
             if isinstance(rows, Missing):
                 return rows
             try:
@@ -312,7 +314,7 @@ def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> Fetc
     def decode(body: memoryview) -> CachedBytes:
         return CachedBytes(layout.check(bytes(body), block), size + 200)
 
-    gap_bytes = layout.size_bytes if layout.size_bytes <= WHOLE_BYTES else FILTER_GAP_BYTES
+    gap_bytes = layout.size_bytes if layout.is_small else FILTER_GAP_BYTES
     return FetchItem((key, block), key, offset, size, size, decode, gap_bytes=gap_bytes)
 
 

@@ -44,6 +44,8 @@ class Stretch:
     """The number of new frames."""
     keeps_text: bool = False
     """Whether each new frame has the text of the old one in its place: then filters keep their columns."""
+    kept_bytes: int = 0
+    """The text at the start of the first frame that stays: at least so many bytes."""
 
     @property
     def grown(self) -> int:
@@ -97,7 +99,7 @@ def _moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tuple[Mov
     reach = max((ref.reach_bytes for ref in text.root.filters), default=0)
     before = 0
     for stretch in stretches:
-        stale, between = stretch.first, 0
+        stale, between = stretch.first, stretch.kept_bytes
         # Case folding can shrink a character to a third of its bytes.
         while stale > before and between < 3 * reach:
             stale -= 1
@@ -203,8 +205,11 @@ def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
     return [*ranges, (start, frames)] if start < frames else ranges
 
 
-def covered(text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool = False) -> Manifest:
-    """The root of a text, with a new filter for these ranges of frames, which have none, joined with small ones.
+def covered(
+    text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool = False, most_times: int = 2
+) -> Manifest:
+    """The root of a text, with a new filter for these ranges of frames, which have none, joined with small ones, and
+    with those of up to `most_times` its frames (`joining.added`).
 
     Reads some text after each range, too. Frames that may not be read get no column; with `strict`, they are an error.
     """
@@ -221,7 +226,8 @@ def covered(text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool
         columns.end(fold_head(list(islice(texts, end - stop)), columns.reach))
     columns.finish()
     numbers = [(first, stop - first) for first, stop, _ in parts]
-    return replace(root, filters=add_columns(root.filters, columns, numbers, text.get, text.store.put))
+    filters = add_columns(root.filters, columns, numbers, text.get, text.store.put, most_times)
+    return replace(root, filters=filters)
 
 
 def _end_after(text: StoredText, number: int, least_bytes: int) -> int:

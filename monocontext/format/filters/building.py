@@ -84,14 +84,19 @@ class Columns:
 
 
 def add_columns(
-    refs: Sequence[FilterRef], columns: Columns, frames: Sequence[tuple[int, int]], get: Get, put: Put
+    refs: Sequence[FilterRef],
+    columns: Columns,
+    frames: Sequence[tuple[int, int]],
+    get: Get,
+    put: Put,
+    most_times: int = 2,
 ) -> tuple[FilterRef, ...]:
     """All filters of a text, given those before and the columns of other frames (`joining.added`)."""
     if columns.frames > _HELD_FRAMES:
-        return added(refs, columns.store(put, frames), get, put)
+        return added(refs, columns.store(put, frames), get, put, most_times)
     unstored: dict[str, bytes] = {}
     new = columns.store(unstored.__setitem__, frames)
-    filters = added(refs, new, lambda key: unstored[key] if key in unstored else get(key), put)
+    filters = added(refs, new, lambda key: unstored[key] if key in unstored else get(key), put, most_times)
     for key in (key for ref in filters for key in ref.keys if key in unstored):
         put(key, unstored[key])
     return filters

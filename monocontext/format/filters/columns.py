@@ -230,9 +230,13 @@ class StoredRows:
                 self._rows = np.memmap(file, np.uint8, "r", shape=(self._layout.rows, self._layout.row_bytes))
 
     def read(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
-        """Rows [start, stop) of `height(bits)`, with a byte for each bit."""
-        merged_rows = self._layout.rows // height(bits)
-        packed = shrink_rows(self._rows[start * merged_rows : stop * merged_rows], stop - start, axis=0)
+        """Rows [start, stop) of `height(bits)`, with a byte for each bit. Missing rows are those of half the bits."""
+        if bits > self._ref.bits:
+            times = height(bits) // self._layout.rows
+            packed = self._rows[np.arange(start, stop) // times]
+        else:
+            merged_rows = self._layout.rows // height(bits)
+            packed = shrink_rows(self._rows[start * merged_rows : stop * merged_rows], stop - start, axis=0)
         return np.unpackbits(packed, axis=1, count=self._layout.columns, bitorder="little")
 
     def holds(self, column: int, frame: bytes, following: bytes) -> bool:

@@ -39,6 +39,8 @@ MIN_BITS = 8
 MAX_ROWS = 16
 """The most rows that a search for one literal reads: more would rule out few other frames, and each is a request."""
 
+_COMMON = b" etaoinsrldcmup_hfgbyvwkx.,=-0123456789()jqz"
+"""The most common bytes, the first most; all others are as rare as the last."""
 MULTIPLIER = 0x9E3779B97F
 """2 ** 40 over the golden ratio."""
 GRAM_BITS = 8 * GRAM_BYTES
@@ -107,9 +109,9 @@ def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.u
 
 @lru_cache(256)
 def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = False) -> tuple[int, ...]:
-    """The rows that are all set in the column of a frame in which the literal begins; empty if the filter cannot tell.
-    The column may lack grams after the first `within_bytes` of the folded literal. `ascii_only` says that the filter
-    has other folding tables, so only ASCII is certain."""
+    """The rows that are all set in the column of a frame in which the literal begins, the rarest first, as far as their
+    letters tell; empty if the filter cannot tell. The column may lack grams after the first `within_bytes` of the
+    folded literal. `ascii_only` says that the filter has other folding tables, so only ASCII is certain."""
     if ascii_only:
         # Other characters may have been folded to any number of bytes up to `MAX_BYTES`.
         parts = [(match.start() * MAX_BYTES, match[0]) for match in re.finditer(r"[\0-\x7f]+", literal)]
@@ -122,7 +124,13 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
         grams += [folded[start : start + GRAM_BYTES] for start in starts]
     last = len(grams) - 1
     picked = grams if len(grams) <= MAX_ROWS else [grams[i * last // (MAX_ROWS - 1)] for i in range(MAX_ROWS)]
+    picked.sort(key=_rareness, reverse=True)
     return tuple(dict.fromkeys(_row_of(gram, bits) for gram in picked))
+
+
+def _rareness(gram: bytes) -> int:
+    """A number that is larger for a gram with rarer bytes, in code, logs and prose."""
+    return sum(_COMMON.find(byte) % len(_COMMON) for byte in gram)
 
 
 def _row_of(gram: bytes, bits: int) -> int:

@@ -28,6 +28,8 @@ MOST_RUNS = 512
 """A filter whose frames are cut into more runs is joined with the later ones, to keep roots small."""
 _MOST_FRAMES = 1 << 16
 """The most columns of a joined filter."""
+_MOST_BYTES = 64 << 20
+"""A filter that is joined with much smaller ones has at most this size: it is stored again."""
 _ROWS_AT_ONCE_BYTES = 1 << 20
 """The rows of filters to read or write at a time."""
 
@@ -82,29 +84,45 @@ def runs_of(frames: Iterable[tuple[int, int]]) -> tuple[tuple[int, int, int], ..
     return tuple(runs)
 
 
-def added(refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put) -> tuple[FilterRef, ...]:
+def added(
+    refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put, most_times: int = 2
+) -> tuple[FilterRef, ...]:
     """All filters of a text, given those before and new ones (1 GET for each object that is joined, 1 PUT). A filter is
-    joined with later ones that have half as many frames, if all can be read: their number stays small."""
+    joined with later ones if it has at most twice their frames, or `most_times` if it is small, and all can be read:
+    their number stays small."""
     if not new:
         return tuple(refs)
     stays, frames = len(refs), sum(ref.frames for ref in new)
-    while stays and refs[stays - 1].frames <= max(2 * frames, SMALL_FRAMES):
+    while stays:
+        before = refs[stays - 1]
+        times = most_times if FilterLayout(before).size_bytes <= _MOST_BYTES else 2
+        if before.frames > max(times * frames, SMALL_FRAMES):
+            break
         stays -= 1
-        frames += refs[stays].frames
+        frames += before.frames
     stays = next((n for n, ref in enumerate(refs[:stays]) if len(ref.runs) > MOST_RUNS), stays)
-    small = [*refs[stays:], *new]
-    if stays == len(refs) or sum(ref.frames for ref in small) > _MOST_FRAMES or not can_join(small):
+    while stays < len(refs) and not can_join([*refs[stays:], *new]):
+        stays += 1
+    if stays == len(refs):
         return (*refs, *new)
     try:
-        return (*refs[:stays], join(small, get, put))
+        return (*refs[:stays], join([*refs[stays:], *new], get, put))
     except (DamagedData, NotFound):
         return (*refs, *new)
 
 
 def can_join(refs: Sequence[FilterRef]) -> bool:
-    """Whether filters may become one: their rows mean the same, and are of about the same number."""
-    bits = [ref.bits for ref in refs]
-    return len({(ref.fold, ref.overlap_bytes) for ref in refs}) == 1 and max(bits) - min(bits) < 2
+    """Whether filters may become one: their rows mean the same, none loses more than half of them, and the columns are
+    not too many."""
+    if len({(ref.fold, ref.overlap_bytes) for ref in refs}) > 1 or sum(ref.frames for ref in refs) > _MOST_FRAMES:
+        return False
+    return max(ref.bits for ref in refs) - _joined_bits(refs) < 2
+
+
+def _joined_bits(refs: Sequence[FilterRef]) -> int:
+    """The most bits with which joined filters take at most half more space than their frames do."""
+    frames, size = sum(ref.frames for ref in refs), sum(ref.frames << ref.bits for ref in refs)
+    return next(bits for bits in range(max(ref.bits for ref in refs), 0, -1) if frames << bits <= size * 3 // 2)
 
 
 def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
@@ -117,7 +135,7 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
     pieces = sorted(
         (first, number, column, count) for number, ref in enumerate(refs) for first, column, count in ref.runs
     )
-    bits = min(ref.bits for ref in refs)
+    bits = _joined_bits(refs)
     runs = runs_of((first, count) for first, _, _, count in pieces)
     width = sum(count for _, _, _, count in pieces)
     joined = replace(refs[0], bits=bits, width=width, runs=runs, parts=(), seed=fresh_seed())

@@ -7,7 +7,7 @@ stored end to end in blocks: a few rows, and a checksum of these rows and their 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import google_crc32c
@@ -24,6 +24,8 @@ BLOCK_BYTES = 1024
 """Shorter rows share a block: a request for 1 KiB costs as much as one for 16 bytes, and there are fewer checksums."""
 FILTER_PART_BYTES = 16 << 20
 """The size of an object of a filter; a larger filter has several."""
+WHOLE_BYTES = 1 << 20
+"""The size of a small filter: a request is never longer."""
 CHECKSUM_BYTES = 4
 
 
@@ -55,6 +57,15 @@ class FilterLayout:
     @property
     def size_bytes(self) -> int:
         return self.blocks * self.block_bytes
+
+    def first_rows(self, rows: Sequence[int]) -> Sequence[int]:
+        """Those of the rows of a literal that leave some one frame too many: each rules out half of them or more."""
+        return rows if self.is_small else rows[: self.columns.bit_length() * 4 // 5]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether one request fetches all rows that a search reads."""
+        return self.size_bytes <= WHOLE_BYTES
 
     def row_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the first row of each part, and the row after its last."""

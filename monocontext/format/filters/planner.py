@@ -65,13 +65,28 @@ class Planner:
             if start < stop:
                 yield slice(start - self.first, stop - self.first), column + start - first
 
-    def rows_to_read(self, query: Query | None) -> list[tuple[FilterLayout, int]]:
-        """The rows that `candidates` reads for a query, in the order of the text."""
+    def rows_to_read(self, query: Query | None, *, first: bool = False) -> list[tuple[FilterLayout, int]]:
+        """The rows that `candidates` reads for a query, in the order of the text; or those to read first, which may
+        suffice."""
         results: dict[tuple[FilterLayout, int], None] = {}
         for leaf in leaves(self._answerable_part(query)):
             for layout, rows in zip(self.layouts, self._rows_of(leaf), strict=True):
-                results.update(((layout, row), None) for row in rows)
+                some = layout.first_rows(rows) if first and isinstance(leaf, Literal) else rows
+                results.update(((layout, row), None) for row in some)
         return list(results)
+
+    def suffices(self, query: Query | None, rows: Rows) -> bool:
+        """Whether the other rows of a query are as many as the frames that they could rule out, or more."""
+        others = len(self.rows_to_read(query)) - len(rows)
+        if not others:
+            return True
+        frames = self._candidates(self._answerable_part(query), rows, None, False)
+        without = (
+            self.stop
+            - self.first
+            - sum(frames.stop - frames.start for layout in self.layouts for frames, _ in self._clipped(layout.ref))
+        )
+        return frames is not None and np.count_nonzero(frames) - without <= others
 
     def _rows_of(self, leaf: Literal | FrequencyQuery) -> list[tuple[int, ...]]:
         """The rows to read from each filter. Those of a literal are about the frame in which it begins."""
@@ -97,7 +112,7 @@ class Planner:
         `within_line` neither a match nor what it looks at extends over a newline."""
         return self._candidates(self._answerable_part(query), rows, records, within_line)
 
-    def _candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool) -> Frames | None:
+    def _candidates(self, query: Query | None, rows: Rows, records: Records | None, within_line: bool) -> Frames | None:
         if query is None:
             return None
         if isinstance(query, FrequencyQuery):
@@ -117,7 +132,10 @@ class Planner:
                     break
         return result
 
-    def _literal_candidates(self, literal: Literal, rows: Rows, records: Records, within_line: bool) -> Frames | None:
+    def _literal_candidates(
+        self, literal: Literal, rows: Rows, records: Records | None, within_line: bool
+    ) -> Frames | None:
+        """The frames in which a match may begin whose literal is this one; without `records`, the literal itself."""
         if _is_impossible(literal):
             return np.zeros(self.stop - self.first, np.bool_)
         may_contain, is_known = np.ones(self.stop - self.first, np.bool_), False
@@ -129,7 +147,7 @@ class Planner:
                     may_contain[frames] = columns[column : column + frames.stop - frames.start]
         if not is_known:
             return None
-        if literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
+        if records is None or literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
             return may_contain
         return self._trace_back(may_contain, literal, records, within_line)
 

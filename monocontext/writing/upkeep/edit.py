@@ -36,6 +36,9 @@ from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
 _FULL_GROUP_BYTES = 4 << 20
 """A group of at least this much old text is not joined with a change in the next frame, unless they overlap."""
+_MOST_TIMES = 32
+"""Filters of edits are joined with one of up to so many times their frames: so often it is stored again as a whole, and
+a search after many edits reads a few rows of it and one small filter."""
 _GROUPS_AT_ONCE = 8  # groups that are stored again in parallel, which bounds the memory
 _PURPOSE = "to change: `upload` makes one"
 
@@ -216,8 +219,10 @@ def edited(
             documents = change_documents(store, old.documents, pages, changes, patches)
             root = splice(text, stretches, frames, documents=documents)
             if old.filters and stretches:
-                is_large = wants_filters(root)
-                root = covered(text.after(root), uncovered(text, stretches)) if is_large else replaced(root, filters=())
+                if wants_filters(root):
+                    root = covered(text.after(root), uncovered(text, stretches), most_times=_MOST_TIMES)
+                else:
+                    root = replaced(root, filters=())
             text = text.after(root)
         if new is not None:
             text = text.after(with_new(text, new))
@@ -263,7 +268,8 @@ def _stored_again(
         for group, (frames, changed) in zip(batch, rewritten, strict=True):
             for stored, record in frames:
                 segments.add(stored, record)
-            stretches.append(Stretch(group.first, group.stop, len(frames)))
+            kept = group.places[0].first - text.extent(group.first, group.stop)[0]  # characters: bytes, or fewer
+            stretches.append(Stretch(group.first, group.stop, len(frames), kept_bytes=kept))
             patches |= changed
     return stretches, segments.finish(), patches
 

@@ -298,6 +298,48 @@ def test_filters_keep_what_they_know(store: MemoryStore) -> None:
     assert len(row["runs"]) == 1
 
 
+def test_a_needle_after_a_hundred_edits(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In prose and dumps, whose filters have other numbers of rows, a search reads few rows of one large filter."""
+    monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
+    chance = random.Random(7)
+    words = ["".join(chance.choices("etaoinsrldcu", k=chance.randrange(2, 9))) for _ in range(3000)]
+
+    def text(number: int) -> str:
+        if number % 3:
+            return "".join(f"{word}{chance.choice('     ,.-')}" for word in chance.choices(words, k=3000))
+        return "".join(f"{chance.getrandbits(32):08x} " for _ in range(2000))
+
+    texts = {f"d{number}": text(number) for number in range(240)}
+    publish(texts, store, frame_bytes=16 << 10)
+
+    def search(needle: str, most_gets: int = 12) -> None:
+        whole = "".join(text if text.endswith("\n") else text + "\n" for text in texts.values())
+        counted = CountingStore(store)
+        with Monocontext.open(counted) as context:
+            assert counted.gets == 1
+            assert context.find(needle) == whole.find(needle)
+            assert counted.gets <= 1 + most_gets
+        with Monocontext.open(store) as context:
+            assert context.count(needle) == whole.count(needle)
+
+    for number, name in enumerate(chance.sample(list(texts)[:-3], 100)):
+        needle = f"ticket {chance.getrandbits(40):010x}"
+        at = chance.randrange(len(texts[name]))
+        texts[name] = f"{texts[name][:at]} {needle}{texts[name][at:]}"
+        replace(store, {name: texts[name]})
+        if number >= 70 and number % 3 == 0:
+            search(needle)
+    assert len(newest_of(store).filters) <= 2
+    for needle in ("ticket zero", texts["d17"][5000:5040], texts["d18"][5000:5040]):
+        search(needle)
+    search(max(words, key=len), 30)
+    counted = CountingStore(store)
+    with Monocontext.open(counted) as context:
+        assert counted.gets == 1
+        assert context[2_000_000:2_000_009]
+        assert counted.gets == 2
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 
 
