@@ -70,9 +70,7 @@ def test_a_chat_and_a_batch_say_it_too(endpoint: Any, notes: Path, tmp_path: Pat
     assert json.loads(out.read_text())["finished"] is False
     nowhere = cli.invoke(app, ["batch", "nosuch.jsonl", str(notes), "--out", str(out)])
     assert nowhere.exit_code == 2
-    assert nowhere.stderr.splitlines()[-1] == (
-        "rlm: cannot read the questions in nosuch.jsonl: No such file or directory"
-    )
+    assert nowhere.stderr.splitlines()[-1] == "rlm: [Errno 2] No such file or directory: 'nosuch.jsonl'"
 
 
 def break_off(endpoint: Any, tmp_path: Path, *args: object) -> Path:

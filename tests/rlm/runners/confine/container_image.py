@@ -111,13 +111,13 @@ def _distributions(names: Iterable[str]) -> Iterator[str]:
         if name in seen:
             continue
         seen.add(name)
-        found = metadata.distribution(name)
-        for line in found.requires or ():
-            need = Requirement(line)
-            if need.marker is None or need.marker.evaluate({"extra": ""}):
-                waiting.append(need.name.lower())
-        paths = [found.locate_file(file) for file in found.files or () if "__pycache__" not in file.parts]
-        yield from (str(path) for path in paths if Path(str(path)).is_file())
+        for found in metadata.distributions(name=name):  # an editable one has a second in its folder of source
+            for line in found.requires or ():
+                need = Requirement(line)
+                if need.marker is None or need.marker.evaluate({"extra": ""}):
+                    waiting.append(need.name.lower())
+            paths = [found.locate_file(file) for file in found.files or () if "__pycache__" not in file.parts]
+            yield from (str(path) for path in paths if Path(str(path)).is_file())
 
 
 def _shared_libraries(binaries: list[str]) -> set[str]:
