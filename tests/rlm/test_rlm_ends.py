@@ -55,9 +55,6 @@ def run(root: Any, sub: Any = None, context: str = "text", **options: Any) -> An
     return RLM(lm=root, sub_lm=sub, prices={"m": (1, 1)}, **options).completion("q", context)
 
 
-# --- sub-calls -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("reply", "words"),
     [(said("half a lis", cut=True), "was cut by the limit of tokens after 10 characters: 'half a lis'"),
@@ -119,9 +116,6 @@ def test_a_child_whose_model_refuses_is_a_failed_call() -> None:
     assert (done.answer, done.reason) == ("it refused: never", "answer")
 
 
-# --- the root --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("reason", ["refusal", "content_filter"])
 def test_a_refusal_at_the_root_ends_the_run(reason: str, tmp_path: Path) -> None:
     root = Ending(code("answer['content'] = 'a draft'"), refused("it refused: no", reason, "I can"), "FINAL(1)")
@@ -172,9 +166,6 @@ def test_a_forced_answer_that_was_cut_says_so() -> None:
     assert "the forced answer was cut by the limit of tokens" in done.notes
 
 
-# --- an LM of one's own, and what an endpoint refuses ----------------------------------------------
-
-
 @pytest.mark.parametrize(
     "error", [ValueError("no\nway"), KeyError("x"), ConnectionError("down"), RecursionError("deep")]
 )
@@ -195,9 +186,6 @@ def test_a_refused_field_is_in_the_notes_of_each_run(endpoint: Any) -> None:
             notes = [note for note in rlm.completion("q", "").notes if "temperature" in note]
             assert [note.partition(" refuses ")[2] for note in notes] == ["temperature: left out"]
     assert len(endpoint.requests) == 3
-
-
-# --- halves of surrogate pairs ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("runner", ["local", "confined"])

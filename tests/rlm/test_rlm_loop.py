@@ -25,9 +25,6 @@ def last_user(lm: ScriptedLM, call: int) -> str:
     return "\n".join(message["content"] for message in said[since + 1 :])
 
 
-# --- contexts -------------------------------------------------------------------------------------
-
-
 def test_a_str_context(complete: Complete) -> None:
     replies = [repl("print(context.count('e'))"), repl("n = llm_query('how many?'); FINAL(n)")]
     completion = complete(replies, "needle " * 10)
@@ -74,18 +71,6 @@ def test_the_prompt_tells_what_is_held(lazy: Any) -> None:
         RLM(lm=lm).completion("q", context)
         assert told in conversation(lm.calls[0])[0]["content"]
     assert lazy.stats.gets == 1
-
-
-def test_the_prompt_tells_the_cost_of_access_and_the_limit_of_sub_calls(lazy: Any) -> None:
-    lm, sub = ScriptedLM(["FINAL(1)"]), ScriptedLM([])
-    sub.prompt_characters = 12_345  # type: ignore[attr-defined]
-    RLM(lm=lm, sub_lm=sub).completion("q", lazy)
-    system = lm.calls[0][0]["content"]
-    for word in ("12,345", ".lines[a:b]", "str(context)", "take it as it is", "llm_query_batched", "FINAL", "20,000"):
-        assert word in system
-
-
-# --- messages -------------------------------------------------------------------------------------
 
 
 def test_messages_have_the_shape_of_rlms() -> None:
@@ -237,9 +222,6 @@ def test_a_reply_cut_at_the_token_limit_runs_when_it_is_complete() -> None:
     assert completion.trajectory[2]["code_blocks"][0]["code"] == "print('not"
 
 
-# --- answers --------------------------------------------------------------------------------------
-
-
 def test_after_a_final_answer_no_later_block_runs() -> None:
     sub = ScriptedLM(str.upper)
     steps: list[Step] = []
@@ -248,13 +230,6 @@ def test_after_a_final_answer_no_later_block_runs() -> None:
     assert completion.answer == "a"
     assert sub.calls == []
     assert [len(step.cells) for step in steps] == [1]
-
-
-def test_text_final_var_of_an_unknown_name_is_told_to_the_model() -> None:
-    lm = ScriptedLM(["FINAL_VAR(nope)", "FINAL_VAR(context)", "FINAL(ok)"])
-    assert str(RLM(lm=lm).completion("q", "text")) == "ok"
-    assert "Answer refused: there is no variable 'nope'" in last_user(lm, 1)
-    assert "slice" in last_user(lm, 2)
 
 
 @pytest.mark.parametrize(
@@ -330,9 +305,3 @@ def test_a_forced_answer_is_run_or_stripped_never_a_fenced_block(reply: str, ans
     completion = RLM(lm=lm, max_iterations=1).completion("q", "text")
     assert completion.answer == answer
     assert (completion.finished, completion.reason, completion.iterations) == (False, "max_iterations", 1)
-
-
-def test_a_forced_answer_without_a_draft_is_what_the_model_said_or_empty(complete: Complete) -> None:
-    look = repl("print('seen')")
-    assert complete([look, look], max_iterations=1).answer == ""
-    assert complete(["It may be 42.", look], max_iterations=1).answer == "It may be 42."

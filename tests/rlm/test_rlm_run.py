@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from begun_threads import begun_threads
 from rlm_replies import repl
 
 from rlm import RLM, RLM_REPL, Completion, LLMError, ScriptedLM, ScriptExhausted
-from rlm.prompts.system import conversation
 
 Complete = Callable[..., Completion]
 
@@ -22,20 +19,6 @@ def test_a_failing_root_ends_the_run(complete: Complete) -> None:
         complete([repl("1"), LLMError("endpoint down")])
     with pytest.raises(ScriptExhausted, match="script of 1 replies has no reply number 2"):
         complete([repl("1")])
-
-
-def test_one_object_answers_many_questions_at_once() -> None:
-    def root(messages: Any) -> str:
-        n = conversation(messages)[0]["content"].split('"')[1]
-        return repl(f"print(context); x = {n!r}; FINAL(llm_query(x))")
-
-    rlm = RLM(lm=ScriptedLM(root), sub_lm=ScriptedLM(lambda prompt: f"<{prompt}>"))
-    with begun_threads() as begun, ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(lambda n: rlm.completion(str(n), f"context {n}"), range(100)))
-    assert [a.answer for a in answers] == [f"<{n}>" for n in range(100)]
-    outputs = [a.trajectory[1]["code_blocks"][0]["result"]["stdout"] for a in answers]
-    assert outputs == [f"context {n}\n" for n in range(100)]
-    begun.wait_for_the_end()
 
 
 def test_rlm_repl_logs_when_asked(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,13 +14,9 @@ from typing import Any
 import pytest
 from rlm_replies import repl
 
-from rlm import RLM, RLMError, ScriptedLM, Step
-from rlm.models.lm import estimate_tokens
-from rlm.prompts.messages import NOTE
+from rlm import RLM, RLMError, ScriptedLM
 from rlm.prompts.system import conversation
 from rlm.runners.local import LocalRunner
-
-# --- questions in a row ---------------------------------------------------------------------------
 
 
 def test_a_session_keeps_variables_and_history_and_not_the_answer() -> None:
@@ -87,33 +83,6 @@ def test_the_trajectory_of_a_session_goes_on_and_can_be_resumed(tmp_path: Path) 
     assert (completion.iterations, completion.usage.calls) == (2, 3)
 
 
-# --- compaction -----------------------------------------------------------------------------------
-
-
-def test_a_long_history_is_shortened_and_the_run_goes_on() -> None:
-    steps: list[Step] = []
-    turns = [repl(f"v{i} = {i}; print('x' * 15_000)") for i in range(12)]
-    lm = ScriptedLM([*turns, repl("FINAL(sum([v0, v5, v11]))")])
-    completion = RLM(lm=lm, window_tokens=20_000, on_step=steps.append).completion("q", "text")
-    assert completion.answer == "16"
-    assert max(estimate_tokens(call) for call in lm.calls) <= 17_000
-    assert any(step.compacted for step in steps)
-    last = lm.calls[-1]
-    assert 'original query: "q"' in conversation(last)[0]["content"]
-    assert sum(NOTE in message["content"] for message in last) == 1
-    assert len(last[-1]["content"]) > 15_000  # the newest output is whole
-    assert "v0 = 0" in "".join(message["content"] for message in last)
-
-
-def test_without_compaction_nothing_is_shortened() -> None:
-    lm = ScriptedLM([*[repl(f"print('{i}' * 15_000)") for i in range(9)], "FINAL(1)"])
-    RLM(lm=lm, window_tokens=20_000, compaction=False).completion("q", "text")
-    assert estimate_tokens(lm.calls[-1]) > 30_000
-
-
-# --- children -------------------------------------------------------------------------------------
-
-
 def child_root(messages: Any) -> str:
     if isinstance(messages, str):
         return f"<{messages}>"
@@ -171,9 +140,6 @@ def test_a_long_prompt_becomes_the_context_of_the_child() -> None:
     assert RLM(lm=ScriptedLM(root), max_depth=2).completion("q", "t").answer == "9007"
 
 
-# --- tools ----------------------------------------------------------------------------------------
-
-
 def test_custom_tools_are_in_the_namespace_and_in_the_prompt() -> None:
     def shout(text: str, times: int = 1) -> str:
         """Say it loudly.
@@ -199,9 +165,6 @@ def test_a_tool_whose_name_cannot_be_is_refused_at_once(name: str) -> None:
         RLM(lm=ScriptedLM([]), custom_tools={name: len})
 
 
-# --- waiting --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "code", ["llm_query('a')", "llm_query_batched(['a'] * 20)", "rlm_query('a')", "rlm_query_batched(['a', 'b'])",
              "from concurrent.futures import ThreadPoolExecutor as T\nwith T(4) as t: list(t.map(llm_query, 'abcd'))"]
@@ -222,9 +185,6 @@ def test_the_context_may_read_ahead_while_any_model_is_waited_for(code: str, dep
     assert len(during) > 2
     assert min(during) >= 1
     assert lazy.events.count("think") == lazy.events.count("thought")
-
-
-# --- async ----------------------------------------------------------------------------------------
 
 
 def test_acompletion_does_not_block_the_loop_and_runs_at_once() -> None:

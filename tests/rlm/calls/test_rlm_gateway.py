@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -200,3 +202,18 @@ def test_logging_is_told_of_tries_but_not_what_an_endpoint_said(
     assert [(record.name, record.levelname) for record in caplog.records] == [("rlm", "INFO")] * 2
     assert [message.partition(" asked")[0] for message in caplog.messages] == ["m: RateLimited;", "m: LLMError;"]
     assert [message[-12:] for message in caplog.messages] == ["(try 2 of 6)", "(try 3 of 6)"]
+
+
+def test_a_sub_answer_that_cannot_be_kept_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), tmp_path)
+
+    caplog.set_level("DEBUG", "rlm")
+    cache = SubCache(tmp_path)
+    monkeypatch.setattr(Path, "write_text", fail)
+    assert Gateway(Usage(), cache=cache).ask(ScriptedLM(["paid"]), ASK).text == "paid"
+    assert "WARNING a sub-answer was not kept: No space left on device" in [
+        f"{record.levelname} {record.getMessage()}" for record in caplog.records
+    ]

@@ -73,11 +73,6 @@ def test_what_is_no_prompt_is_a_type_error_before_any_call() -> None:
     assert lm.calls == []
 
 
-def test_other_exceptions_of_a_model_become_llm_errors() -> None:
-    with pytest.raises(LLMError, match="ZeroDivisionError"):
-        SubCalls(ScriptedLM(lambda prompt: str(1 / 0)), Usage()).llm_query("x")
-
-
 @pytest.mark.slow
 def test_what_is_remembered_of_failed_calls_is_bounded() -> None:
     """They cost nothing that a budget counts, and a cell may make them without end."""

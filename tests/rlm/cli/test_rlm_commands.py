@@ -29,9 +29,6 @@ RIGHTS = describe_rights(DEFAULT_RUNNER)
 cli = CliRunner()
 
 
-# --- chat -----------------------------------------------------------------------------------------
-
-
 def test_chat_answers_in_a_row_over_one_namespace(endpoint: Any, notes: Path) -> None:
     asked: list[str] = []
 
@@ -58,9 +55,6 @@ def test_a_failed_call_ends_no_chat_and_quit_does(endpoint: Any, notes: Path) ->
     assert result.exit_code == 0, result.output
     assert result.stdout == "fine\n"
     assert "rlm: model 'gpt-5" in result.stderr
-
-
-# --- run ------------------------------------------------------------------------------------------
 
 
 def test_a_piped_run_says_what_it_cost_and_quiet_says_nothing(endpoint: Any, notes: Path) -> None:
@@ -205,9 +199,6 @@ def test_a_context_in_storage_and_what_it_cost(model: Any, tmp_path: Path) -> No
         assert set(json.loads(result.stdout)["io"]) == {"gets", "bytes", "hits", "ms"}
 
 
-# --- demo -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("runner", ["nonsense", DEFAULT_RUNNER])
 def test_a_demo_whose_runner_is_not_here_says_so_before_it_stores_anything(
     runner: str, monkeypatch: pytest.MonkeyPatch
@@ -224,9 +215,6 @@ def test_a_demo_whose_runner_is_not_here_says_so_before_it_stores_anything(
 
 def _refuse(way: str, *_: object) -> None:
     raise RunnerUnavailable(f"{way} is not permitted")
-
-
-# --- what a model writes on a terminal ------------------------------------------------------------
 
 
 def test_an_answer_that_no_encoding_holds_is_printed_all_the_same(endpoint: Any, notes: Path) -> None:
@@ -271,9 +259,6 @@ def test_a_run_over_documents(endpoint: Any, tmp_path: Path, notes: Path) -> Non
         assert (result.exit_code, result.stdout) == (2, "")
         assert said in result.stderr
         assert "Traceback" not in result.stderr
-
-
-# --- the sessions of this machine -----------------------------------------------------------------
 
 
 def test_run_over_the_sessions_of_this_machine(endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

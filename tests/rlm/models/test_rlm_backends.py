@@ -49,9 +49,6 @@ def test_an_sdk_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatc
             make_lm(backend, "m").complete(ASK)
 
 
-# --- the agent SDK --------------------------------------------------------------------------------
-
-
 class AssistantMessage(SimpleNamespace):
     pass
 

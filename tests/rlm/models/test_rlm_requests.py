@@ -51,7 +51,7 @@ def test_sampling_of_root_and_of_sub_calls(endpoint: Any) -> None:
         endpoint.requests.clear()
         with RLM("big", "small", base_url=endpoint.url, api_key="k", **options) as rlm:  # type: ignore[arg-type]
             assert rlm.completion("q", "text").answer == "yes"
-        assert [body["model"] for body in endpoint.requests] == ["big", "small"]
+        assert [(body["model"], body["stream"]) for body in endpoint.requests] == [("big", True), ("small", True)]
         assert [body.get("temperature") for body in endpoint.requests] == sent
     assert [body.get("seed") for body in endpoint.requests] == [None, 7]
     given = OpenAILM("m", base_url=endpoint.url, api_key="k", temperature=1)
@@ -175,17 +175,3 @@ def test_a_local_endpoint_needs_no_key(endpoint: Any, monkeypatch: pytest.Monkey
     lm = lm_at(endpoint, api_key=None)
     assert lm.complete(ASK).text == "hello"
     assert lm.secrets == ()
-
-
-def test_a_run_at_an_endpoint(endpoint: Any) -> None:
-    def reply(body: dict[str, Any]) -> str:
-        if body["model"] == "small":
-            return "sub: " + body["messages"][0]["content"]
-        return "```repl\nFINAL(', '.join(llm_query_batched([f'q{i}' for i in range(3)])))\n```"
-
-    endpoint.reply = reply
-    completion = RLM("big", "small", base_url=endpoint.url, api_key="sk-secret-key").completion("q", "text")
-    assert completion.answer == "sub: q0, sub: q1, sub: q2"
-    assert {name: used.calls for name, used in completion.usage.models.items()} == {"big": 1, "small": 3}
-    assert completion.usage.input_tokens == 44
-    assert [body["stream"] for body in endpoint.requests] == [True] * 4  # of sub-calls too: one that repeats is ended

@@ -55,9 +55,6 @@ def test_roles_alternate_in_a_forced_answer_and_over_questions_one_of_which_fail
     assert "The query before was broken off" in lm.calls[-1][-1]["content"]
 
 
-# --- before code has run --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "nothing", ["I would search it.", repl("# find it"), "```repl\nprint('cut", repl("print('no python"), ""]
 )

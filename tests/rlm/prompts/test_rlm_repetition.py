@@ -63,9 +63,6 @@ def test_a_child_that_repeats_itself_spends_no_budget_of_its_parent() -> None:
     assert (completion.reason, completion.answer) == ("answer", "I think that it is 7.")
 
 
-# --- what requests share --------------------------------------------------------------------------
-
-
 def shared(requests: Sequence[str]) -> list[float]:
     """The part of each request but the last that stands at the beginning of the one after it."""
     found = []

@@ -22,9 +22,6 @@ from rlm.runners.local import LocalRunner
 Make = Callable[..., LocalRunner]
 
 
-# --- the namespace --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("cells", "shown"),
     [
@@ -87,9 +84,6 @@ def test_a_lazy_text_brings_names_and_builtins(runner_of: Make, lazy: Any) -> No
     assert "magic" not in runner.run("a = 1").variables
 
 
-# --- errors ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -144,9 +138,6 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "interrupted\n", done.stderr
-
-
-# --- time and threads -----------------------------------------------------------------------------
 
 
 def test_an_endless_loop_is_stopped_and_says_where(runner_of: Make) -> None:

@@ -49,7 +49,7 @@ def recorded(path: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kill_at", range(1, resumable.CALLS + 1, 2))
+@pytest.mark.parametrize("kill_at", range(1, resumable.CALLS + 1, 6))
 def test_kill_9_at_any_call_then_resume(tmp_path: Path, kill_at: int) -> None:
     answer, calls = whole(tmp_path)
     path, log = tmp_path / "run.jsonl", tmp_path / "calls.log"
@@ -176,9 +176,6 @@ def test_a_cell_that_prints_something_else_is_noted(tmp_path: Path) -> None:
     completion = RLM(lm=ScriptedLM(["```repl\nFINAL(stamp > 0)\n```"])).resume(path)
     assert completion.answer == "True"
     assert "block 1 of turn 1 printed something else when it ran again" in completion.notes
-
-
-# --- replay ---------------------------------------------------------------------------------------
 
 
 def test_replay_gives_a_run_again_from_a_file_and_from_lines(tmp_path: Path) -> None:

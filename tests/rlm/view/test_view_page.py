@@ -90,9 +90,6 @@ def test_an_export_never_overwrites_the_run(recorded: Path) -> None:
     assert recorded.read_bytes() == before
 
 
-# --- the command ----------------------------------------------------------------------------------
-
-
 def test_a_directory_means_its_newest_run(tmp_path: Path) -> None:
     import os
 

@@ -238,8 +238,6 @@ both("`network_error` of z.ai", "genkit-ai/genkit#6259", fails("broke off", agai
 both("`insufficient_system_resource` of DeepSeek", "genkit-ai/genkit#6259", fails("broke off", again=True), content="h", finish="insufficient_system_resource")
 both("`abort` of vLLM", "vLLM: finish reasons", fails("broke off", again=True), content="h", finish="abort")
 
-# --- errors with status 200 ----------------------------------------------------------------------------------------
-
 
 chat("`message` in the chunks, for `delta`", "kin of agent-framework#5734", Out(), streamed=events(choice(message={"content": "hel"}), choice(message={"content": "lo"}), choice("stop", message={})))
 chat("`message` in the chunks, each the whole so far", "kin of agent-framework#5734", Out(), streamed=events(choice(message={"content": "hel"}), choice("stop", message={"content": "hello"})))
@@ -306,8 +304,6 @@ chat("a text", "Ollama at /", fails("not JSON: 'Ollama is running'"), streamed=A
 chat("nothing", "kin", fails("/v1", again=True), streamed=Answer(b"", EVENTS), whole=Answer(b""))
 chat("half a JSON", "kin", fails("ended in the middle", again=True), whole=Answer(message(content="hello").body[:60]))
 
-# --- errors with a status of their own -----------------------------------------------------------------------------
-
 
 def status(name: str, source: str, out: Out, value: Any, code: int = 400, **headers: str) -> None:
     chat(name, source, out, streamed=body(value, code, **headers), whole=body(value, code, **headers))
@@ -347,8 +343,6 @@ for maker, source, tokens, window, words, more, code in TOO_LONG:
     out = fails("", PromptTooLong, tokens=tokens, window_tokens=window)
     status(f"too long a prompt: {maker}", source, out, {"error": {"message": words, **more}}, code)
 error("too long a prompt, in status 200", "LibreChat-AI/agents#330", fails("", PromptTooLong, tokens=9000, window_tokens=8192), {"error": {"message": "request (9000 tokens) exceeds the available context size (8192 tokens)", "code": 400}})
-
-# --- refused fields ------------------------------------------------------------------------------------------------
 
 
 def refused(name: str, source: str, note: str, answer: Sent, **options: Any) -> None:
@@ -425,8 +419,6 @@ responses("`failed` without a reason", "kin", fails("broke off", again=True), re
 responses("output of null", "kin", Out(""), {**response(), "output": [None, {"type": "message", "content": None}]})
 ROWS.append(Row("an event of an error", "openai: error events", fails("slow", RateLimited, again=True), events({"type": "error", "code": "rate_limit_exceeded", "message": "slow"}, done=False, named=True), None, "responses"))
 ROWS.append(Row("a stream without its end", "kin of pydantic-ai#6610", fails("ended in the middle", again=True), events(text_delta("hel"), done=False, named=True), None, "responses"))
-
-# --- Anthropic -----------------------------------------------------------------------------------------------------
 
 
 def block(index: int, kind: str, **fields: Any) -> dict[str, Any]:

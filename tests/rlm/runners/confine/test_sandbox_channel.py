@@ -131,9 +131,6 @@ def test_lengths_that_do_not_fit_are_abuse(sizes: object) -> None:
         split_texts(sizes, memoryview(b"\xff\xffabcd"))
 
 
-# -- a runner with a worker that lies ----------------------------------------------------------------------------------
-
-
 class Liar(RemoteRunner):
     """A runner whose workers follow the protocol until a cell comes, and then send what they like."""
 
@@ -257,9 +254,6 @@ def test_a_silent_worker_is_given_up_after_the_cells_time() -> None:
 def test_a_worker_of_another_version_is_refused() -> None:
     with pytest.raises(RunnerUnavailable, match="protocol 99"):
         Liar(lambda enemy: None, protocol=99)
-
-
-# -- what confines, as data --------------------------------------------------------------------------------------------
 
 
 def evaluated(program: list[Any], number: int, machine: str, *arguments: int) -> int:

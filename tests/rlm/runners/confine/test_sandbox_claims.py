@@ -419,12 +419,8 @@ def test_thousands_of_variables_are_no_flood_either(probe: Any) -> None:
     [
         "os.urandom(4096)",
         "b'\\xff' * 8",
-        "(1 << 26).to_bytes(4, 'big') + (1 << 25).to_bytes(4, 'big')",
         "b'\\0\\0\\0\\2\\0\\0\\0\\2[]'",
-        "(lambda j: len(j).to_bytes(4, 'big') * 2 + j)(b'[' * 100_000)",
-        '(lambda j: len(j).to_bytes(4, \'big\') * 2 + j)(b\'{"op": "done", "id": 1}\')',
         '(lambda j: len(j).to_bytes(4, \'big\') * 2 + j)(b\'{"op": "call", "id": 1, "name": "eval"}\')',
-        '(lambda j: len(j).to_bytes(4, \'big\') * 2 + j)(b\'{"op": "context", "id": 1}\')',
     ],
 )
 def test_tampering_with_the_channel_ends_the_run_with_a_typed_error(probe: Any, sent: str) -> None:

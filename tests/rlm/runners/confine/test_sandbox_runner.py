@@ -287,9 +287,6 @@ def test_python_may_lie_below_tmp_and_files_of_root_alone_take_another_way(
     assert done.stdout.decode().split() == [way, repr(str(shut / "rlm" / "__init__.py"))], done.stderr.decode()
 
 
-# -- a lazy context ----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def text() -> str:
     return "".join(f"Line {i} é needle{i % 997} and some words\n" for i in range(60_000))

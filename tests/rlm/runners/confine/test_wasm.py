@@ -63,9 +63,6 @@ def outcome(runner: WasmRunner, code: str) -> str:
     return result.stdout.strip()
 
 
-# -- what Python finds -------------------------------------------------------------------------------------------------
-
-
 @real
 def test_it_says_how_it_is_confined_and_works(module: WasmRunner) -> None:
     assert module.confinement == "wasm"
@@ -251,9 +248,6 @@ def test_behind_it_node_has_no_files_no_programs_and_no_code_of_text(tmp_path: P
     done = subprocess.run(command, capture_output=True, text=True, env={}, cwd=find_folder(None), check=True)
     assert done.stdout.strip() == "[[],[]]"
     assert Path(files[0]).read_text() == SECRET
-
-
-# -- where it is chosen ------------------------------------------------------------------------------------------------
 
 
 def test_a_user_without_a_home_has_no_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
