@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import wait
+from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,15 +16,14 @@ class BlockingClient:
     """Lets other threads call an aioboto3 client as they call boto3's. Made in the running event loop of the client."""
 
     def __init__(self, client: Any) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._client = client
-        self.meta = client.meta
+        self._loop, self._thread = asyncio.get_running_loop(), get_ident()
+        self._client, self.meta = client, client.meta
 
     def _wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         while not wait([future], LOOK_SECONDS).done:
-            if self._loop.is_closed():  # it carries nothing out any longer
-                raise ConnectionError("the event loop of the client is closed")
+            if self._loop.is_closed() or get_ident() == self._thread:  # it carries nothing out any longer
+                raise ConnectionError("the event loop of the client is closed, or waits for this read itself")
         return future.result()
 
     def get_object(self, **arguments: Any) -> Any:

@@ -25,7 +25,7 @@ def _method(name: str, mode: int, method: Any) -> Any:
 
         if mode == AT_ONCE:
             return self._wrap(work())
-        return self._await(work) if mode == AWAITED else self._each(work, mode)
+        return self._call(lambda: self._wrap(work())) if mode == AWAITED else self._each(work, mode)
 
     return property(asynchronous) if isinstance(method, property) else asynchronous
 

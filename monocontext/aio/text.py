@@ -49,8 +49,8 @@ class _Awaiting:
     def _wrap(self, result: Any) -> Any:
         return tuple(map(self._wrap_one, result)) if type(result) is tuple else self._wrap_one(result)
 
-    async def _call(self, work: Callable[[], _T]) -> _T:
-        """The result of work in a thread. If the task is cancelled, the work ends when it next waits for data."""
+    async def _call(self, work: Callable[[], _T], undo: Callable[[_T], object] | None = None) -> _T:
+        """The result of work in a thread. If the task is cancelled, the work ends when it next waits, or is undone."""
         future: Future[_T] = Future()
         awaited = asyncio.wrap_future(future)
 
@@ -69,10 +69,12 @@ class _Awaiting:
                     del CALL.check
 
         self._threads.run(carry_out)
-        return await awaited
-
-    async def _await(self, work: Callable[[], Any]) -> Any:
-        return await self._call(lambda: self._wrap(work()))
+        try:
+            return await awaited
+        except asyncio.CancelledError:
+            if undo is not None:
+                future.add_done_callback(lambda done: done.cancelled() or done.exception() or undo(done.result()))
+            raise
 
     async def _each(self, work: Callable[[], Iterable[Any]], at_once: int) -> AsyncIterator[Any]:
         items = await self._call(lambda: map(self._wrap, work()))
@@ -82,10 +84,7 @@ class _Awaiting:
 
 
 class AsyncMonocontext(_Awaiting, TextMethods):
-    """A text of any size, read by any number of tasks, which share its cache. Immutable. Lengths count characters.
-
-    The work of a cancelled task ends in its thread when it next waits for data.
-    """
+    """A text of any size, read by any number of tasks, which share its cache. Immutable. Lengths count characters."""
 
     def __init__(self, text: Any, threads: Threads, opening: Callable[[], Any] | None = None):
         """Only `open` calls this, with the work that is to give the text, or a list or dict of its documents."""
@@ -105,7 +104,8 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
         Use `await` or `async with`. Takes and raises what `Monocontext.open` does, but no `unit`, `workers`,
-        `transport` or `keep_alive`. A `client` of aioboto3 stays open; `run` passes on what `shape` names.
+        `transport` or `keep_alive`. A `client` of aioboto3 stays open; `run` passes on what `shape` names. The work of
+        a cancelled task ends when it next waits for data.
         """
         check_place(url)
         arguments: dict[str, Any] = {**options, "shape": shape} | (
@@ -118,9 +118,8 @@ class AsyncMonocontext(_Awaiting, TextMethods):
 
     async def __aenter__(self) -> Self:
         if self._opening is not None:
-            self._shaped = await self._call(self._opening)
-            self._text = self._shaped if isinstance(self._shaped, Monocontext) else self._shaped.text
-            self._opening = None
+            self._shaped = await self._call(self._opening, lambda shaped: getattr(shaped, "text", shaped).close())
+            self._text, self._opening = getattr(self._shaped, "text", self._shaped), None
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -128,7 +127,8 @@ class AsyncMonocontext(_Awaiting, TextMethods):
 
     async def aclose(self) -> None:
         """Release memory and connections. Later reads raise `ContextClosed`. Idempotent."""
-        self._text.close()
+        if self._text is not None:
+            self._text.close()
 
     def __repr__(self) -> str:
         return f"<Async{repr(self._text).partition(';')[0].strip('<>')}>"
@@ -150,8 +150,7 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         return await self._call(lambda: function(self._shaped))
 
     __contains__ = _refusal("`x in text`", "await text.contains(x)")
-    __iter__ = _refusal("a loop over a text", "async for piece in text.chunks(), or async for line in text.lines")
-    __reversed__ = _refusal("reversed(text)", "await text.read() gives a str to go through")
+    __iter__ = __reversed__ = _refusal("a loop over a text", "async for piece in text.chunks(), or line in text.lines")
     __lt__ = __le__ = __gt__ = __ge__ = _refusal("a comparison of texts", _PART)
     __add__ = __radd__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _refusal("`+`, `*` or `%` of a text", _PART)
     __str__ = __format__ = __bytes__ = _refusal("str(text), bytes(text) or an f-string", _PART)
@@ -175,14 +174,14 @@ class AsyncMonocontext(_Awaiting, TextMethods):
 class AsyncItems(_Awaiting, LineMethods):
     r"""The lines of a text, each with its `\n`, or the pieces of a huge `split`."""
 
-    __len__ = _refusal("len(items)", "await items.count()")
+    __len__ = __bool__ = _refusal("len(lines) or bool(lines)", "await lines.count() counts them")
     __contains__ = _refusal("`x in lines`", "async for line in lines, or text.grep(x, fixed=True)")
-    __iter__ = _refusal("a loop over lines", "async for line in lines")
+    __iter__ = __reversed__ = _refusal("a loop over lines", "async for line in lines")
 
 
 class AsyncDocuments(_Awaiting, DocumentMethods):
     """The documents of a text by name. GETs are those of `Monocontext.documents`."""
 
     __contains__ = _refusal("`name in documents`", "await documents.contains(name)")
-    __iter__ = _refusal("a loop over documents", "async for name in documents, or name, text in documents.items()")
-    __len__ = __bool__ = _refusal("len(documents)", "documents.count counts all")
+    __iter__ = __reversed__ = _refusal("a loop over documents", "async for name in documents, or in documents.items()")
+    __len__ = __bool__ = _refusal("len(documents) or bool(documents)", "documents.count counts all")

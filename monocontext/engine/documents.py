@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 from monocontext.engine.fetch.cache import CachedBytes
 from monocontext.engine.fetch.fetcher import Fetcher
@@ -30,27 +31,39 @@ class DocumentTable:
 
     def __init__(
         self,
-        pages: Sequence[DocumentPageRef],
+        last: DocumentPageRef | None,
+        pages: Callable[[], Sequence[DocumentPageRef]],
         load_pages: LoadPages,
         find: Callable[[str], int | None],
         *,
         name_count: int | None,
         first_duplicate: int | None,
     ):
-        """`find`: returns the last document with a name. `name_count`: the number of distinct names, if known.
-        `first_duplicate`: the first document with the name of an earlier one of the same upload."""
-        self.refs = tuple(pages)
-        self.count = pages[-1].documents if pages else 0
-        self.text_bytes = pages[-1].bytes if pages else 0
+        """`last`: the last page. `pages`: returns all. `find`: returns the last document with a name. `name_count`: the
+        number of distinct names, if known. `first_duplicate`: the first document with the name of an earlier one of the
+        same upload."""
+        self.count, self.text_bytes = (last.documents, last.bytes) if last else (0, 0)
+        self._pages = pages
         self.name_count, self.first_duplicate = name_count, first_duplicate
         self.find = find
         self._load_pages = load_pages
-        self._counts = [page.documents for page in pages]
-        self._ends = [page.characters for page in pages]
         self._last: DocumentPage | None = None
         self._ahead: dict[int, DocumentPage] = {}
         """Pages that were fetched with the page before them, by number."""
         self._expected_page, self._group_size = -1, 1
+
+    @cached_property
+    def refs(self) -> Sequence[DocumentPageRef]:
+        """The entries of all pages (above 8 million documents 1 GET for each directory of them)."""
+        return self._pages()
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        return [page.documents for page in self.refs]
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [page.characters for page in self.refs]
 
     def page(self, number: int) -> DocumentPage:
         """A page (at most 1 GET; consecutive pages are fetched in growing groups)."""
@@ -95,14 +108,14 @@ class DocumentTable:
 
 
 def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTable:
-    """The documents that a root names (no GET; above 8 million documents 1 for each directory of their pages)."""
+    """The documents that a root names (no GET)."""
     if ref is None:
-        return DocumentTable((), lambda numbers: [], lambda name: None, name_count=0, first_duplicate=None)
-    ref = expand_documents(ref, lambda directory: _fetch_directory(directory, fetcher))
-    assert ref is not None
+        return DocumentTable(None, tuple, lambda numbers: [], lambda name: None, name_count=0, first_duplicate=None)
     loader = _PageLoader(ref, fetcher)
     name_count = ref.names[0].names if len(ref.names) == 1 and ref.named == ref.documents else None
-    table = DocumentTable(ref.pages, loader.load_pages, loader.find, name_count=name_count, first_duplicate=ref.doubled)
+    table = DocumentTable(
+        ref.pages[-1], loader.pages, loader.load_pages, loader.find, name_count=name_count, first_duplicate=ref.doubled
+    )
     loader.table = table  # each needs the other: the table loads pages, and names are looked up in its pages
     return table
 
@@ -135,9 +148,15 @@ class _PageLoader:
                 ref.last_page, ref.pages[-1], ref.pages[-2] if len(ref.pages) > 1 else None
             )
 
+    def pages(self) -> Sequence[DocumentPageRef]:
+        """The entries of all pages (1 GET for each directory of them)."""
+        ref = expand_documents(self._ref, lambda directory: _fetch_directory(directory, self._fetcher))
+        assert ref is not None
+        return ref.pages
+
     def load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
         """Pages by number (1 GET for each that is not in memory, in parallel)."""
-        last = len(self._ref.pages) - 1 if self._inline_page else -1
+        last = len(self.table.refs) - 1 if self._inline_page else -1
         self._fetcher.check_open()
         wanted = [number for number in numbers if number != last]
         pages = dict(zip(wanted, self._fetcher.fetch_all([self._page_item(number) for number in wanted]), strict=True))
@@ -148,7 +167,7 @@ class _PageLoader:
     def find(self, name: str) -> int | None:
         """The last document with a name; None if there is none (at most 2 GETs if one upload stored all documents)."""
         raw = name.encode("utf-8", "surrogatepass")
-        ref, refs = self._ref, self._ref.pages
+        ref, refs = self._ref, self.table.refs
         for number in range(len(refs) - 1, -1, -1):
             if refs[number].documents <= ref.named:
                 break
@@ -170,7 +189,7 @@ class _PageLoader:
         return None
 
     def _page_item(self, number: int) -> FetchItem:
-        refs = self._ref.pages
+        refs = self.table.refs
         ref, before = refs[number], refs[number - 1] if number else None
         return FetchItem(
             ("documents", number), documents_key(ref.id), 0, ref.size_bytes, _PAGE_GROWTH * ref.size_bytes,

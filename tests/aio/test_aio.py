@@ -194,12 +194,33 @@ def test_a_loop_that_has_ended_is_not_waited_for() -> None:
         return BlockingClient(Client())
 
     client = loop.run_until_complete(adapt())
+    with pytest.raises(ConnectionError, match="waits for this read itself"):  # in the thread of its loop
+        client.head_object()
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(client.head_object)
         time.sleep(0.1)
         loop.close()
         with pytest.raises(ConnectionError, match="event loop of the client is closed"):
             asked.result(10)
+
+
+@pytest.mark.usefixtures("server")
+def test_a_text_whose_opening_was_cancelled_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[Monocontext] = []
+    monkeypatch.setattr(Monocontext, "close", lambda text: closed.append(text))
+
+    async def work() -> None:
+        counting, store = slow(0.3)
+        for patience in (0.1, 0.29, 0.3, 0.31):
+            task = asyncio.create_task(AsyncMonocontext.open(store).__aenter__())
+            await asyncio.wait([task], timeout=patience)
+            if not task.cancel():
+                closed.append((await task)._text)
+            await asyncio.wait([task])
+        await asyncio.sleep(0.4)
+        assert len(closed) == counting.gets == 4
+
+    run(work)
 
 
 def test_errors_are_those_of_the_synchronous_text(server: S3StandIn, tmp_path: Path) -> None:
@@ -294,11 +315,12 @@ def test_what_needs_no_waiting_stays(server: S3StandIn) -> None:
             assert context != 5
             assert context is not None
             assert "AsyncMonocontext" in repr(context)
-            for operation in (lambda: "x" in context.lines, lambda: list(context.lines), lambda: [*context.lines]):
+            lines = context.lines
+            for operation in (lambda: "x" in lines, lambda: list(lines), lambda: [*lines], lambda: reversed(lines)):
                 with pytest.raises(TypeError, match="async for line in lines"):
                     operation()
-            with pytest.raises(TypeError, match=r"await items\.count\(\)"):
-                reversed(context.lines)
+            with pytest.raises(TypeError, match=r"await lines\.count\(\)"):
+                bool(lines)
 
     run(work)
 
@@ -322,7 +344,7 @@ def test_a_lazy_result_is_awaited_too(server: S3StandIn) -> None:
             pieces = await context.split("line ")
             assert [piece async for piece in pieces] == TEXT.split("line ")
             for items in (pieces, context.lines, low.lines):
-                with pytest.raises(TypeError, match=r"await items\.count\(\)"):
+                with pytest.raises(TypeError, match=r"await lines\.count\(\)"):
                     len(items)
             assert await pieces.count() == len(TEXT.split("line "))
             assert await low.lines.count() == await context.lines.count() == TEXT.count("\n") + 1

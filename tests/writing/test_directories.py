@@ -171,8 +171,8 @@ def test_names_of_documents_in_directories_that_no_table_has(monkeypatch: pytest
     for upload in range(40):
         append({f"{upload}.{i}": f"{upload} {i}\n" for i in range(5)}, store)
     with Monocontext.open(store) as context:
-        documents, gets = context.documents, context.stats.gets
-        assert (gets, documents.count) == (1, 201)  # an asynchronous loop takes `documents` at once
+        documents = context.documents
+        assert (documents.count, context.stats.gets) == (201, 1)  # an asynchronous loop takes both at once
         assert [str(context.documents[f"{n}.{n % 5}"]) for n in range(40)] == [f"{n} {n % 5}\n" for n in range(40)]
     assert verify(store).problems == []
 

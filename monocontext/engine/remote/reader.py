@@ -262,9 +262,8 @@ class ServedReader:
             number: int | None = self._ask("documents", name=name)[0]["number"] if refs else None
             return number
 
-        return DocumentTable(
-            refs, load_pages, find, name_count=header["names"], first_duplicate=header["first_duplicate"]
-        )
+        last, names, first_duplicate = refs[-1] if refs else None, header["names"], header["first_duplicate"]
+        return DocumentTable(last, lambda: refs, load_pages, find, name_count=names, first_duplicate=first_duplicate)
 
     # -- counts ----------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ class Documents(Mapping[str, Text]):
 
     @property
     def table(self) -> DocumentTable:
-        """The reader's table: the first use may wait for GETs, above 8 million documents."""
+        """The reader's table (no GET)."""
         return self.source.reader.documents
 
     @property
