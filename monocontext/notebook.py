@@ -15,6 +15,7 @@ from typing import Any
 __all__ = ["progress_bar"]
 
 _UPDATE_SECONDS = 0.1
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 
 
 @contextmanager
@@ -52,10 +53,8 @@ def counts_card(title: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    """The text as HTML."""
-    import html  # 2 ms of CPU
-
-    return html.escape(text)
+    """As `html.escape`, whose import takes 2 ms."""
+    return text.translate(_ESCAPES)
 
 
 def _faint(text: str) -> str:

@@ -69,6 +69,14 @@ class Program(CommandGroup):
                          callback=lambda context, _, is_set: _set(context, is_set, printing.show_logs)),
         ]  # fmt: skip
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            if (said := printing.hide_secrets(error.format_message())) == error.format_message():
+                raise
+            raise click.UsageError(said, error.ctx) from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._places)
 

@@ -7,6 +7,7 @@ default is required.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from inspect import Parameter as Signed
 from inspect import getdoc, signature
@@ -66,15 +67,28 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
             parameters.append(_click_parameter(item, item.default))
 
     def call(**arguments: Any) -> None:
+        if words[:1] == ["url"] and len(words) > 1:
+            _check_order(arguments["url"], str(arguments[words[1]]))
         for word, (build, names) in groups.items():
             arguments[word] = build(**{parameter: arguments.pop(parameter) for parameter in names})
         context = click.get_current_context()
         context.exit(call_command(function, arguments, context.find_root().info_name or ""))
 
+    words = [each.name for each in parameters if isinstance(each, click.Argument)]
     about = getdoc(function) or ""
     first = " ".join(about.partition(".\n\n")[0].partition(". ")[0].split()).rstrip(".")
     settings |= {"callback": call, "params": parameters + shared, "help": about, "short_help": f"{first}."}
     return click.Command(name or function.__name__.replace("_", "-"), **settings)
+
+
+def is_text(word: str) -> bool:
+    """Whether a word is a URL, or the path of a stored text."""
+    return "://" in word or os.path.isdir(os.path.join(word, "generations"))
+
+
+def _check_order(url: str, other: str) -> None:
+    if is_text(other) and "://" not in url and not os.path.exists(url):
+        raise click.UsageError(f"no text at {url!r}: the URL comes first")
 
 
 def _click_parameter(signed: Signed, default: Any) -> click.Parameter:

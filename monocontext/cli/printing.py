@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from monocontext import notebook
 from monocontext.errors import AccessDenied, StoreFailure, Unsupported
+from monocontext.stores.address import without_secrets
 
 if TYPE_CHECKING:
     import logging
@@ -114,6 +115,11 @@ def fail(name: str, error: object) -> None:
     say(f"{name}: {as_flags(message)}", err=True)
 
 
+def hide_secrets(message: str) -> str:
+    """A message without passwords and signatures of the URLs in it, which a user may have given in a wrong place."""
+    return re.sub(r"\S+:/\S+", lambda found: without_secrets(found[0]), message)
+
+
 def remark(text: str) -> None:
     """Print a line on stderr, except with `--quiet`."""
     if not _quiet:
@@ -138,7 +144,8 @@ def write_bytes(data: bytes) -> None:
 
 
 def as_flags(message: str) -> str:
-    """Rewrite keywords of Python in a message as flags: `anonymous=True` becomes `--anonymous`."""
+    """A message with keywords of Python rewritten as flags, `anonymous=True` as `--anonymous`, and without secrets."""
+    message = hide_secrets(message)
     keyless = message.replace("pass api_key= or", "give").replace(", or pass api_key=", "")  # keys are not flags
     return _KEYWORD.sub(
         lambda match: " ".join(filter(None, (f"--{match[1].replace('_', '-')}", match[2], match[3]))), keyless

@@ -25,6 +25,8 @@ from monocontext.stores import open_store, split_object
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
 from monocontext.stores.regular_file import open_file
 from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
+from monocontext.writing.folder import Folder
+from monocontext.writing.folder import describe_left_out as describe_files
 
 _NO_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
 """Errors that a file system raises for a key that cannot be a path in it."""
@@ -148,14 +150,12 @@ def _read_files(names: list[str], follow_links: bool, key: str) -> Iterator[tupl
             with open_file(path) as opened:
                 yield key or path.name, opened.read()
             continue
-        from monocontext.writing.folder import Folder, describe_left_out
-
         folder = Folder(path, follow_links=follow_links)
         for file in folder.files():
             with folder.open(file) as opened:
                 yield f"{os.path.basename(folder.path)}/{file}", opened.read()
         if folder.left_out:
-            note(f"{path}: {describe_left_out(folder.left_out)}")
+            note(f"{path}: {describe_files(folder.left_out)}")
 
 
 def get(

@@ -14,7 +14,7 @@ import click
 
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, one_of, options_of, parse_bytes, stored_options
-from monocontext.cli.parameters import Argument, Option, Options
+from monocontext.cli.parameters import Argument, Option, Options, is_text
 from monocontext.cli.printing import note, progress_bar, remark, say, shows_progress
 from monocontext.options import StoreOptions
 from monocontext.writing.decoding import PIECE_BYTES
@@ -164,6 +164,8 @@ def split_places(
     *sources, url = places
     if not sources:
         raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")
+    if text := next((name for name in sources if "://" not in name and is_text(name)), None):
+        raise click.BadParameter(f"{text} is a stored text, and no file to read: its URL comes last")
     options = stored_options(url, s3, *(sources if of_sources else ()))
     return sources, url, s3 if of_sources else options
 

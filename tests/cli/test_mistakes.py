@@ -82,3 +82,34 @@ def test_no_such_profile(cli: Cli, moto_s3: str) -> None:
 def test_an_endpoint_that_does_not_answer(cli: Cli) -> None:
     cli("info", "s3://bucket/ctx", "--endpoint", "http://127.0.0.1:9").refused("s3://bucket/ctx", "127.0.0.1:9")
     cli("info", "s3://bucket/ctx", "--endpoint", "not a url").refused("endpoint")
+
+
+SIGNED = "https://host.invalid/x?sig=SECRET"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["grep", SIGNED, "word"], ["search", SIGNED, SIGNED], ["memory", "get", SIGNED, "key"]),
+        *(["upload", SIGNED], ["upload", SIGNED, "ctx"], ["put", SIGNED, "./ctx"], ["info", "ctx", SIGNED], [SIGNED]),
+        *(["restore", "3", SIGNED], ["mount", "x", SIGNED], ["memory", "get", "s3://me:SECRET@bucket/x", "key"]),
+        ["info", "s3://bucket/x", "--endpoint", "http://127.0.0.1:9/?token=SECRET", "--anonymous"],
+    ],
+)  # fmt: skip
+def test_a_secret_in_a_wrong_place_is_not_printed(cli: Cli, words: list[str]) -> None:
+    ended = cli(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert "***" in ended.err
+    assert "SECRET" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["cite", "0-5"], ["ls-documents", "*.md"], ["get", "nothing"], ["append"], ["sync", "--delete"], ["upload"]],
+)
+def test_the_other_order_is_recognised(cli: Cli, uploaded: Path, tmp_path: Path, words: list[str]) -> None:
+    """A `sync` stored its own text into the folder of its sources."""
+    (tmp_path / "src").mkdir()
+    url, others = (uploaded, [tmp_path / "src"]) if words[0] in ("append", "sync", "upload") else (uploaded, [])
+    cli(*words, url, *others).misused("its URL comes last" if others else "the URL comes first")
+    assert not list((tmp_path / "src").iterdir())
