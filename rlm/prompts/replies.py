@@ -22,7 +22,7 @@ _PYTHON = re.compile(_TAG, re.IGNORECASE)
 _FENCE = re.compile(
     r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?P<mark>`{3,}(?!.*`)|~{3,})[{\s]*\.?(?P<tag>[^\s:{},;]*)"
 )
-_ATTRIBUTE = re.compile(r"(?:title|name|label|id|class|path|theme|exec|(?:file|lang|line|start|highlight|hl_)\w*)=")
+_ATTRIBUTE = re.compile(r"""[\w-]+=(?:"[^"]*"|'[^']*'|\{[^{}]*\}|[\w./:-]*)(?:\s|$)""")  # of a fence: `title=a.py`
 _NAMES = r"(?:code|python|repl|py|execute|tool_code|run)"
 _MARKS = [
     (re.compile(opening, re.IGNORECASE), re.compile(closing, re.IGNORECASE))

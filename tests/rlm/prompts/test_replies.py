@@ -63,7 +63,8 @@ RUNS: dict[str, list[str]] = {
     ADD: [ADD],
     "    y = 1\n    FINAL(y)": ["y = 1\nFINAL(y)"],
     **{f"```python{space}x = x + 41\nFINAL(x)\n```": [ADD] for space in (" ", "\u2028", " \u2029")},
-    "```python title=a.py\nFINAL(x)\n```": ["FINAL(x)"], "```py x = (\n1)\nFINAL(x)\n```": ["x = (\n1)\nFINAL(x)"],
+    "```python title=a.py\nFINAL(x)\n```": ["FINAL(x)"], "```py x=x+41\nFINAL(x)\n```": ["x=x+41\nFINAL(x)"] ,
+    "```py x = (\n1)\nFINAL(x)\n```": ["x = (\n1)\nFINAL(x)"],
     f"{ADD}\n```\n\nThis adds.": [ADD],
     "print(len(context))": ["print(len(context))"],
     # --- calls ---
