@@ -19,7 +19,6 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from monocontext.shell.process import kill_all
 from monocontext.text_tools.arguments import HALF_A_PAIR, is_text
 
 GRACE_SECONDS = 0.5
@@ -32,7 +31,6 @@ def serve(server: Server[Any]) -> None:
         anyio.run(_relay, server)
     except* (KeyboardInterrupt, BrokenPipeError):
         pass
-    kill_all()
     os._exit(0)  # a thread that reads stdin or a text cannot be ended
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
+import getopt
 import posixpath
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from monocontext.format.documents import Document
@@ -30,6 +30,16 @@ class ShellCall:
         self.written_bytes = 0
         """What was handed to bashkit."""
 
+    def options(self, words: Mapping[str, str], others: Iterable[str]) -> tuple[list[tuple[str, str]], list[str]]:
+        """The options, each by its word, and the operands. `words` are by letter, with `:` and `=` if they take a
+        value; `others` have none. Raises `ValueError`."""
+        try:
+            given, operands = getopt.gnu_getopt(self.arguments, "".join(words), [*words.values(), *others])
+        except getopt.GetoptError as error:
+            raise ValueError(f"not supported here: {error}") from None
+        by_letter = {f"-{letter[0]}": word.rstrip("=") for letter, word in words.items()}
+        return [(by_letter.get(option, option[2:]), value) for option, value in given], operands
+
     def path(self, operand: str) -> str:
         """The absolute path of an operand."""
         return "/" + posixpath.normpath(posixpath.join(self._context.cwd, operand)).lstrip("/")
@@ -46,22 +56,13 @@ class ShellCall:
         record = location[0].find(location[1]) if location else None
         return (location[0], record) if location and record is not None else None
 
-    def is_folder(self, path: str) -> bool:
-        return bool(self.files.stat(path)["file_type"] == "directory")
-
-    async def stdin(self) -> AsyncIterator[str]:
-        """The text of stdin, piece by piece."""
-        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        async for chunk in self._context.stdin:
-            yield decoder.decode(chunk)
-        yield decoder.decode(b"", True)
-
     async def lines(self, operand: str) -> list[str]:
         """All lines of a file, or of stdin for `-`, without their ends."""
         if operand == "-":
-            text = "".join([piece async for piece in self.stdin()])
+            data = b"".join([chunk async for chunk in self._context.stdin])
         else:
-            text = self.files.read_file(self.path(operand)).decode(errors="surrogateescape")
+            data = self.files.read_file(self.path(operand))
+        text = data.decode(errors="surrogateescape")
         return text.removesuffix("\n").split("\n") if text else []
 
     async def write(self, text: str) -> None:
@@ -72,9 +73,9 @@ class ShellCall:
 
     async def flush(self) -> None:
         """Write what is buffered. Raises `BrokenPipeError` if nobody reads on."""
-        text, self._written, self._written_size = "".join(self._written), [], 0
-        if text:
-            data = text.encode(errors="surrogateescape")
+        data = "".join(self._written).encode(errors="surrogateescape")
+        self._written, self._written_size = [], 0
+        if data:
             await self._context.stdout.write(data)
             self.written_bytes += len(data)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from monocontext.format.documents import Document
 from monocontext.records import NamedTuple, dataclass
+from monocontext.shell.patterns import KEPT
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.hits import Hit
@@ -148,7 +149,8 @@ class Style:
             yield before + self._column(first) + text
             return
         for match in self.pattern.finditer(line.text):
-            yield before + self._column(match) + self.paint(MATCH, self.escape(match[0]))
+            shown = match[KEPT if KEPT in match.re.groupindex else 0]
+            yield before + self._column(match) + self.paint(MATCH, self.escape(shown))
 
     def _column(self, match: re.Match[str] | None) -> str:
         return f"{len(match.string[: match.start()].encode()) + 1}:" if self.has_columns and match else ""

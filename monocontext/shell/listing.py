@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-import getopt
 import math
 import time
 from typing import Any
 
 from monocontext.shell.call import ShellCall
 
-_SHORT = "aAlh1RSrtdFpnogGCUk"
-_LONG = {"all": "a", "almost-all": "A", "human-readable": "h", "recursive": "R", "reverse": "r", "directory": "d",
-         "classify": "F", "color=": "", "full-time": ""}  # fmt: skip
-_HALF_A_YEAR = 15_778_476
-"""Seconds. Older times are shown with their year."""
+_WORDS = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
+          "F": "classify"} | {letter: letter for letter in "l1StpnogGCUk"}  # fmt: skip
 _BLOCK_BYTES = 4096
 """The size of a folder, and what files take a multiple of."""
 
 
 async def ls(call: ShellCall) -> int:
     """List files and folders; returns 2 if an operand is missing."""
-    arguments = [item for item in call.arguments if item not in ("--color", "--color=auto", "--color=never")]
-    options, operands = getopt.gnu_getopt(arguments, _SHORT, list(_LONG))
-    flags = {_LONG.get(option[2:], option[1:]) for option, _ in options}
+    call.arguments = [item for item in call.arguments if not item.startswith("--color")]
+    options, operands = call.options(_WORDS, ())
+    flags = {word for word, _ in options}
     status, files, pending = 0, dict[str, Any](), list[str]()
     for operand in sorted(operands) or ["."]:
         if not call.files.exists(path := call.path(operand)):
             await call.complain(f"cannot access '{operand}': No such file or directory")
             status = 2
-        elif call.is_folder(path) and "d" not in flags:
+        elif is_folder(info := call.files.stat(path)) and "directory" not in flags:
             pending.append(operand)
         else:
-            files[operand] = call.files.stat(path)
+            files[operand] = info
     await _write_rows(call, flags, files)
     is_first = not files
     while pending:
         folder = pending.pop(0)
-        if len(operands) > 1 or "R" in flags:
+        if len(operands) > 1 or "recursive" in flags:
             await call.write(("" if is_first else "\n") + f"{folder}:\n")
         is_first = False
         entries = {entry["name"]: entry["metadata"] for entry in call.files.read_dir(call.path(folder))}
-        if not flags & {"a", "A"}:
+        if not flags & {"all", "almost-all"}:
             entries = {name: info for name, info in entries.items() if not name.startswith(".")}
-        if "R" in flags:
+        if "recursive" in flags:
             below = [name for name in _ordered(entries, flags) if is_folder(entries[name])]
             pending[:0] = [f"{folder.rstrip('/')}/{name}" for name in below]
-        if "a" in flags:
+        if "all" in flags:
             entries |= {name: call.files.stat(call.path(folder)) for name in (".", "..")}
         if flags & set("lnog"):
-            blocks = sum(_BLOCK_BYTES // 1024 * math.ceil(bytes_of(info) / _BLOCK_BYTES) for info in entries.values())
-            await call.write(f"total {_human(blocks * 1024) if 'h' in flags else blocks}\n")
+            blocks = sum(math.ceil(bytes_of(info) / _BLOCK_BYTES) * _BLOCK_BYTES for info in entries.values())
+            await call.write(f"total {_human(blocks) if 'human-readable' in flags else blocks // 1024}\n")
         await _write_rows(call, flags, entries)
     return status
 
@@ -68,20 +64,19 @@ def _ordered(entries: dict[str, Any], flags: set[str]) -> list[str]:
         names.sort(key=lambda name: -bytes_of(entries[name]))
     elif "t" in flags:
         names.sort(key=lambda name: -float(entries[name]["modified"]))
-    return names[::-1] if "r" in flags else names
+    return names[::-1] if "reverse" in flags else names
 
 
 async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any]) -> None:
-    sizes = {name: _human(bytes_of(info)) if "h" in flags else str(bytes_of(info)) for name, info in entries.items()}
-    width = max(map(len, sizes.values()), default=0)
+    shown = _human if "human-readable" in flags else str
+    width = max((len(shown(bytes_of(info))) for info in entries.values()), default=0)
     for name in _ordered(entries, flags):
         info = entries[name]
-        row = f"{name}{'/' if is_folder(info) and flags & set('Fp') else ''}\n"
+        row = f"{name}{'/' if is_folder(info) and flags & {'classify', 'p'} else ''}\n"
         if flags & set("lnog"):
             kind = "drwxr-xr-x 2" if is_folder(info) else "-rw-r--r-- 1"
-            form = "%b %e %H:%M" if time.time() - info["modified"] < _HALF_A_YEAR else "%b %e  %Y"
-            when = time.strftime(form, time.gmtime(info["modified"]))
-            row = f"{kind} user user {sizes[name]:>{width}} {when} {row}"
+            when = time.strftime("%b %e %H:%M", time.gmtime(info["modified"]))
+            row = f"{kind} user user {shown(bytes_of(info)):>{width}} {when} {row}"
         await call.write(row)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+KEPT = "kept"
+"""The group of what `grep -o` prints, in a pattern that has it."""
 _CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
     "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\s", "upper": "A-Z",
@@ -70,3 +72,10 @@ def _bracket(token: str) -> str:
 def with_classes(pattern: str) -> str:
     """A pattern of `grep -P` or `rg`: the classes of POSIX in it are replaced."""
     return _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern).replace(r"\h", r"[ \t]")
+
+
+def with_kept(pattern: str) -> str:
+    r"""A pattern in which what follows `\K`, which Python lacks, is the group `KEPT`."""
+    outside = re.sub(r"\([^()]*\)", "", pattern)
+    before, _, after = pattern.partition(r"\K")
+    return f"{before}(?P<{KEPT}>{after})" if r"\K" in outside and "|" not in outside else pattern

@@ -1,4 +1,4 @@
-"""Run a function in another process of this Python, which may be killed and reads texts through this one.
+"""Run a function in another process of this Python, which ends in time and reads texts through this one.
 
 It has no keys and no environment. A message is its length (4 bytes, big endian), then its bytes, of which the first
 tells the kind: `?` asks for text, `+` is a part of a reply, anything else a reply.
@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -20,46 +21,37 @@ from typing import IO
 
 from monocontext.errors import MonocontextError
 
-_ORPHAN_SECONDS = 60.0
-"""A process whose host has died ends by itself this long after its last message; no call may take longer."""
-_running: weakref.WeakSet[Child] = weakref.WeakSet()
-
 
 class Ended(Exception):
     """The process has ended without a reply."""
 
 
 class Child:
-    """A process that runs `main` of a module."""
+    """A process that runs `main` of a module, and ends by itself if a call takes more than `seconds`."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, seconds: float) -> None:
         home = str(Path(__file__).resolve().parents[2])
         code = f"import sys; sys.path[:] = {[home, *sys.path]!r}; from {module} import main; main()"
-        environment = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            [sys.executable, "-I", "-S", "-c", code, str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},
         )
         self.close = weakref.finalize(self, _end, self.process)
         self.is_late = False
-        """Whether it was killed because a call took too long."""
-        _running.add(self)
+        """Whether it has ended because a call took too long."""
+        self._seconds = seconds
 
     def call(
-        self,
-        message: bytes,
-        answer: Callable[[int, bytes], bytes],
-        seconds: float,
-        take: Callable[[bytes], None] | None = None,
+        self, message: bytes, answer: Callable[[int, bytes], bytes], take: Callable[[bytes], None] | None = None
     ) -> bytes:
         """Send a message and return the reply. `answer` gets requests for text, and the number of the text; `take` gets
-        parts of the reply. After any exception the process has ended; raises `Ended` if it did so by itself or took
-        more than `seconds`."""
-        killer = threading.Timer(seconds, self._kill)
-        killer.daemon = True
-        killer.start()
+        parts of the reply. After any exception the process has ended; raises `Ended` if it did so by itself."""
         outward, inward, is_done = self.process.stdin, self.process.stdout, False
         assert outward is not None
         assert inward is not None
+        began = time.monotonic()
         try:
             _write(outward, message)
             while received := _read(inward):
@@ -74,13 +66,9 @@ class Child:
         except BrokenPipeError:
             raise Ended from None
         finally:
-            killer.cancel()
+            self.is_late = time.monotonic() - began >= self._seconds
             if not is_done:
                 self.close()
-
-    def _kill(self) -> None:
-        self.is_late = True
-        self.process.kill()
 
 
 def _answer(answer: Callable[[int, bytes], bytes], request: bytes) -> bytes:
@@ -93,12 +81,6 @@ def _answer(answer: Callable[[int, bytes], bytes], request: bytes) -> bytes:
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.communicate()
-
-
-def kill_all() -> None:
-    """Kill the processes that run, before this one exits."""
-    for child in list(_running):
-        child.process.kill()
 
 
 class Host:
@@ -114,7 +96,8 @@ class Host:
         """Wait for the message of a call; empty if the host is gone."""
         faulthandler.cancel_dump_traceback_later()
         message = _read(self._inward)
-        faulthandler.dump_traceback_later(_ORPHAN_SECONDS, exit=True, file=self._nowhere)
+        # its thread runs also while `re` holds the GIL, and after the host has died
+        faulthandler.dump_traceback_later(float(sys.argv[1]), exit=True, file=self._nowhere)
         return message
 
     def send(self, message: bytes) -> None:

@@ -13,10 +13,10 @@ from monocontext.errors import MonocontextError, ToolRefusal, install_line
 from monocontext.shell.process import Child, Ended
 from monocontext.text.monocontext import Monocontext
 
-COMMAND_SECONDS = 30.0
+COMMAND_SECONDS = 45.0
 """A command line may take this long."""
-_KILL_SECONDS = 10.0
-"""A process that does not end a command line by itself is killed this much later."""
+_MORE_SECONDS = 10.0
+"""A process that does not end a command line by itself ends this much later; clients of MCP wait for 60 seconds."""
 _MOST_CHARACTERS = 100_000
 """The longest command line."""
 
@@ -62,10 +62,10 @@ class Shell:
                 "command": command, "folders": self._folders, "changed": changed, "seconds": self._seconds,
                 "most_bytes": most_bytes,
             }  # fmt: skip
-            child = self._child = self._child or Child("monocontext.shell.worker")
-            seconds = self._seconds + _KILL_SECONDS
+            seconds = self._seconds + _MORE_SECONDS
+            child = self._child = self._child or Child("monocontext.shell.worker", seconds)
             try:
-                return Output(**json.loads(child.call(json.dumps(request).encode(), self._answer, seconds)))
+                return Output(**json.loads(child.call(json.dumps(request).encode(), self._answer)))
             except Ended:
                 why = f"was stopped after {seconds:g} s" if child.is_late else "has died, perhaps for lack of memory"
                 raise ToolRefusal(f"the shell {why}; it begins anew, and /tmp is empty") from None

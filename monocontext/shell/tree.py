@@ -1,12 +1,14 @@
 """The documents of a text as files. Names and sizes are in the pages of documents; no text is read for them.
 
 A document `src/a.py` is the file `/src/a.py`; a text without documents is `/text`, if it is not empty. Empty parts, `.`
-and `..` of a name are left out. Where no name is left, or another's, the path is `NAME~NUMBER`, with `~` for slashes.
+and `..` of a name are left out, and `~` stands for a character that may steer a terminal. Where no name is left, a part
+is too long, or another has the name, the path is `NAME~NUMBER`, with the beginning of the name and `~` for slashes.
 """
 
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable
 from functools import cached_property
 from posixpath import basename, dirname
@@ -18,6 +20,12 @@ from monocontext.text.monocontext import Monocontext
 
 MOST_READ_BYTES = 24 << 20
 """The largest file that a command of the shell itself may read: it keeps at most 32 MB of text in memory."""
+_UNSAFE = re.compile(
+    "[\0-\x1f\x7f-\x9f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Characters that are not shown, as bashkit and terminals take them."""
+_MOST_NAME_BYTES = 255
+"""Of a part of a path."""
 
 
 class FileInfo(NamedTuple):
@@ -123,7 +131,7 @@ class TextFiles:
                 continue  # a later document has the name
             path = _path_of(record.name)
             if path == "/" or not _make_folders(folders, dirname(path)) or basename(path) in folders[dirname(path)]:
-                path = f"/{record.name.replace('/', '~')}~{record.number}".replace("\0", "~")
+                path = f"/{_UNSAFE.sub('~', record.name.replace('/', '~'))[:60]}~{record.number}"
             folders[dirname(path)][basename(path)] = record
         return folders
 
@@ -133,8 +141,9 @@ def _info(record: Document | None) -> FileInfo:
 
 
 def _path_of(name: str) -> str:
-    """The path of a document, if no other has it."""
-    return "/" + "/".join(part for part in name.replace("\0", "~").split("/") if part not in ("", ".", ".."))
+    """The path of a document, if no other has it; `/` if there can be none."""
+    parts = [part for part in _UNSAFE.sub("~", name).split("/") if part not in ("", ".", "..")]
+    return "/" if any(len(part.encode()) > _MOST_NAME_BYTES for part in parts) else "/" + "/".join(parts)
 
 
 def _make_folders(folders: dict[str, dict[str, Document | None]], path: str) -> bool:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from getopt import GetoptError
 from typing import Any
 
 import bashkit
@@ -29,7 +28,7 @@ from monocontext.text.monocontext import Monocontext, served_text
 
 _MOST_COMMANDS = 50_000
 _MOST_LOOPS = 200_000
-_READ_SHARE = 2 / 3
+_READ_SHARE = 8 / 9
 """Texts are read in this part of the time of a command line, so that it can say what it has not reached."""
 _MOST_MEMORY_BYTES = 2 << 30
 """Of the process: it runs out of memory before the machine does."""
@@ -41,17 +40,16 @@ _KEPT_BYTES = 10 << 20
 """What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
 _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
 """What a command line without any has no place in which output would be kept, other than that of its last command."""
-_REFUSALS = (MonocontextError, OSError, GetoptError, re.error, ValueError, OverflowError, RecursionError)
-"""What a command tells in a line."""
+_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls}
 _PARTLY = {"head": document, "tail": document, "sed": document, "wc": document, "find": find}
-"""Commands of which we answer some calls, and the shell the rest."""
-_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls} | {
-    f"__{n}": f for n, f in _PARTLY.items()
-}
+"""Commands of which we answer some calls, under a name of ours, and the shell the rest."""
 _ASK_FIRST = '{0}() {{ __{0} "$@"; local c=$?; [ $c = {1} ] || return $c; command {0} "$@"{2}; }}\n'
 _TELL = " 2>/.find; c=$?; cat /.find >&2; rm /.find; return $c"
 """In a pipe, bashkit's `find` tells nobody but a file that it stops at 1 MiB of names."""
 _PRELUDE = "".join(_ASK_FIRST.format(name, NOT_OURS, _TELL if name == "find" else "") for name in _PARTLY)
+_LOOP = re.compile(r"""('[^']*'|\\.|"[^"$`]*")|(?<!\|)\|\s*while\s+(?=(?:IFS=\S*\s+)?read\b)""")
+"""A pipe into a loop, outside of quotes: bashkit lets the first `cat` or command of ours in it take all of the pipe."""
+_FROM_FILE = '| while [ "${{__loop{0}-}}" ] || {{ __loop{0}=1; command cat > /.loop{0}; exec < /.loop{0}; }}; '
 
 
 class _Worker:
@@ -95,14 +93,12 @@ class _Worker:
         bash.mount("/tmp", self._scratch)
         texts = {folder: capsule.files for folder, capsule in zip(self._folders, self._capsules, strict=True)}
         calls: list[ShellCall] = []
-        for name, work in _COMMANDS.items():
+        for name, work in (_COMMANDS | {f"__{name}": work for name, work in _PARTLY.items()}).items():
             bash.add_command(name, partial(_run_command, work, texts, calls))
         await bash.execute(_PRELUDE)
+        script = _LOOP.sub(lambda found: found[1] or _FROM_FILE.format(found.start()), command)
         written, complaints = bytearray(), bytearray()
-        result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
-        errors = complaints.decode(errors="replace")
-        if result.error and result.error not in errors:
-            errors += f"{result.error}\n"
+        result = await bash.execute(script, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
         failed = [f"not all could be read: {capsule.failure}\n" for capsule in self._capsules if capsule.failure]
         for capsule in self._capsules:
             capsule.failure = ""
@@ -112,22 +108,30 @@ class _Worker:
                 f"more than {_KEPT_BYTES:,} bytes of output, of which the shell may have lost some: write less, or use "
                 "nothing but a pipe, as in `grep WORD FILE | sort`\n"
             )
-        shown = _cut(written, most_bytes)
-        note = "the shell keeps no more output than this; " if result.stdout_truncated else ""
+        errors = "".join(failed) + complaints.decode(errors="replace")
+        if result.error and result.error not in errors:
+            errors += f"{result.error}\n"
+        shown, told = _cut(written, most_bytes), _cut(errors.encode(), most_bytes // 4)
+        notes = ["the shell keeps no more output than this: print less, or into files"] * result.stdout_truncated
         if len(shown) < len(written):
-            first = shown.count(b"\n") + 1
-            goes_on = f"go on with sed -n '{first},{first + 200}p' /tmp/{_OUTPUT}, or search there"
-            try:
-                self._scratch.write_file(f"/{_OUTPUT}", bytes(written))
-            except RuntimeError:
-                goes_on = "/tmp is full, so the rest is lost: remove files there, or print less"
-            note += f"cut: {len(shown):,} of {len(written):,} bytes; {goes_on}"
+            goes_on = self._keep(written, shown.count(b"\n") + 1)
+            notes.append(f"cut: {len(shown):,} of {len(written):,} bytes; {goes_on}")
+        if len(told) < len(errors.encode()):
+            notes.append("errors are cut: see all with 2> /tmp/errors")
         return {
             "stdout": shown.decode(errors="replace"),
-            "stderr": _cut("".join([*failed, errors]).encode(), most_bytes // 4).decode(errors="ignore"),
+            "stderr": told.decode(errors="ignore"),
             "exit_code": result.exit_code or int(bool(failed)),
-            "note": note,
+            "note": "; ".join(notes),
         }
+
+    def _keep(self, written: bytearray, first: int) -> str:
+        """Keep output of which the lines from `first` on are not shown; returns how to go on."""
+        try:
+            self._scratch.write_file(f"/{_OUTPUT}", bytes(written))
+        except RuntimeError:
+            return "/tmp is full, so the rest is lost: remove files there, or print less"
+        return f"go on with sed -n '{first},{first + 200}p' /tmp/{_OUTPUT}, or search there"
 
 
 def _size_of(text: Monocontext) -> int:
@@ -159,7 +163,7 @@ async def _run_command(
         return status
     except BrokenPipeError:
         return 141  # as of a program that SIGPIPE ends: the next command reads no further
-    except _REFUSALS as error:
+    except (MonocontextError, OSError, re.error, ValueError, OverflowError, RuntimeError) as error:
         with suppress(BrokenPipeError):
             await call.flush()
         await call.complain(str(error))

@@ -207,7 +207,7 @@ def tools(
     - `options`: of `Monocontext.open`
 
     GETs are those of the text's methods with these names. A regular expression runs in a separate process, which is
-    killed after 30 seconds. Raises `TypeError` for unknown options, and for options with an open text.
+    ended after 30 seconds. Raises `TypeError` for unknown options, and for options with an open text.
     """
     kept = KeepTool(Memory.open(keep)) if keep is not None else None
     results = [_as_function(kept.keep, f"{prefix}keep")] if kept else []

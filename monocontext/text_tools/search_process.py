@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
 END_SECONDS = 30.0
-"""The process is killed after this time. A search that does not backtrack stops itself after `SEARCH_SECONDS`."""
+"""The process ends after this time. A search that does not backtrack stops itself after `SEARCH_SECONDS`."""
 _OPERATORS = frozenset("\\.^$*+?{}[]|()")
 
 
@@ -33,11 +33,9 @@ def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
     """
     if arguments["fixed"] or _OPERATORS.isdisjoint(arguments["pattern"]):
         return search_reply(text, **arguments)
-    server, child, parts = text.serve(), Child(__name__), [b""]
+    server, child, parts = text.serve(), Child(__name__, END_SECONDS), [b""]
     try:
-        reply = child.call(
-            json.dumps(arguments).encode(), lambda _, request: server.answer(request), END_SECONDS, parts.append
-        )
+        reply = child.call(json.dumps(arguments).encode(), lambda _, request: server.answer(request), parts.append)
         if reply[:1] == b"=":
             return _decode(parts[-1])
         raise ToolRefusal(reply[1:].decode())

@@ -103,8 +103,6 @@ def test_the_shell_of_the_server_sees_texts_and_what_is_kept(tmp_path: Path) -> 
     served = Served({"all": str(tmp_path / "texts")}, kept=KeepTool(Memory.open(tmp_path / "kept")), shell=True)
     tools = Tools(served).by_name(uploads=False)
     assert tools["bash"]("grep -rn one /all; ls /kept") == "/all/x/a.txt:1:one"
-    tools["keep"]("two\n", "out.txt", ttl=1)
-    assert tools["bash"]("cat /kept/out.txt").data.exit_code == 0
-    time.sleep(1.2)
-    assert "No such file" in tools["bash"]("cat /kept/out.txt")
+    tools["keep"]("two\n", "out.txt")
+    assert tools["bash"]("cat /kept/out.txt") == "two"
     served.close()
