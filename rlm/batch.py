@@ -49,7 +49,7 @@ def read_questions(path: Path) -> dict[str, str]:
             if not isinstance(question, str) or not question.strip():
                 raise ValueError("a question must be a text, or an object with one in its field 'question'")
             if isinstance(name, bool) or not isinstance(name, (str, int)) or str(name) in results:
-                raise ValueError(f"an id must be a text or a number of its own, not {name!r}")
+                raise ValueError(f"an id must be a text or a number that no other question has, not {name!r}")
         except (ValueError, RecursionError) as exc:
             raise BadQuestions(f"{path}, line {number}: {exc}") from None
         results[str(name)] = question
@@ -155,7 +155,9 @@ def _read_results(out: Path, questions: Mapping[str, str]) -> list[dict[str, Any
             if questions[row["id"]] == row["question"] and all(key in row["spent"] for key in _SHARED):
                 rows.append(row)
         if len(rows) < number:
-            raise BadQuestions(f"{out} exists, but its line {number} is no result of these questions; give another")
+            raise BadQuestions(
+                f"{out} exists, but its line {number} is not a result of these questions: give another file"
+            )
     if whole < len(data):
         os.truncate(out, whole)
     return rows

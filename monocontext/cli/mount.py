@@ -48,7 +48,7 @@ def mount(
     """
     fuse = _load_fuse()
     if not folder.is_dir() or any(folder.iterdir()):
-        raise click.BadParameter(f"{folder} is not an empty folder")
+        raise click.BadParameter(f"{folder} must be an empty folder, in which the files are shown")
     with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
         note(f"{context.url}, version {context.generation}, in {folder}: Ctrl-C or fusermount3 -u ends it")
         try:

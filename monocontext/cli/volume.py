@@ -135,7 +135,7 @@ def put(
             try:
                 store.put(name, data, if_absent=create)
             except AlreadyExists as error:
-                raise AlreadyExists(f"{store.url}/{name} already exists") from error
+                raise AlreadyExists(f"{store.url}/{name} already exists: without --create it is replaced") from error
             say(f"{store.url}/{name}: {len(data):,} bytes")
 
 
@@ -203,7 +203,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
             note(f"{info.key[:100]!r} cannot be a file name in {base}: {error.strerror}")
     _note_left_out(store, left_out)
     if not any_found:
-        raise NotFound(f"nothing below {store.url}")
+        raise NotFound(f"no object below {store.url}: nothing to fetch")
     if failed:
         note(f"{store.url}: {failed:,} not fetched")
         raise click.exceptions.Exit(1)

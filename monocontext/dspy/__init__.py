@@ -52,7 +52,9 @@ def interpreter(context: object, **options: Any) -> Any:
     """
     for entry in entry_points(group="monocontext.dspy", name="interpreter"):
         return entry.load()(context, **options)
-    raise ModuleNotFoundError("monocontext.dspy.interpreter needs monocontext-rlm, whose worker runs the code")
+    raise ModuleNotFoundError(
+        "monocontext.dspy.interpreter needs monocontext-rlm, whose worker runs the code: install it"
+    )
 
 
 class _BoundedText(type):

@@ -295,7 +295,7 @@ def find_root(store: Store, generation: int | None = None) -> Root:
         try:
             return _read_root(store, generation_key(check_int("generation", generation, 0)), generation)
         except NotFound:
-            raise NotFound(f"no generation {generation} at {store.url}") from None
+            raise NotFound(f"no generation {generation} at {store.url}: `monocontext history` lists them") from None
     try:
         return _read_root(store, ROOT_KEY)
     except NotFound:

@@ -63,7 +63,7 @@ class Entries:
                 return None
             except ContextChanged:
                 continue  # written in between
-        raise ContextChanged(f"{self.location(name)} is written again before each read of it")
+        raise ContextChanged(f"{self.location(name)} is written again before each read of it: try again")
 
     def list_all(self, prefix: str) -> Iterator[Entry | DamagedData]:
         """The entries under a prefix of names, expired or not (1 LIST a thousand; 1 GET for each header that is not

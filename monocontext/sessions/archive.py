@@ -202,7 +202,7 @@ class Project:
                 continue  # another reader has just changed something: look again
             except AccessDenied:
                 return self._text_of(_loaded(versions, self._load), options)
-        raise StoreFailure(f"{below.url}: others kept adding sessions, {_ATTEMPTS} times in a row")
+        raise StoreFailure(f"{below.url}: others kept adding sessions, {_ATTEMPTS} times in a row: try again")
 
     def helpers(self) -> dict[str, Callable[..., object]]:
         """The functions over sessions that model code may call, by name."""

@@ -129,7 +129,7 @@ def _parse(line: bytes, where: str) -> SessionInfo:
     try:
         result = json.loads(line)
         if (version := result["format"]) > _FORMAT:
-            raise UnsupportedFormat(f"{where}: format {version}, this version reads {_FORMAT}")
+            raise UnsupportedFormat(f"{where}: format {version}, this version reads {_FORMAT}: upgrade monocontext")
         fields: dict[str, Any] = {name: result[name] for name in SessionInfo.__slots__ if name in result}
         fields |= {name: tuple(fields[name]) for name in ("users", "tools")}
         return SessionInfo(**fields)

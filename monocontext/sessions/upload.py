@@ -231,7 +231,7 @@ def _place(store: Store, project: str, session_id: str, copy: _Copy) -> tuple[in
     for _ in range(_ATTEMPTS):
         with suppress(AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
             return _try(store, project, session_id, copy)
-    raise MonocontextError(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row")
+    raise MonocontextError(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row: try again")
 
 
 def _try(store: Store, project: str, session_id: str, new: _Copy) -> tuple[int, int, int]:

@@ -41,7 +41,8 @@ def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
         raise ToolRefusal(reply[1:].decode())
     except Ended:
         if not child.is_late:
-            raise ToolRefusal(f"the search process died with exit status {child.process.returncode}") from None
+            died = f"the search process died with exit status {child.process.returncode}"
+            raise ToolRefusal(f"{died}: search a smaller range with start and stop") from None
         why = f"the search was stopped after {END_SECONDS:g} s: the pattern may backtrack for ever, as (a+)+ does"
         if not parts[-1]:
             raise ToolRefusal(

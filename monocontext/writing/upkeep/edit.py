@@ -180,7 +180,7 @@ def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]
     results: dict[str, Change] = {}
     for number, item in enumerate(items):
         if not (isinstance(item, tuple) and item and isinstance(item[0], str)):
-            raise InvalidText(f"document {number}: expected (name, text) or (name, text, metadata)")
+            raise InvalidText(f"document {number}: expected (name, text) or (name, text, metadata), found {item!r:.80}")
         name, text, metadata = parts_of(item, number)
         text = b"".join(read_pieces(text if isinstance(text, str) else [text], InputOptions())).decode()
         results[name] = Change(text, None if metadata is None else encode_metadata(metadata, number))

@@ -82,7 +82,7 @@ def _find_c_library() -> tuple[list[str], list[tuple[str, str]]]:
 def _home(package: str) -> Path:
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(f"no package {package!r} to give to the worker")
+        raise ModuleNotFoundError(f"the package {package!r}, which the worker needs, is not installed here")
     return Path(os.path.realpath(next(iter(spec.submodule_search_locations))))
 
 

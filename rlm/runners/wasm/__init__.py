@@ -104,7 +104,9 @@ def _pack() -> bytes:
         for name in _PACKAGES:
             spec = find_spec(name)
             if spec is None or not spec.submodule_search_locations:
-                raise RunnerUnavailable(f"runner 'wasm': no package {name!r} to give to the worker")
+                raise RunnerUnavailable(
+                    f"runner 'wasm': the package {name!r}, which the worker needs, is not installed here"
+                )
             home = Path(next(iter(spec.submodule_search_locations)))
             for file in sorted(home.rglob("*.py")):
                 archive.write(file, Path(name, file.relative_to(home)).as_posix())
