@@ -252,7 +252,7 @@ class Codex(SessionReader):
         return (item for item in later if item.session_id.startswith(f"{file.session_id}/subagents/"))
 
     def session_id(self, path: Path) -> str:
-        """`<uuid>`, for a subagent `<session>/subagents/<uuid>`. A file without a uuid in its name has the name."""
+        """`<uuid>`, for a subagent `<session>/subagents/<uuid>`; without a uuid in its name, the file's name."""
         own = _thread_of(path)
         main = _main_thread(path, own)
         return own if main == own else f"{main}/subagents/{own}"

@@ -195,7 +195,7 @@ def _is_program_key(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Whether a value has digits among letters, or signs, as no word has."""
+    """Whether a value has digits among letters, or signs, unlike a word."""
     has_digits, has_letters = any(map(str.isdigit, value)), any(c.islower() or c.isupper() for c in value)
     return len(value) >= 5 and ((has_digits and has_letters) or any(c in "!@#$%^&*+=?~" for c in value[1:]))
 

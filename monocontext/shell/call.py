@@ -31,14 +31,14 @@ class ShellCall:
         """What was handed to bashkit."""
 
     def options(self, words: Mapping[str, str], others: Iterable[str]) -> tuple[list[tuple[str, str]], list[str]]:
-        """The options, each by its word, and the operands. `words` are by letter, with `:` and `=` if they take a
-        value; `others` have none. Raises `ValueError`."""
+        """The options by their long names, with their values, and the operands. `words` are long names by letter, with
+        `:` and `=` if they take a value; `others` are long names without a letter. Raises `ValueError`."""
         try:
-            given, operands = getopt.gnu_getopt(self.arguments, "".join(words), [*words.values(), *others])
+            flags, operands = getopt.gnu_getopt(self.arguments, "".join(words), [*words.values(), *others])
         except getopt.GetoptError as error:
             raise ValueError(f"not supported here: {error}") from None
         by_letter = {f"-{letter[0]}": word.rstrip("=") for letter, word in words.items()}
-        return [(by_letter.get(option, option[2:]), value) for option, value in given], operands
+        return [(by_letter.get(option, option[2:]), value) for option, value in flags], operands
 
     def path(self, operand: str) -> str:
         """The absolute path of an operand."""

@@ -122,7 +122,7 @@ class Folder:
 
 
 def describe_left_out(left_out: dict[str, str]) -> str:
-    """Describe in a line what was left out: folders with a context, links with their targets, and other than files."""
+    """Describe what was left out, in a line: folders with a context, links with their targets, what is not a file."""
     contexts: list[str] = []
     links: list[str] = []
     others: list[str] = []

@@ -193,8 +193,8 @@ def make_error(
 def retry_after_seconds(headers: Mapping[str, str], field: object = None, message: str = "") -> float | None:
     """The seconds to wait, by the headers, by a field of the body (`field`) or by the message; None if none says so.
 
-    What limits the next call alone goes before the state of all limits (`x-ratelimit-reset-*`), of which the spent ones
-    count, or all where the headers do not say which is spent.
+    A wait for the next call (`Retry-After`) goes before the resets of all limits (`x-ratelimit-reset-*`), of which
+    those of spent limits count, or all if the headers do not say which are spent.
     """
     milliseconds = headers.get("retry-after-ms")
     for text in (f"{milliseconds}ms" if milliseconds else None, headers.get("retry-after"), field):

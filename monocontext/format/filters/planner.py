@@ -76,16 +76,13 @@ class Planner:
         return list(results)
 
     def suffices(self, query: Query | None, rows: Rows) -> bool:
-        """Whether the other rows of a query are as many as the frames that they could rule out, or more."""
+        """Whether to read no more rows of a query: they are at least as many as the frames that they could rule out."""
         others = len(self.rows_to_read(query)) - len(rows)
         if not others:
             return True
         frames = self._candidates(self._answerable_part(query), rows, None, False)
-        without = (
-            self.stop
-            - self.first
-            - sum(frames.stop - frames.start for layout in self.layouts for frames, _ in self._clipped(layout.ref))
-        )
+        covered = sum(run.stop - run.start for layout in self.layouts for run, _ in self._clipped(layout.ref))
+        without = self.stop - self.first - covered
         return frames is not None and np.count_nonzero(frames) - without <= others
 
     def _rows_of(self, leaf: Literal | FrequencyQuery) -> list[tuple[int, ...]]:

@@ -206,7 +206,7 @@ def edited(
     forget: bool = False,
 ) -> Manifest | None:
     """The root after the changes that `plan` returns, given the newest root, its documents and the store for new ones;
-    None if there are no changes. With `forget`, it names no object with text that no version from this one on has."""
+    None if there are no changes. With `forget`, it names no object that still holds deleted text."""
     old = EMPTY_ROOT if base is None else expanded(store, base)
     pages = load_documents(store, old.documents)
     changes, new = plan(base and old, pages, store)
