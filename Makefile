@@ -17,7 +17,7 @@ ENGINE ?= podman
 SUITES ?= tests
 FUZZ ?= 20
 QUICK := "not slow and not fuzz and not local_llm"
-BOUNDS := tests/stores tests/text tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
+BOUNDS := tests/stores tests/text/search tests/cli tests/rlm/calls tests/rlm/cli tests/rlm/models
 
 # Compiled files spare a minute of each run: without them each process of a test compiles the product.
 export PYTHONDONTWRITEBYTECODE :=

@@ -88,10 +88,11 @@ def between(mutant, node, source, start, end, operator):  # type: ignore[no-unty
 
 
 def tests_by_line(data: coverage.CoverageData, path: str) -> dict[int, list[str]]:
-    """The tests that run each line, as pytest names them."""
+    """The tests that run each line, as pytest names them; without names that a file of arguments cannot hold."""
     found = data.contexts_by_lineno(str(CHECKOUT / path))
-    tests = {line: sorted({each.partition("|")[0] for each in names if "::" in each}) for line, names in found.items()}
-    return {line: names for line, names in tests.items() if names}
+    tests = {line: {name.partition("|")[0] for name in names if "::" in name} for line, names in found.items()}
+    named = {line: sorted(filter(str.isprintable, names)) for line, names in tests.items()}
+    return {line: names for line, names in named.items() if names}
 
 
 def is_caught(mutant: Mutant, tests: list[str], seconds: float) -> str:
