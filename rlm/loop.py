@@ -306,13 +306,13 @@ class Loop:
         if plain.final and not plain.final.stands_alone(plain.own_text, reply.thinking):
             plain = parsed
         has_raised = bool(cells) and cells[-1].result.raised
-        for each in (parsed, beside, parse_reply(broken), plain):
-            if (final := each.final) is not None:
-                is_alone = not has_raised and final.stands_alone(each.own_text, reply.thinking)
+        for reading in (parsed, beside, parse_reply(broken), plain):
+            if (final := reading.final) is not None:
+                is_alone = not has_raised and final.stands_alone(reading.own_text, reply.thinking)
                 answer, _ = self._text_answer(final, messages, is_alone)
                 if answer is None and is_alone and final.call and not cells and not parsed.fault:
                     answer = self._runner.run(f"FINAL({final.text})").final_answer
-                if answer := answer or _words_beside(final, each.own_text):
+                if answer := answer or _words_beside(final, reading.own_text):
                     return answer
         return _answer_words(parsed) or None
 

@@ -199,8 +199,7 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     """
     counted, texts = reply.input_tokens, [message["content"] for message in messages]
     characters = sum(map(len, texts))
-    estimated = estimate_tokens(messages)
-    is_window = any(-1 <= counted - window <= 3 for window in _WINDOWS) and estimated > 1.2 * counted
+    is_window = any(-1 <= counted - window <= 3 for window in _WINDOWS) and estimate_tokens(messages) > 1.2 * counted
     is_few = counted >= _LEAST_WINDOW and characters >= _MOST_PER_TOKEN * counted
     if reply.estimated or reply.details.cache_read or not (is_window or is_few):
         return
@@ -210,7 +209,7 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
         error = PromptTooLong(
             f"model {reply.model!r}: the endpoint read {counted:,} tokens of a prompt of {characters:,} characters, so "
             "it cut the prompt to its window: send less, or raise the window (Ollama: OLLAMA_CONTEXT_LENGTH, num_ctx)",
-            tokens=max(fewest, estimated), window_tokens=counted,
+            tokens=max(fewest, estimate_tokens(messages)), window_tokens=counted,
         )  # fmt: skip
         error.reply = reply
         raise error

@@ -78,7 +78,7 @@ class ParsedReply:
     """The requests in one reply: code, or an answer, or neither."""
 
     blocks: tuple[CodeBlock, ...] = ()  # code to run, in order
-    final: TextFinal | None = None  # an answer in words; where there is a block: that which its source would be
+    final: TextFinal | None = None  # an answer in words; beside a block: that block, if it was meant as words
     words: str = ""  # the text of the reply outside its code; for a reply that is one fence, its content
     own_text: str = ""  # the reply, up to a turn that it invents
     fault: str = ""  # why its code or answer does not count, in a sentence for the model; empty if it does
@@ -97,8 +97,7 @@ class _Part:
 def parse_reply(text: str) -> ParsedReply:
     """The code blocks of a reply and, where it has none, its answer in words."""
     text = text.replace("\r\n", "\n").lstrip("\ufeff\u200b\u00a0")  # they hide a fence at the start
-    if re.fullmatch(r"Final\([^\n]*\)", text.strip()):
-        text = text.replace("Final", "FINAL", 1)  # small models write it so, as their whole reply
+    text = re.sub(r"\A(\s*)Final(?=\([^\n]*\)\s*\Z)", r"\1FINAL", text)  # small models write so, as their whole reply
     parsed = _parse(text, drafts=True)
     if parsed.blocks or parsed.final:
         return parsed
@@ -107,17 +106,18 @@ def parse_reply(text: str) -> ParsedReply:
 
 
 def _parse(text: str, *, drafts: bool) -> ParsedReply:
-    parts = list(_read_parts(text.split("\n"), drafts))
-    own_text = _text(parts)
-    texts = [part for part in parts if part.kind not in ("python", "draft") and _text([part]).strip()]
-    words = texts[0].code if len(texts) == 1 and texts[0].kind != "prose" else _text(texts).strip()
+    parts = list(_read_parts(lines := text.split("\n"), drafts))
+    own_text = "\n".join(lines[: sum(len(part.lines) for part in parts)])
+    texts = [part for part in parts if part.kind not in ("python", "draft") and any(map(str.strip, part.lines))]
+    words = "\n".join(line for part in texts for line in part.lines).strip()
+    words = texts[0].code if len(texts) == 1 and texts[0].kind != "prose" else words
     if blocks := tuple(CodeBlock(part.code, part.cut) for part in parts if part.kind == "python"):
         fault = faults.explain_date(block.code for block in blocks) if re.search(r"FINAL\(\s*\d", own_text) else ""
         return ParsedReply(() if fault else blocks, None, words, own_text, fault)
     hidden = "\n".join(line if part.kind == "prose" else " " * len(line) for part in parts for line in part.lines)
     finals = list(_find_finals(own_text, hidden))
     first = next((i for i, part in enumerate(parts) if part.kind != "prose"), len(parts))
-    before = dedent(_text(parts[:first])).strip("\n")
+    before = dedent("\n".join(line for part in parts[:first] for line in part.lines)).strip("\n")
     if acts(before) and all(part.kind == "loose" and not is_code(part.code) for part in parts[first : first + 1]):
         return ParsedReply((CodeBlock(before),), None if "\n" in before or not finals else finals[0], "", own_text)
     results: list[CodeBlock] = []
@@ -155,8 +155,9 @@ def _read_block(lines: list[str], start: int, tries: list[int], drafts: bool) ->
         opening = _FENCE.match(line[begin:].strip())  # behind words
     if opening is not None:
         part, first = _read_fence(lines, start, opening, tries), opening.string[opening.end() :].strip()
-        is_code_too = part.kind == "python" and (acts(first) or assigned_names([first])) and not _ATTRIBUTE.match(first)
-        return [replace(part, code=f"{first}\n{part.code}") if is_code_too else part]
+        if first and part.kind == "python" and not _ATTRIBUTE.match(first) and (acts(first) or assigned_names([first])):
+            part.code = f"{first}\n{part.code}"
+        return [part]
     if call := _CALL.search(line):
         text = "\n".join([line[call.start() :], *lines[start + 1 :]])
         return [*(_Part("python", [], code) for code in _codes_of_calls(text)), _Part("other", lines[start:])]
@@ -287,10 +288,6 @@ def _balance(text: str, start: int) -> int:
         if depth == 0:
             return match.start()
     return -1
-
-
-def _text(parts: Sequence[_Part]) -> str:
-    return "\n".join(line for part in parts for line in part.lines)
 
 
 def _dedent(lines: Sequence[str], margin: int) -> str:
