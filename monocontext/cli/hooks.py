@@ -63,12 +63,9 @@ def install(
         f"a minute, {'with' if no_redact else 'without'} its secrets, to {url_or_path}; so are "
         f"{'all others of yours' if user else 'others of this project'} that the archive lacks"
     )
-    for line in (
-        settings.describe_clean_up(target, Path.cwd()),
-        settings.CODEX_TRUST if target.name == "codex" else "",
-    ):
-        if line:
-            click.echo(line)
+    notes = [settings.describe_clean_up(target, Path.cwd()), settings.CODEX_TRUST if target.name == "codex" else ""]
+    for line in filter(None, notes):
+        click.echo(line)
     click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(url_or_path)}")
     agent_flag = "" if target.name == "claude-code" else f" --agent {target.name}"
     click.echo(f"to undo it: monocontext hooks uninstall{agent_flag}{' --user' if user else ''}")

@@ -7,6 +7,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated, cast
 
 import click
@@ -19,6 +20,7 @@ from monocontext.stores.address import without_secrets
 
 if TYPE_CHECKING:
     from monocontext.globs import Globs
+    from monocontext.stores.protocol import Store
 
 Endpoint = Annotated[str | None, Option(help="URL of an S3 server other than AWS; by default AWS_ENDPOINT_URL.")]
 Region = Annotated[str | None, Option(help="S3 region; by default that of the AWS configuration.")]
@@ -70,9 +72,11 @@ def options_of(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
     return options
 
 
-def is_place(word: str) -> bool:
-    """Whether a word is a URL, or the path of something."""
-    return "://" in word or os.path.exists(word)  # a `Path` raises for a long pattern
+@contextmanager
+def open_place(url: str, s3: StoreOptions) -> Iterator[Store]:
+    """Open the store at a URL, as `options_of` checks it."""
+    with closing(open_store(url, **options_of(url, s3))) as store:
+        yield store
 
 
 def stored_options(url: str, s3: StoreOptions, *others: str) -> StoreOptions:

@@ -81,13 +81,18 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
     return click.Command(name or function.__name__.replace("_", "-"), **settings)
 
 
+def is_place(word: str) -> bool:
+    """Whether a word is a URL, or the path of something."""
+    return "://" in word or os.path.exists(word)  # a `Path` raises for a long pattern
+
+
 def is_text(word: str) -> bool:
     """Whether a word is a URL, or the path of a stored text."""
     return "://" in word or os.path.isdir(os.path.join(word, "generations"))
 
 
 def _check_order(url: str, other: str) -> None:
-    if is_text(other) and "://" not in url and not os.path.exists(url):
+    if is_text(other) and not is_place(url):
         raise click.UsageError(f"no text at {url!r}: the URL comes first")
 
 

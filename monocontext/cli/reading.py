@@ -13,18 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from monocontext.cli.options import (
-    S3,
-    Allow,
-    AsJson,
-    Generation,
-    existing_options,
-    globs_of,
-    is_place,
-    options_of,
-    plain_folder,
-)
-from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option
+from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, globs_of, options_of, plain_folder
+from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_place
 from monocontext.cli.printing import as_flags, emit, escape_controls, progress_bar, remark, say, say_row, write_text
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.format.directories import expand

@@ -19,8 +19,8 @@ import click
 
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.grep_json import print_json
-from monocontext.cli.options import S3, Allow, AsJson, Generation, globs_of, is_place, options_of, plain_folder
-from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option
+from monocontext.cli.options import S3, Allow, AsJson, Generation, globs_of, options_of, plain_folder
+from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, is_place
 from monocontext.cli.printing import escape_controls, wants_colour, write_bytes
 from monocontext.errors import MonocontextError
 from monocontext.format.documents import Document

@@ -7,14 +7,14 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, options_of, rounds
+from monocontext.cli.options import S3, AsJson, open_place, rounds
 from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
 from monocontext.cli.printing import emit, escape_controls, fail, say
 from monocontext.errors import MonocontextError
@@ -26,13 +26,11 @@ from monocontext.sessions.pull import pull_session
 from monocontext.sessions.readers import discover_sessions, find_sessions
 from monocontext.sessions.turn import render
 from monocontext.sessions.upload import upload_session, user_at_machine
-from monocontext.stores import open_store
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Project
     from monocontext.sessions.reader import SessionFile
     from monocontext.sessions.upload import Uploaded
-
 
 To = Annotated[str | None, Option("--to", "--url", help="URL of the archive, if not the last argument.")]
 ProjectName = Annotated[str | None, Option("--project", "-p", help="Only this project.")]
@@ -234,7 +232,6 @@ def _split_words(words: list[str], to: str | None) -> tuple[list[str], str]:
 
 
 def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:
-
     if names:
         return [file for name in names for file in find_sessions(name, agent)]
     result = discover_sessions(agent)
@@ -248,8 +245,7 @@ def _select_sessions(names: list[str], everything: bool, agent: str | None, watc
 
 @contextmanager
 def _open_archive(url: str, s3: StoreOptions) -> Iterator[Sessions]:
-
-    with closing(open_store(url, **options_of(url, s3))) as store:
+    with open_place(url, s3) as store:
         yield Sessions(store)
 
 

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
@@ -15,13 +15,13 @@ from typing import Annotated
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, FollowLinks, options_of
+from monocontext.cli.options import S3, AsJson, FollowLinks, open_place
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import emit, note, say, write_bytes
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.options import StoreOptions
-from monocontext.stores import open_store, split_object
+from monocontext.stores import split_object
 from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
 from monocontext.stores.regular_file import open_file
 from monocontext.stores.volumes import Volumes, is_volume_name, volumes_url
@@ -36,12 +36,6 @@ Object = Annotated[str, Argument(help="An object, as s3://bucket/name or VOLUME/
 VolumeName = Annotated[str, Argument(metavar="NAME", help="The name of a volume.")]
 
 
-@contextmanager
-def _open_store(url: str, s3: StoreOptions) -> Iterator[Store]:
-    with closing(open_store(url, **options_of(url, s3))) as store:
-        yield store
-
-
 def _place(word: str, s3: StoreOptions) -> str:
     """Resolve an argument: a URL or a path stays as it is, and the name of a volume becomes its URL, which ends in /. A
     word without / that is not a file must be a volume, or `NotFound` is raised. `NAME/below` is in a volume if one has
@@ -51,7 +45,7 @@ def _place(word: str, s3: StoreOptions) -> str:
         return word
     is_file = os.path.lexists(name)
     root = volumes_url()
-    with _open_store(root, s3) as store:
+    with open_place(root, s3) as store:
         is_volume = Volumes(store).exists(name)
     if is_volume and is_file:
         raise InvalidUrl(f"{name!r} is both a volume and a file: write ./{name}, or {root.rstrip('/')}/{name}/")
@@ -70,7 +64,7 @@ def ls(url: Place, s3: S3, as_json: AsJson = False) -> None:
     A text below URL is one row, whose name ends in / and whose size is that of its objects.
     """
     left_out = list[str]()
-    with _open_store(_place(url, s3), s3) as store:
+    with open_place(_place(url, s3), s3) as store:
         infos = list(list_usable(store, left_out))
         for info in _with_texts(infos):
             when = datetime.fromtimestamp(info.modified_seconds, UTC).isoformat(timespec="seconds")
@@ -130,7 +124,7 @@ def put(
             "stdin (-) must be the only source, and the URL must name one object (no / at its end)"
         )
     root, key = split_object(url) if single else (url, "")
-    with _open_store(root, s3) as store:
+    with open_place(root, s3) as store:
         for name, data in _read_files(names, follow_links, key):
             try:
                 store.put(name, data, if_absent=create)
@@ -169,11 +163,11 @@ def get(
     if url.endswith("/"):
         if target == "-":
             raise click.BadParameter("a URL that ends in / fetches everything below it: give a directory as TARGET")
-        with _open_store(url, s3) as store:
+        with open_place(url, s3) as store:
             _fetch_all(store, Path(target).expanduser(), force)
         return
     root, key = split_object(url)
-    with _open_store(root, s3) as store, _naming_what_is_below(url, s3, "a / at its end fetches everything in it"):
+    with open_place(root, s3) as store, _naming_what_is_below(url, s3, "a / at its end fetches everything in it"):
         data = store.get(key).data
     if target == "-":
         write_bytes(data)
@@ -240,7 +234,7 @@ def rm(
         return
     url = _place(url, s3)
     if recursive:
-        with _open_store(url, s3) as store:
+        with open_place(url, s3) as store:
             left_out = list[str]()
             keys = [info.key for info in list_usable(store, left_out)]
             for key in keys:
@@ -248,7 +242,7 @@ def rm(
             _say_removed(store, store.url, len(keys), left_out)
         return
     root, key = split_object(url)
-    with _open_store(root, s3) as store, _naming_what_is_below(url, s3, "-r removes everything in it"):
+    with open_place(root, s3) as store, _naming_what_is_below(url, s3, "-r removes everything in it"):
         store.head(key)
         store.delete(key)
 
@@ -259,7 +253,7 @@ def _naming_what_is_below(url: str, s3: StoreOptions, hint: str) -> Iterator[Non
     try:
         yield
     except NotFound as error:
-        with _open_store(url, s3) as store:
+        with open_place(url, s3) as store:
             if next(store.list(), None) is None:
                 raise
             kind = "text" if next(store.list(ROOT_KEY), None) else "folder"
@@ -268,14 +262,14 @@ def _naming_what_is_below(url: str, s3: StoreOptions, hint: str) -> Iterator[Non
 
 def list_volumes(s3: S3, as_json: AsJson = False) -> None:
     """List the volumes by name."""
-    with _open_store(volumes_url(), s3) as store:
+    with open_place(volumes_url(), s3) as store:
         for name in Volumes(store).names():
             emit(as_json, {"name": name}, name)
 
 
 def create(name: VolumeName, s3: S3) -> None:
     """Create an empty volume. Fails if it exists."""
-    with _open_store(volumes_url(), s3) as store:
+    with open_place(volumes_url(), s3) as store:
         volumes = Volumes(store)
         if volumes.exists(name):
             raise AlreadyExists(f"volume {name!r} already exists in {store.url}")
@@ -285,7 +279,7 @@ def create(name: VolumeName, s3: S3) -> None:
 
 def remove(name: VolumeName, s3: S3) -> None:
     """Remove a volume with all its files."""
-    with _open_store(volumes_url(), s3) as store:
+    with open_place(volumes_url(), s3) as store:
         volumes = Volumes(store)
         if not volumes.exists(name):
             raise NotFound(f"no volume {name!r} in {store.url}")
