@@ -54,7 +54,7 @@ class PromptTooLong(LLMError):
 
 
 class ReplyRefused(LLMError):
-    """The model declined to answer, or a filter of its maker held the answer back."""
+    """The model declined to answer, or a filter of its provider held the answer back."""
 
     def __init__(self, message: str = "", *, reason: Literal["refusal", "content_filter"] = "refusal") -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ class RunnerUnavailable(RLMError, ValueError):
 
 
 class UnknownOption(RLMError, TypeError):
-    """There is no such maker, preset or option of a model; the message names those that there are."""
+    """There is no such provider, preset or option of a model; the message names those that there are."""
 
 
 class InvalidArgument(RLMError, ValueError):

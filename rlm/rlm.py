@@ -90,18 +90,18 @@ class RLM:
     ) -> None:
         """Models:
 
-        - `model`: the root model (by default gpt-5), at an OpenAI-compatible endpoint or with its maker before it:
+        - `model`: the root model (by default gpt-5), at an OpenAI-compatible endpoint or with its provider before it:
           `anthropic:claude-opus-5-5`
         - `sub_model`: the model of sub-calls, by default the root model
         - `lm`, `sub_lm`: objects in their place; sub-calls go to `sub_lm`, by default `lm`, which is asked for
           `sub_model`
         - `preset`: `openai` or `anthropic`, a ready pair of models
-        - `base_url`, `api_key`, `headers`: for the maker of the root model
+        - `base_url`, `api_key`, `headers`: for the provider of the root model
         - `sampling`: options of the root's requests, such as `{"temperature": 0}`, and of sub-calls if both are one
           object; `sub_sampling`: options of sub-calls
         - `models`: all that code may name in a sub-call; by default any, under `max_dollars` those with a price
         - `prices`: model -> dollars per million tokens (input, output)
-        - `backend`, `backend_kwargs`: the maker, and its options with `model_name`, as `rlms` names them
+        - `backend`, `backend_kwargs`: the provider, and its options with `model_name`, as `rlms` names them
 
         Limits of a question, with all its sub-calls and child runs:
 
@@ -111,7 +111,7 @@ class RLM:
         - `max_retries`: of a call that fails for a while
         - `cell_timeout`: seconds of a cell's own time; None for no limit
         - `output_limit`: characters of output per block: 20,000, at most a quarter of the window
-        - `window_tokens`: window of the root, by default what its maker says, else 128,000
+        - `window_tokens`: window of the root, by default what its provider says, else 128,000
         - `prompt_characters`: the longest prompt of a sub-call: what its model says, else 100,000, or half its window
         - `compaction`: whether a history that nears the window is shortened
 
@@ -132,7 +132,7 @@ class RLM:
         - `on_step`: called after each turn, in the thread of the run; `on_delta`: with each piece of the root's reply
         - `verbose`: print the steps to stderr
 
-        Raises RunnerUnavailable; UnknownOption for a maker, preset or option of a model that does not exist.
+        Raises RunnerUnavailable; UnknownOption for a provider, preset or option of a model that does not exist.
         """
         runner = runner or environment or DEFAULT_RUNNER
         runner_options = dict(runner_options or environment_kwargs or {})
@@ -362,7 +362,7 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
             "sub_sampling": metadata.get("sub_sampling"),
         }
         if (url := metadata.get("sub_base_url")) and sub_backend and backends.is_known(sub_backend):
-            # RLM has no keyword for the endpoint of another maker
+            # RLM has no keyword for the endpoint of another provider
             sub_lm = backends.make_lm(sub_backend, metadata["sub_model"], base_url=url)
             options |= {"sub_model": None, "sub_lm": sub_lm}
     return options

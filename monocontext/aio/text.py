@@ -25,6 +25,8 @@ _PART = "read a part first, await text[a:b], or all of it, await text.read()"
 
 
 class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
+    """The options of `AsyncMonocontext.open`."""
+
     region: str | None
 
 

@@ -155,7 +155,7 @@ def _write_index(
 
 
 def moved_frames(text: StoredText, is_moved: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:
-    """Store the wanted frames of a text in new segments as they are (1 GET for some 8 MiB, 1 PUT for 16 MiB)."""
+    """Store the frames that `is_moved` names in new segments as they are (1 GET for some 8 MiB, 1 PUT for 16 MiB)."""
     segments = Segments(text.store.put, SegmentLayout(text.root.frame_bytes, codec=text.root.codec))
     stretches: list[Stretch] = []
     for frame, stored in text.stored(frame for frame in text.frames(0, text.root.frames) if is_moved(frame)):

@@ -98,7 +98,7 @@ def list_prices() -> Prices:
 
     now, result = datetime.now(UTC), dict[str, Price]()
     chosen = (provider for provider in providers if provider.id in ("openai", "anthropic"))
-    for model in (model for maker in chosen for model in maker.models):
+    for model in (model for provider in chosen for model in provider.models):
         price = model.get_prices(now)
         both: list[Any] = [getattr(item, "base", item) for item in (price.input_mtok, price.output_mtok)]
         if None not in both:

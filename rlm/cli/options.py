@@ -37,7 +37,7 @@ Runner = Annotated[
         "or local (with your rights, no sandbox).",
     ),
 ]
-_MAKERS = f"The maker of the models: {', '.join(backends.BACKENDS)}, and with any-llm many more."
+_PROVIDERS = f"The provider of the models: {', '.join(backends.BACKENDS)}, and with any-llm many more."
 _RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
 _CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
 _DEFAULT_DOLLARS = 1.0
@@ -45,11 +45,11 @@ _DEFAULT_DOLLARS = 1.0
 
 
 def model_flags(
-    model: Annotated[str | None, Option(help="The root model, as MAKER:NAME or NAME; by default gpt-5.6.")] = None,
+    model: Annotated[str | None, Option(help="The root model, as PROVIDER:NAME or NAME; by default gpt-5.6.")] = None,
     sub_model: Annotated[str | None, Option(help="That of sub-calls; by default --model, or gpt-5.4-mini.")] = None,
     preset: Annotated[str | None, Option(help="Both models at once.", shell_complete=one_of(*backends.PRESETS))] = None,
-    backend: Annotated[str | None, Option(help=_MAKERS, shell_complete=one_of(*backends.BACKENDS))] = None,
-    base_url: Annotated[str | None, Option(help="Endpoint of the root model's maker, as OPENAI_BASE_URL.")] = None,
+    backend: Annotated[str | None, Option(help=_PROVIDERS, shell_complete=one_of(*backends.BACKENDS))] = None,
+    base_url: Annotated[str | None, Option(help="Endpoint of the root model's provider, as OPENAI_BASE_URL.")] = None,
     temperature: Annotated[float | None, Option(help="Sampling temperature of all calls.")] = None,
     option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="A field of each request.")] = None,
     sub_option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="One of sub-calls alone.")] = None,
@@ -63,9 +63,9 @@ ModelOptions = Annotated[dict[str, Any], Options(model_flags)]
 """The options for models on the command line."""
 
 
-def maker_of(flags: dict[str, Any]) -> str:
-    """The maker of the root model."""
-    return backends.split_maker(flags["model"] or "")[0] or flags["backend"] or flags["preset"] or "openai"
+def provider_of(flags: dict[str, Any]) -> str:
+    """The provider of the root model."""
+    return backends.split_provider(flags["model"] or "")[0] or flags["backend"] or flags["preset"] or "openai"
 
 
 def choose_models(
@@ -73,13 +73,13 @@ def choose_models(
 ) -> dict[str, Any]:
     """The keywords of `RLM` for the models. Options override `sampling` and `sub_sampling`. Raises UnknownOption."""
     temperature = {} if flags["temperature"] is None else {"temperature": flags["temperature"]}
-    maker = maker_of(flags)
+    provider = provider_of(flags)
     root_sampling = {**(sampling or {}), **temperature, **_parse_fields(flags["option"])}
     sub_fields = {**(sub_sampling or {}), **_parse_fields(flags["sub_option"])}
-    if backends.split_maker(flags["sub_model"] or "")[0] not in (None, maker):
-        sub_fields = temperature | sub_fields  # a model of the same maker inherits it
+    if backends.split_provider(flags["sub_model"] or "")[0] not in (None, provider):
+        sub_fields = temperature | sub_fields  # a model of the same provider inherits it
     base_url = flags["base_url"]
-    if base_url is None and maker == "openai":
+    if base_url is None and provider == "openai":
         base_url = os.environ.get("OPENAI_BASE_URL") or None
     chosen = backends.choose(
         flags["model"], flags["sub_model"], backend=flags["backend"], preset=flags["preset"], base_url=base_url,

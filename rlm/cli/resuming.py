@@ -13,7 +13,7 @@ import click
 
 from rlm.calls.budget import Budget
 from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts
-from rlm.cli.options import choose_models, maker_of
+from rlm.cli.options import choose_models, provider_of
 from rlm.rlm import recorded_options
 
 _BUDGET_FIELDS = ("iterations", "calls", "tokens", "dollars", "seconds")
@@ -54,17 +54,17 @@ def _choose_models(metadata: Mapping[str, Any], model_options: dict[str, Any]) -
     backend, name = str(metadata["backend"]), str(metadata["backend_kwargs"]["model_name"])
     if not (options["model"] or options["preset"]):
         options["model"] = f"{options['backend'] or backend}:{name}"
-    same_maker = maker_of(options) == backend
-    if options["base_url"] is None and same_maker:
+    is_same_provider = provider_of(options) == backend
+    if options["base_url"] is None and is_same_provider:
         options["base_url"] = recorded.get("base_url")
     if options["sub_model"] is None and not options["preset"]:
         sub_backend = metadata.get("sub_backend")
         sub = f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model")
-        options["sub_model"] = sub if same_maker and sub != name else None
+        options["sub_model"] = sub if is_same_provider and sub != name else None
     options["sub_base_url"] = metadata.get("sub_base_url")
     chosen = choose_models(
-        options, sampling=metadata.get("sampling") if same_maker else None,
-        sub_sampling=metadata.get("sub_sampling") if same_maker else None,
+        options, sampling=metadata.get("sampling") if is_same_provider else None,
+        sub_sampling=metadata.get("sub_sampling") if is_same_provider else None,
     )  # fmt: skip
     # They are part of the models chosen above: without this, the recorded ones would apply too.
     return chosen | {"base_url": None, "sampling": None, "sub_sampling": None}

@@ -1,4 +1,4 @@
-"""Ask models of makers with APIs of their own through the library any-llm: Azure, Bedrock, Vertex AI and others."""
+"""Ask models of providers with APIs of their own through the library any-llm: Azure, Bedrock, Vertex AI and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read chat completions, whole or in chunks, in the shapes in which endpoints of many makers send them. Pure."""
+"""Read chat completions, whole or in chunks, in the shapes in which endpoints of many providers send them. Pure."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def find_error(value: object) -> ErrorReport | None:
         return read_error(value)
     if value.get("type") == "error" or value.get("object") == "error" or value.get("success") is False:
         return read_error(value)
-    # Bodies of other makers, recognised by fields that a reply never lacks.
+    # Bodies of other providers, recognised by fields that a reply never lacks.
     base = value.get("base_resp")
     if (code := get(base, "status_code")) not in (0, None):
         return ErrorReport(one_line(get(base, "status_msg") or base), str(code))
@@ -151,7 +151,7 @@ class CallTarget:
     """The model and endpoint of a call, for error messages."""
 
     model: str
-    where: object  # the URL of the endpoint, or the name of a maker
+    where: object  # the URL of the endpoint, or the name of a provider
 
     def __str__(self) -> str:
         location = str(self.where)

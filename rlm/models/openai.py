@@ -1,4 +1,4 @@
-"""Ask the model behind any OpenAI-compatible endpoint, of makers and servers by name, with their key variables."""
+"""Ask the model behind any OpenAI-compatible endpoint, of providers and servers by name, with their key variables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
-    """The endpoint of a maker's models."""
+class Provider:
+    """The endpoint of a provider's models."""
 
     base_url: str
     keys: tuple[str, ...] = ()
@@ -51,27 +51,27 @@ class Maker:
         return f"{url}{port}/v1"
 
 
-MAKERS: Mapping[str, Maker] = {
-    "cerebras": Maker("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
-    "cohere": Maker("https://api.cohere.ai/compatibility/v1", ("COHERE_API_KEY", "CO_API_KEY")),
-    "deepseek": Maker("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
-    "fireworks": Maker("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
-    "gemini": Maker("https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
-    "groq": Maker("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
-    "huggingface": Maker("https://router.huggingface.co/v1", ("HF_TOKEN",)),
-    "llamacpp": Maker("http://127.0.0.1:8080/v1"),
-    "lmstudio": Maker("http://127.0.0.1:1234/v1", url_variable="LM_STUDIO_API_BASE"),
-    "mistral": Maker("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
-    "moonshot": Maker("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",)),
-    "ollama": Maker("http://127.0.0.1:11434/v1", url_variable="OLLAMA_HOST"),
-    "openrouter": Maker("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
-    "perplexity": Maker("https://api.perplexity.ai", ("PERPLEXITY_API_KEY",)),
-    "together": Maker("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
-    "vllm": Maker("http://127.0.0.1:8000/v1", url_variable="VLLM_API_BASE"),
-    "xai": Maker("https://api.x.ai/v1", ("XAI_API_KEY",)),
-    "zai": Maker("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
+PROVIDERS: Mapping[str, Provider] = {
+    "cerebras": Provider("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
+    "cohere": Provider("https://api.cohere.ai/compatibility/v1", ("COHERE_API_KEY", "CO_API_KEY")),
+    "deepseek": Provider("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
+    "fireworks": Provider("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
+    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+    "huggingface": Provider("https://router.huggingface.co/v1", ("HF_TOKEN",)),
+    "llamacpp": Provider("http://127.0.0.1:8080/v1"),
+    "lmstudio": Provider("http://127.0.0.1:1234/v1", url_variable="LM_STUDIO_API_BASE"),
+    "mistral": Provider("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+    "moonshot": Provider("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",)),
+    "ollama": Provider("http://127.0.0.1:11434/v1", url_variable="OLLAMA_HOST"),
+    "openrouter": Provider("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    "perplexity": Provider("https://api.perplexity.ai", ("PERPLEXITY_API_KEY",)),
+    "together": Provider("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
+    "vllm": Provider("http://127.0.0.1:8000/v1", url_variable="VLLM_API_BASE"),
+    "xai": Provider("https://api.x.ai/v1", ("XAI_API_KEY",)),
+    "zai": Provider("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
 }
-"""Name -> maker. Their models need no package besides the OpenAI SDK."""
+"""Name -> provider. Their models need no package besides the OpenAI SDK."""
 
 
 class OpenAILM(SDKModel):
@@ -90,11 +90,11 @@ class OpenAILM(SDKModel):
         self, model: str, *, api: Api = "chat", maker: str | None = None,
         **options: Unpack[SDKOptions],
     ) -> None:  # fmt: skip
-        """`maker`: a name of `MAKERS`, which knows the endpoint and the variables of the environment with
+        """`maker`: a name of `PROVIDERS`, which knows the endpoint and the variables of the environment with
         its key, unless `base_url` or `api_key` say otherwise."""
         key_variables: tuple[str, ...] = ()
         if maker is not None:
-            endpoint = MAKERS[maker]
+            endpoint = PROVIDERS[maker]
             is_own_endpoint = str(options.setdefault("base_url", endpoint.url)).rstrip("/") == endpoint.url
             if is_own_endpoint:
                 self.backend, key_variables = maker, endpoint.keys

@@ -11,7 +11,7 @@ from rlm.errors import UnknownOption
 from rlm.models.anthropic import AnthropicLM
 from rlm.models.any_llm import AnyLM, install, knows
 from rlm.models.claude_agent import ClaudeAgentLM
-from rlm.models.openai import MAKERS, OpenAILM
+from rlm.models.openai import PROVIDERS, OpenAILM
 
 if TYPE_CHECKING:
     from rlm.models.lm import LM
@@ -54,33 +54,33 @@ def choose(
     sub_base_url: str | None = None,
     **connection: Any,
 ) -> Models:
-    """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its maker.
+    """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its provider.
 
-    `connection` (`base_url`, `api_key`, `headers`) applies to the maker of the root, `sub_base_url` to a sub-model of
-    another maker. Without a name, or with a `preset`, `PRESETS` decide. Sub-calls go to the root's object with its
-    sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of another maker.
+    `connection` (`base_url`, `api_key`, `headers`) applies to the provider of the root, `sub_base_url` to a sub-model
+    of another provider. Without a name, or with a `preset`, `PRESETS` decide. Sub-calls go to the root's object with
+    its sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of another provider.
 
     Raises UnknownOption, and TypeError for an object in place of a name or a name in place of an object.
     """
     _check_kinds(model, sub_model, lm, sub_lm)
     if preset and preset not in PRESETS:
         raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
-    maker, name = split_maker(model) if model else (None, None)
-    maker = maker or backend or preset or "openai"
-    default, cheaper = PRESETS.get(maker.replace("claude-agent", "anthropic"), ("", None))
+    provider, name = split_provider(model) if model else (None, None)
+    provider = provider or backend or preset or "openai"
+    default, cheaper = PRESETS.get(provider.replace("claude-agent", "anthropic"), ("", None))
     created: list[LM] = []
     if lm is None:
-        if not (name or default) and is_known(maker):
-            raise UnknownOption(f"{maker!r} has no default model: name one, as in '{maker}:NAME'")
-        created.append(root := make_lm(maker, name or default, **connection))
+        if not (name or default) and is_known(provider):
+            raise UnknownOption(f"{provider!r} has no default model: name one, as in '{provider}:NAME'")
+        created.append(root := make_lm(provider, name or default, **connection))
     else:
-        root, maker = lm, str(getattr(lm, "backend", maker))
+        root, provider = lm, str(getattr(lm, "backend", provider))
     root = _sampled(root, sampling, "sampling")
-    sub_maker, sub_name = split_maker(sub_model) if sub_model else (None, None)
+    sub_provider, sub_name = split_provider(sub_model) if sub_model else (None, None)
     if sub_lm is not None:
         sub, sub_name = sub_lm, sub_model
-    elif sub_name and sub_maker not in (None, maker):
-        created.append(sub := make_lm(str(sub_maker), sub_name, base_url=sub_base_url))
+    elif sub_name and sub_provider not in (None, provider):
+        created.append(sub := make_lm(str(sub_provider), sub_name, base_url=sub_base_url))
         sub_name = None
     else:
         by_default = preset or (name is None and lm is None)  # sub-calls are most of the cost
@@ -114,8 +114,8 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
     Raises UnknownOption for an unknown backend, and for an option that the backend does not take.
     """
     arguments = {name: value for name, value in options.items() if value is not None}
-    if backend in ("openai", *MAKERS):
-        return OpenAILM(model, maker=backend if backend in MAKERS else None, **arguments)
+    if backend in ("openai", *PROVIDERS):
+        return OpenAILM(model, maker=backend if backend in PROVIDERS else None, **arguments)
     if backend == "anthropic":
         return AnthropicLM(model, **arguments)
     if backend == "claude-agent":
@@ -127,18 +127,18 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
         return AnyLM(backend, model, **arguments)
     if backend in BY_ANY_LLM:
         raise UnknownOption(f"backend {backend!r} needs packages that are not installed: {install(backend)}")
-    names = ", ".join(map(repr, (*BACKENDS, *MAKERS)))
+    names = ", ".join(map(repr, (*BACKENDS, *PROVIDERS)))
     raise UnknownOption(f"no backend {backend!r}; there are {names}, and those of any-llm ({install('NAME')})")
 
 
-def split_maker(model: str) -> tuple[str | None, str]:
+def split_provider(model: str) -> tuple[str | None, str]:
     """Backend and model in a name such as `anthropic:claude-opus-5-5`; None and the name if it has no backend."""
-    maker, colon, name = model.partition(":")
-    if not colon or not name or not maker.replace("-", "_").isidentifier():
+    provider, colon, name = model.partition(":")
+    if not colon or not name or not provider.replace("-", "_").isidentifier():
         return None, model
-    return (maker, name) if is_known(maker) else (None, model)
+    return (provider, name) if is_known(provider) else (None, model)
 
 
 def is_known(backend: str) -> bool:
     """Whether `make_lm` has this backend."""
-    return backend in {*BACKENDS, *MAKERS, *BY_ANY_LLM} or knows(backend)
+    return backend in {*BACKENDS, *PROVIDERS, *BY_ANY_LLM} or knows(backend)

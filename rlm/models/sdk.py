@@ -20,7 +20,7 @@ from rlm.models.reply_builder import ReplyBuilder
 from rlm.models.wire import read_body, read_text
 
 Sampling = Mapping[str, Any]
-"""Name -> value, as in the body of a request. The maker of the model knows the names: it refuses unknown ones."""
+"""Name -> value, as in the body of a request. The provider of the model knows the names: it refuses unknown ones."""
 _OURS = frozenset(("model", "messages", "input", "stream", "system"))  # fields that the backend itself writes
 
 
@@ -73,7 +73,7 @@ class SDKOptions(SamplingOptions, total=False):
     """How to reach a model, and the options of each request."""
 
     base_url: str | None
-    """URL of the endpoint; by default the maker's own, or the SDK's from the environment."""
+    """URL of the endpoint; by default the provider's own, or the SDK's from the environment."""
     api_key: str | None
     """By default the key that the SDK finds in the environment."""
     timeout: float | None
@@ -83,7 +83,7 @@ class SDKOptions(SamplingOptions, total=False):
     extra_body: Mapping[str, Any] | None
     """Further fields of each request, sent as they are; they go before all others."""
     window_tokens: int | None
-    """The window of the model, if it differs from that of the maker's models."""
+    """The window of the model, if it differs from that of the provider's models."""
     prompt_characters: int | None
     """The most that one prompt of a sub-call may hold."""
 
@@ -102,9 +102,9 @@ class SDKModel(ABC):
     prompt_characters: int
     """The most that one prompt may hold, where it is known."""
     sampling: Sampling
-    """The options of each request, by the names of `SamplingOptions` or of the maker."""
+    """The options of each request, by the names of `SamplingOptions` or of the provider."""
     names: ClassVar[Mapping[str, str]] = {}
-    """The maker's name for an option of `SamplingOptions`; a dot leads into an object."""
+    """The provider's name for an option of `SamplingOptions`; a dot leads into an object."""
     required: frozenset[str] = frozenset()
     """Fields that no request may lack."""
 
@@ -141,8 +141,8 @@ class SDKModel(ABC):
     @property
     def secrets(self) -> tuple[str, ...]:
         """The key, once it is known, and the values of further headers."""
-        known = (self._api_key or self._client.known("api_key"), *self._headers.values())
-        return tuple(value for value in known if isinstance(value, str) and len(value) >= 8)
+        values = (self._api_key or self._client.known("api_key"), *self._headers.values())
+        return tuple(value for value in values if isinstance(value, str) and len(value) >= 8)
 
     def with_sampling(self, options: Sampling) -> Self:
         """This model, with the same connections, whose requests have these options in addition; None removes one."""
@@ -300,8 +300,8 @@ def read_failure(error: Exception) -> EndpointError | None:
 
 def client_options(options: SDKOptions) -> dict[str, Any]:
     """The options of a client of an SDK. The SDK's own retries are off: a run has its own for all backends."""
-    known = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
-    arguments = {name: value for name, value in known.items() if value is not None}
+    fields = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
+    arguments = {name: value for name, value in fields.items() if value is not None}
     return {"timeout": options.get("timeout") or 600.0, "max_retries": 0, **arguments}
 
 
@@ -309,11 +309,11 @@ def _accepted(refused: Mapping[str, str | None], sent: set[str], fields: Mapping
     """The `fields` that may be sent, renamed where the endpoint wants another name; `sent` receives their names."""
     accepted: dict[str, Any] = {}
     for name, value in fields.items():
-        known: str | None = name
-        while known is not None and known in refused:
-            known = refused[known]
-        if known is not None:
-            accepted.setdefault(known, value)
+        sent_name: str | None = name
+        while sent_name is not None and sent_name in refused:
+            sent_name = refused[sent_name]
+        if sent_name is not None:
+            accepted.setdefault(sent_name, value)
     sent.update(accepted)
     return accepted
 

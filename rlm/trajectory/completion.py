@@ -20,7 +20,7 @@ class Completion:
     out."""
     reason: str
     """Why the run ended: `answer`; the spent budget: `max_iterations`, `max_calls`, `max_tokens`, `max_dollars` or
-    `max_seconds`; `refusal` if the model declined, `content_filter` if a filter of its maker did (`notes` says why);
+    `max_seconds`; `refusal` if the model declined, `content_filter` if a filter of its provider did (`notes` says why);
     `repetition` if the model kept repeating itself; `cancelled`."""
     iterations: int
     """Turns taken, without the call for a forced answer."""

@@ -131,7 +131,7 @@ def why_unfinished(completion: Completion) -> str:
     if reason == "repetition":
         return f"The model repeated itself until the run ended: {best}."
     if reason in ("refusal", "content_filter"):
-        return f"The model declined, or a filter of its maker did: {best}."
+        return f"The model declined, or a filter of its provider did: {best}."
     return f"The model did not finish: {describe_end(reason)}; {best}."
 
 

@@ -1,6 +1,6 @@
 """Golden cases of money: usage in the shapes of the providers, and what each of them charges for it by its own rule.
 
-The prices are those of models that are old enough not to change any more, written out as their makers publish them.
+The prices are those of models that are old enough not to change any more, written out as their providers publish them.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ GOLDEN = [
         openai("anthropic/claude-sonnet-4.5", chat(10_000, 500), None, OPENROUTER),
         (10_000 * 3 + 500 * 15) / 1e6,
     ),
-    ("a maker in the name", openai("openai/gpt-4o", chat(10_000, 1), None, "http://127.0.0.1:4000"), 0.02501),
+    ("a provider in the name", openai("openai/gpt-4o", chat(10_000, 1), None, "http://127.0.0.1:4000"), 0.02501),
     (
         "DeepSeek's name for its cache",
         openai("mine", {"prompt_tokens": 1_000_000, "completion_tokens": 1, "prompt_cache_hit_tokens": 900_000}),

@@ -1,4 +1,4 @@
-"""Makers by name: each is asked at its endpoint with its key, and needs no package beside the SDK of OpenAI."""
+"""Providers by name: each is asked at its endpoint with its key, and needs no package beside the SDK of OpenAI."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from rlm_replies import ASK
 from rlm import RLM, LLMError, OpenAILM
 from rlm.calls.usage import dollars
 from rlm.models.lm import Reply, TokenDetails
-from rlm.models.openai import MAKERS
-from rlm.models.registry import PRESETS, choose, make_lm, split_maker
+from rlm.models.openai import PROVIDERS
+from rlm.models.registry import PRESETS, choose, make_lm, split_provider
 
 PAGE = (Path(__file__).parents[3] / "docs/rlm.md").read_text("utf-8")
 
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in {name for maker in MAKERS.values() for name in (*maker.keys, maker.url_variable)} - {""}:
+    for name in {name for provider in PROVIDERS.values() for name in (*provider.keys, provider.url_variable)} - {""}:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", PROVIDERS)
 def test_a_maker_is_asked_at_its_endpoint_with_its_own_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    maker = MAKERS[name]
+    provider = PROVIDERS[name]
     lm = choose(f"{name}:maker/m:7b").root
     assert isinstance(lm, OpenAILM)
-    assert (lm.backend, lm.model, lm.base_url) == (name, "maker/m:7b", maker.base_url)
-    if maker.keys:
-        with pytest.raises(LLMError, match=f"no API key: set {maker.keys[0]}"):
+    assert (lm.backend, lm.model, lm.base_url) == (name, "maker/m:7b", provider.base_url)
+    if provider.keys:
+        with pytest.raises(LLMError, match=f"no API key: set {provider.keys[0]}"):
             lm.complete(ASK)
-        for variable in maker.keys:
+        for variable in provider.keys:
             monkeypatch.setenv(variable, f"key-of-{variable}")
             assert make_lm(name, "m").secrets == (f"key-of-{variable}",)  # type: ignore[attr-defined]
             monkeypatch.delenv(variable)
@@ -59,15 +59,15 @@ def test_a_server_elsewhere(endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> N
         ("https://box/llm/v1", "https://box/llm/v1"),
     ):
         monkeypatch.setenv("OLLAMA_HOST", given)
-        assert MAKERS["ollama"].url == url
+        assert PROVIDERS["ollama"].url == url
 
 
 def test_presets_and_examples_are_models_with_a_price() -> None:
     named = [(model, "") for models in PRESETS.values() for model in models]
     for code in re.findall(r'RLM\(.*?\)`?|LM\(".*?"\)|models=\[.*?\]', PAGE):
         for name in re.findall(r'"((?:\w+:)?(?:gpt|claude|gemini)-[^"]+)"', code):
-            maker, model = split_maker(name)
-            named.append((model, MAKERS[maker].base_url if maker in MAKERS else ""))
+            provider, model = split_provider(name)
+            named.append((model, PROVIDERS[provider].base_url if provider in PROVIDERS else ""))
     assert len(named) > 8
     for model, endpoint in named:
         assert dollars(Reply("", 1000, 1000, model, details=TokenDetails(endpoint=endpoint)), {}), model

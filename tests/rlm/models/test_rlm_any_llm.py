@@ -1,4 +1,4 @@
-"""Models of other makers through any-llm, which is an extra: the first tests need it, `pip install any-llm-sdk`."""
+"""Models of other providers through any-llm, which is an extra: the first tests need it, `pip install any-llm-sdk`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlm_replies import ASK
 
 from rlm import LLMError, RateLimited, UnknownOption
 from rlm.models.any_llm import AnyLM
-from rlm.models.registry import make_lm, split_maker
+from rlm.models.registry import make_lm, split_provider
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_its_errors_are_one_line(openrouter: Any) -> None:
 
 def test_what_is_not_installed_is_named_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlm.models.any_llm.knows", lambda provider: False)
-    assert split_maker("bedrock:maker.m:0") == ("bedrock", "maker.m:0")
+    assert split_provider("bedrock:maker.m:0") == ("bedrock", "maker.m:0")
     with pytest.raises(UnknownOption, match=r"'bedrock' needs .* pip install 'any-llm-sdk\[bedrock\]'"):
         make_lm("bedrock", "m")
     with pytest.raises(UnknownOption, match=r"no backend 'nonsense'; there are 'openai', .*'gemini'"):

@@ -11,7 +11,7 @@ from rlm_replies import ASK
 from rlm_replies import repl as code
 
 from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM, UnknownOption
-from rlm.models.registry import choose, split_maker
+from rlm.models.registry import choose, split_provider
 
 
 def test_options_of_openai_are_on_the_wire(endpoint: Any) -> None:
@@ -97,13 +97,13 @@ def test_a_model_that_wants_the_responses_api_is_asked_there(endpoint: Any) -> N
 
 
 def test_makers_in_names() -> None:
-    assert split_maker("anthropic:claude-x") == ("anthropic", "claude-x")
-    assert split_maker("openai:ft:gpt-5:mine") == ("openai", "ft:gpt-5:mine")
+    assert split_provider("anthropic:claude-x") == ("anthropic", "claude-x")
+    assert split_provider("openai:ft:gpt-5:mine") == ("openai", "ft:gpt-5:mine")
     for name in ("gpt-5", "qwen2.5:7b", "ft:gpt-5", "llama3:", ":x"):
-        assert split_maker(name) == (None, name)
+        assert split_provider(name) == (None, name)
     both = choose("anthropic:claude-x", "openai:gpt-y", api_key="k")
     assert (type(both.root), type(both.sub), both.sub_model) == (AnthropicLM, OpenAILM, None)
-    assert (both.sub.model, both.sub.secrets) == ("gpt-y", ())  # type: ignore[attr-defined]  # a key is for one maker
+    assert (both.sub.model, both.sub.secrets) == ("gpt-y", ())  # type: ignore[attr-defined]  # a key is for one provider
     same = choose("anthropic:claude-x", "anthropic:claude-y")
     assert (same.sub, same.sub_model) == (same.root, "claude-y")
 
