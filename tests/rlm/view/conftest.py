@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from rlm_replies import LazyText
 
-from monocontext.text import lazy_kinds
 from rlm import RLM, ScriptedLM
 from rlm.view.feed import RowFeed
 from rlm.view.page import ViewServer
@@ -27,35 +25,22 @@ REPLIES = [
 ]
 
 
-class Told(lazy_kinds.LazyContext, lazy_kinds.LazyText):
+class Told(LazyText):
     """A text that says what was read of it, what that cost, and what it read ahead."""
 
     url = "memory://told"
     is_large = False
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        ahead = SimpleNamespace(gets=0, bytes_fetched=0)
-        self.stats: Any = SimpleNamespace(gets=0, bytes_fetched=0, hits=0, wait_seconds=0.0, prefetch=ahead)
+        super().__init__(text)
+        self.stats.gets = self.stats.bytes_fetched = self.stats.wait_seconds = 0
         self._log: list[tuple[int, int]] = []
 
-    @property
-    def lines(self) -> list[str]:
-        return self._text.splitlines(keepends=True)
-
-    def __len__(self) -> int:
-        return len(self._text)
-
     def __getitem__(self, key: slice) -> str:
-        start, stop, _ = key.indices(len(self._text))
+        start, stop, _ = key.indices(len(self))
         self._log.append((start, stop))
-        self.stats.gets += 1
-        self.stats.bytes_fetched += stop - start
-        self.stats.wait_seconds += 0.25
-        return self._text[key]
-
-    def __repr__(self) -> str:
-        return f"<Told {len(self)} characters>"
+        self.stats.bytes_fetched += stop - start - 10
+        return super().__getitem__(key)
 
     @contextmanager
     def thinking(self) -> Iterator[None]:
@@ -66,14 +51,7 @@ class Told(lazy_kinds.LazyContext, lazy_kinds.LazyText):
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         return len(self._log), [] if mark is None else self._log[mark:]
 
-    def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        return self.reads_since(mark)
-
-    def hint(self, delta: str) -> None:
-        """Nothing to read ahead."""
-
-    def repl_namespace(self) -> Any:
-        return SimpleNamespace(names={})
+    handed_since = reads_since
 
 
 @pytest.fixture
