@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from monocontext.format.documents import Document
 from monocontext.records import NamedTuple, dataclass
-from monocontext.shell.patterns import KEPT
+from monocontext.shell.patterns import KEPT_GROUP
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.hits import Hit
@@ -149,7 +149,7 @@ class Style:
             yield before + self._column(first) + text
             return
         for match in self.pattern.finditer(line.text):
-            shown = match[KEPT if KEPT in match.re.groupindex else 0]
+            shown = match[KEPT_GROUP if KEPT_GROUP in match.re.groupindex else 0]
             yield before + self._column(match) + self.paint(MATCH, self.escape(shown))
 
     def _column(self, match: re.Match[str] | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-KEPT = "kept"
+KEPT_GROUP = "kept"
 """The group of what `grep -o` prints, in a pattern that has it."""
 _CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
@@ -75,7 +75,7 @@ def with_classes(pattern: str) -> str:
 
 
 def with_kept(pattern: str) -> str:
-    r"""A pattern in which what follows `\K`, which Python lacks, is the group `KEPT`."""
+    r"""A pattern in which what follows `\K`, which Python lacks, is the group `KEPT_GROUP`."""
     outside = re.sub(r"\([^()]*\)", "", pattern)
     before, _, after = pattern.partition(r"\K")
-    return f"{before}(?P<{KEPT}>{after})" if r"\K" in outside and "|" not in outside else pattern
+    return f"{before}(?P<{KEPT_GROUP}>{after})" if r"\K" in outside and "|" not in outside else pattern

@@ -114,7 +114,7 @@ def test_a_listing_that_is_cut_or_none_is_an_error(answer: Turn, said: str) -> N
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_errors_in_words(answer: Turn, kind: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3_client, "ATTEMPTS", 1)
+    monkeypatch.setattr(s3_client, "S3_ATTEMPTS", 1)
     with scripted(answer) as server:
         store = open_store(URL, endpoint=server.endpoint)
         for ask in (store.get, lambda key: store.get_range(key, 0, 1), lambda key: store.put(key, b"x")):
@@ -153,7 +153,7 @@ def test_a_server_that_always_leads_elsewhere(transport: str) -> None:
 
 @pytest.mark.parametrize("answer", [error(412, "PreconditionFailed"), error(409, "ConditionalRequestConflict")])
 def test_a_lost_race(answer: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3_client, "ATTEMPTS", 2)
+    monkeypatch.setattr(s3_client, "S3_ATTEMPTS", 2)
     with scripted(answer) as server:
         store = open_store(URL, endpoint=server.endpoint)
         with pytest.raises(AlreadyExists, match=f"{URL}/a"):

@@ -80,7 +80,7 @@ def test_refusals_that_retries_outlast_are_told(server: S3StandIn, transport: st
 def test_refusals_that_last_are_told_by_the_error(
     server: S3StandIn, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3_client, "ATTEMPTS", 2)
+    monkeypatch.setattr(s3_client, "S3_ATTEMPTS", 2)
     server.faults.add(slow_down(), times=None)
     with pytest.raises(MonocontextError, match="SlowDown") as caught:
         open_store(server.url(), endpoint=server.endpoint, transport=transport).get_range("a", 0, 10)

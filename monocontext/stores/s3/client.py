@@ -22,7 +22,7 @@ from monocontext.stores.s3.settings import AWS_DOMAINS, DEFAULT_REGION, parse_pr
 
 _CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 10
-ATTEMPTS = 4
+S3_ATTEMPTS = 4
 """The most attempts of one request."""
 BEFORE_SEND = "before-send.s3.GetObject"
 _PROBE = "monocontext-probe"
@@ -70,7 +70,7 @@ def connect(options: S3Options) -> Any:
         config = import_module("botocore.config").Config(
             connect_timeout=_CONNECT_TIMEOUT_SECONDS,
             read_timeout=READ_TIMEOUT_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+            retries={"mode": "standard", "total_max_attempts": S3_ATTEMPTS},
             max_pool_connections=64,
             s3={"addressing_style": style},
             # The crc32c of each frame suffices. The checksums of botocore cost CPU, and some servers refuse them.

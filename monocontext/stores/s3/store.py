@@ -142,7 +142,7 @@ class S3Connection:
         origin = S3Origin(self.options, bucket, learn_plan, account, plan)
         if state.pool is None:
             state.pool = Pool(origin.tls, MAX_IDLE if self.options.keep_alive else 0)
-        attempts, silence_seconds = s3_client.ATTEMPTS, s3_client.READ_TIMEOUT_SECONDS
+        attempts, silence_seconds = s3_client.S3_ATTEMPTS, s3_client.READ_TIMEOUT_SECONDS
         return Client(origin, state.pool, attempts=attempts, silence_seconds=silence_seconds)
 
     def close(self) -> None:

@@ -103,7 +103,7 @@ def test_a_seeded_sequence_is_not_disturbed(transport: str) -> None:
 
 @pytest.mark.slow
 def test_silence_again_and_again_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3_client, "ATTEMPTS", 2)
+    monkeypatch.setattr(s3_client, "S3_ATTEMPTS", 2)
     monkeypatch.setattr(s3_client, "READ_TIMEOUT_SECONDS", 1.2)
     with ObjectServer(DATA, *[Turn(stall_at=5)] * 2) as server:
         with pytest.raises(StoreFailure, match=rf"^{URL}/a: no byte for 1\.2 s \(2 attempts\)$"):
