@@ -169,7 +169,7 @@ def cancelled(place: AbstractContextManager[Place], cancellations: int, seed: in
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cancellations", [30, pytest.param(340, marks=[pytest.mark.fuzz, pytest.mark.timeout(1200)])])
+@pytest.mark.parametrize("cancellations", [12, pytest.param(340, marks=[pytest.mark.fuzz, pytest.mark.timeout(1200)])])
 @pytest.mark.parametrize("kind", ["memory", "directory", "http"])
 def test_what_comes_after_a_cancellation_is_right(kind: str, tmp_path: Path, cancellations: int) -> None:
     cancelled(placed(kind, tmp_path), cancellations, seed=1)

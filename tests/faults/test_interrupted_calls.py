@@ -45,7 +45,7 @@ def campaign(way: str, interrupts: int, seed: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interrupts", [25, pytest.param(340, marks=[pytest.mark.fuzz, pytest.mark.timeout(1200)])])
+@pytest.mark.parametrize("interrupts", [10, pytest.param(340, marks=[pytest.mark.fuzz, pytest.mark.timeout(1200)])])
 @pytest.mark.parametrize("way", WAYS)
 def test_an_interrupted_call_leaves_nothing_behind(way: str, interrupts: int) -> None:
     interrupted(nullcontext(), way, lambda _: campaign(way, interrupts, seed=1))

@@ -94,7 +94,7 @@ KINDS: dict[str, Callable[[Path], AbstractContextManager[Opened]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interrupts", [30, pytest.param(90, marks=[pytest.mark.fuzz, pytest.mark.timeout(1200)])])
+@pytest.mark.parametrize("interrupts", [12, pytest.param(90, marks=[pytest.mark.fuzz, pytest.mark.timeout(1200)])])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_next_read_is_right(kind: str, way: str, tmp_path: Path, interrupts: int) -> None:

@@ -214,7 +214,7 @@ def interrupted(place: AbstractContextManager[Any], way: str, work: Callable[[An
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interrupts", [20, pytest.param(420, marks=[pytest.mark.fuzz, pytest.mark.timeout(400)])])
+@pytest.mark.parametrize("interrupts", [10, pytest.param(420, marks=[pytest.mark.fuzz, pytest.mark.timeout(400)])])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["memory", "directory", "http"])
 def test_what_comes_after_an_interrupt_is_right(kind: str, way: str, tmp_path: Path, interrupts: int) -> None:

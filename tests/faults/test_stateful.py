@@ -56,7 +56,7 @@ def test_a_text_in_memory() -> None:
 
 
 def test_a_text_behind_s3(server: S3StandIn) -> None:
-    campaign(behind(server), 12, 12)
+    campaign(behind(server), 4, 12)
 
 
 @pytest.mark.fuzz

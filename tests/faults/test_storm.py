@@ -51,10 +51,10 @@ OFTEN = (
 @pytest.mark.parametrize(
     ("slices", "way"),
     [
-        (25, "own"),
-        pytest.param(200, "own", marks=pytest.mark.slow),
+        (12, "own"),
+        pytest.param(80, "own", marks=pytest.mark.slow),
         pytest.param(1000, "own", marks=[pytest.mark.fuzz, pytest.mark.timeout(600)]),
-        pytest.param(50, "boto3", marks=pytest.mark.slow),
+        pytest.param(20, "boto3", marks=pytest.mark.slow),
     ],
 )
 def test_a_storm(slices: int, way: str, capsys: pytest.CaptureFixture[str]) -> None:
