@@ -6,12 +6,12 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
-from functools import wraps
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import click
 
@@ -29,8 +29,6 @@ _KEPT = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), 86_
 """The seconds for which the kernel may keep names, sizes and data: the version that is mounted never changes."""
 _SIGNALLED = 8
 """What libfuse returns when a signal ended it."""
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def mount(
@@ -72,24 +70,19 @@ def _load_fuse() -> Callable[..., object]:
         raise MonocontextError(f"mfusepy is missing: {install_line('mount')}") from None
     except OSError:
         raise MonocontextError("libfuse is missing: apt install fuse3, or on macOS macFUSE") from None
-    serve: Callable[..., object] = FUSE
-    return serve
+    return FUSE  # type: ignore[no-any-return, unused-ignore]
 
 
-def _as_errno(method: Method) -> Method:
-    """Let a method raise errors with a number alone: others, such as a store's, become EIO and a line on stderr."""
-
-    @wraps(method)
-    def call(self: MountedFiles, path: str, *arguments: Any) -> Any:
-        try:
-            return method(self, path, *arguments)
-        except Exception as error:
-            if isinstance(error, OSError) and error.errno and not isinstance(error, MonocontextError):
-                raise
-            note(f"{path}: {error}")
-            raise OSError(errno.EIO, os.strerror(errno.EIO)) from None
-
-    return call  # type: ignore[return-value]
+@contextmanager
+def _as_errno(path: str) -> Iterator[None]:
+    """Let an operation raise errors with a number alone: others, such as a store's, become EIO and a line on stderr."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno and not isinstance(error, MonocontextError):
+            raise
+        note(f"{path}: {error}")
+        raise OSError(errno.EIO, os.strerror(errno.EIO)) from None
 
 
 class MountedFiles:
@@ -105,31 +98,31 @@ class MountedFiles:
         self._numbers = count(1)
         self._open: dict[int, TextBytes] = {}
 
-    @_as_errno
     def getattr(self, path: str, handle: int | None = None) -> dict[str, int]:
-        info = self._files.stat(path)
+        with _as_errno(path):
+            info = self._files.stat(path)
         mode, links = (stat.S_IFDIR | 0o555, 2) if info.is_folder else (stat.S_IFREG | 0o444, 1)
         times = dict.fromkeys(("st_mtime", "st_ctime", "st_atime"), self._time)
         owner = {"st_uid": os.getuid(), "st_gid": os.getgid()}
         return {"st_mode": mode, "st_nlink": links, "st_size": info.size_bytes} | owner | times
 
-    @_as_errno
     def readdir(self, path: str, handle: int) -> list[str]:
-        return [".", "..", *(name for name, _ in self._files.entries(path))]
+        with _as_errno(path):
+            return [".", "..", *(name for name, _ in self._files.entries(path))]
 
-    @_as_errno
     def open(self, path: str, flags: int) -> int:
-        record = self._files.find(path)
+        with _as_errno(path):
+            record = self._files.find(path)
         if record is None:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
         number = next(self._numbers)
         self._open[number] = TextBytes(self._files.view(record))
         return number
 
-    @_as_errno
     def read(self, path: str, size: int, offset: int, handle: int) -> bytes:
-        opened = self._open[handle]
-        return opened.read(min(offset, len(opened)), min(offset + size, len(opened)))
+        with _as_errno(path):
+            opened = self._open[handle]
+            return opened.read(min(offset, len(opened)), min(offset + size, len(opened)))
 
     def release(self, path: str, handle: int) -> int:
         del self._open[handle]

@@ -16,10 +16,7 @@ from monocontext.shell.tree import FileInfo, TextFiles
 
 _VERSION = 1
 _CAPSULE = b"bashkit.FileSystem.v1"
-_ERROR_KINDS = {
-    errno.ENOENT: 1, errno.EEXIST: 2, errno.EACCES: 3, errno.EROFS: 3, errno.EINVAL: 4, errno.EISDIR: 5,
-    errno.ENOTDIR: 6, errno.EFBIG: 0,
-}  # fmt: skip
+_ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.ENOTDIR: 6, errno.EFBIG: 0}
 """The kinds of errors of the interface; 0 for any other."""
 
 

@@ -34,7 +34,7 @@ _GREP = _COMMON | {
 }  # fmt: skip
 _RG = _COMMON | {
     "S": "smart-case", "s": "case-sensitive", "N": "no-line-number", "I": "no-filename", "g:": "glob=", "t:": "type=",
-    "T:": "type-not=", "u": "unrestricted", ".": "hidden",
+    "u": "unrestricted", ".": "hidden",
 }  # fmt: skip
 _LONG = ("include=", "exclude=", "exclude-dir=", "silent", "line-buffered")
 _RG_LONG = ("files", "no-heading", "no-ignore", "sort=", "files-without-match", "no-messages")
@@ -50,8 +50,7 @@ _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": 
 """The endings of names of a type of `rg -t`; another type has one ending, its name."""
 _MANY = 1 << 40
 """More lines than a text has."""
-_LISTING = ("files", "files-without-match", "invert-match", "include", "exclude", "exclude-dir", "glob", "type",
-            "type-not")  # fmt: skip
+_LISTING = ("files", "files-without-match", "invert-match", "include", "exclude", "exclude-dir", "glob", "type")
 """Options for which all files must be named, or many are left out."""
 
 
@@ -215,10 +214,8 @@ class _Query:
     @cached_property
     def _globs(self) -> Globs:
         """Those of rg."""
-        types, others = (
-            [f"*.{{{_TYPES.get(item, item)}}}" for item in self.values(word)] for word in ("type", "type-not")
-        )
-        return Globs(self.values("glob") + types, others)
+        types = [f"*.{{{_TYPES.get(item, item)}}}" for item in self.values("type")]
+        return Globs(self.values("glob") + types)
 
 
 async def grep(call: ShellCall) -> int:
