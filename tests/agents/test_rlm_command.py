@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hosts.contract import SHELL_QUESTIONS, shell_text
 from hosts.openai_server import answering
 
 from agents.programs import PROGRAMS, Program, make_home, plain
 from agents.stand_in import Call, Reply, StandIn, Step
+from monocontext.testing import S3StandIn
 
 TOP = Path(__file__).resolve().parents[2]
 NODE_MODULES = Path(os.environ.get("MONOCONTEXT_AGENTS", ""))
@@ -69,3 +71,25 @@ def test_a_question_about_a_file(program: Program, tmp_path: Path, monkeypatch: 
     assert "the word is Basalt" in said.partition("It gave:")[2]
     assert "line:2" in said
     assert "dollars" in said
+
+
+class Running(StandIn):
+    """Runs its prompt in `bash`, and says what that gave."""
+
+    def answer(self, steps: Sequence[Step], has_tools: bool) -> Reply:
+        results = [text for role, text in steps if role == "result"]
+        command = next((command for command, _ in SHELL_QUESTIONS if ("user", command) in steps), "true")
+        return f"It gave: {results[-1]}" if results else Call("mcp__texts__bash", {"command": command})
+
+
+def test_five_questions_by_bash_alone_read_a_hundredth(tmp_path: Path) -> None:
+    claude, home = PROGRAMS[0], tmp_path / "home"
+    make_home(home)
+    with S3StandIn(shell_text()) as server, Running({}) as model:
+        served = f"-P -m monocontext mcp {server.url()} --shell --endpoint {server.endpoint} --anonymous".split()
+        settings = {"mcpServers": {"texts": {"command": PYTHON, "args": served}}}
+        words = ["--mcp-config", json.dumps(settings), "--strict-mcp-config", *claude.first]
+        for command, answer in SHELL_QUESTIONS:
+            said = plain(claude.run(NODE_MODULES, home, model, words, command))
+            assert f'It gave: {{"stdout":"{answer}\\n"' in said
+        assert server.bytes_sent < (4 << 30) // 100

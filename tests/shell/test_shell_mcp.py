@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from monocontext import publish
-from monocontext.testing import S3StandIn
-from tests.hosts.contract import SHELL_QUESTIONS, shell_text
 
 pytest.importorskip("bashkit")
 script = pytest.importorskip("tests.mcp.script", exc_type=ImportError, reason="no MCP SDK here")
@@ -35,15 +33,3 @@ def test_a_client_runs_command_lines_and_keeps(tmp_path: Path) -> None:
         "2 /kept/out.txt\ncat: /etc/shadow: No such file or directory\n[exit code 1]",
         "large\noutput\n",
     ]
-
-
-@pytest.mark.slow
-def test_five_questions_about_4_gib_over_mcp_read_a_hundredth() -> None:
-    async def talk(server: S3StandIn) -> list[str]:
-        served = server.url(), "--shell", "--endpoint", server.endpoint, "--anonymous"
-        async with script.stdio(*served) as client:
-            return [await client.call("bash", command=command) for command, _ in SHELL_QUESTIONS]
-
-    with S3StandIn(shell_text()) as server:
-        assert asyncio.run(talk(server)) == [answer for _, answer in SHELL_QUESTIONS]
-        assert server.bytes_sent < (4 << 30) // 100
