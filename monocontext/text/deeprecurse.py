@@ -191,8 +191,7 @@ class DeepRecurseContext:
             yield from reversed(lines) if reverse else lines
 
     def _segments_between(self, start: int, stop: int) -> list[int]:
-        """The numbers of the segments with lines in [start, stop). An earlier segment may reach further than later
-        ones."""
+        """The numbers of the segments with lines in [start, stop)."""
         candidates = range(bisect_right(self._reach, start), bisect_right(self._starts, stop - 1))
         return [n for n in candidates if self._segments[n].start_line + self._segments[n].line_count > start]
 

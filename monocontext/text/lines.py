@@ -80,15 +80,6 @@ class LineView(Sequence[str]):
     def __reversed__(self) -> Iterator[str]:
         return self._reader.iterate(0, len(self), reverse=True)
 
-    def index(self, line: str, start: int = 0, stop: int | None = None) -> int:
-        """The number of the first line that equals `line`, line end included; streams. `ValueError` if there is
-        none."""
-        first, last, _ = slice(start, stop).indices(len(self))
-        for number, result in enumerate(self._reader.iterate(first, max(first, last)), first):
-            if result == line:
-                return number
-        raise ValueError(f"no line is {line!r}")
-
     def __repr__(self) -> str:
         return f"<Lines: {len(self):,} lines of {self.url or 'a text'}; lines[i] and lines[a:b] are text>"
 

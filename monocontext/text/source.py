@@ -96,11 +96,6 @@ class Span:
         if isinstance(self.source, StoredSource) and (handed := self.source.reader.handed) is not None:
             handed.add(self.start + start, self.start + stop)
 
-    @property
-    def logs_received(self) -> bool:
-        """Whether `log_received` records anything."""
-        return isinstance(self.source, StoredSource) and self.source.reader.handed is not None
-
     def windows(
         self,
         start: int = 0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Self, SupportsIndex, cast, overload
 
@@ -34,6 +34,11 @@ def _real(name: str) -> Any:
     method.__name__ = name
     method.__doc__ = f"As `str.{name}`, on the real text; `ContextTooLarge` above the limit."
     return method
+
+
+def _ordering(compare: Callable[[int, int], bool]) -> Any:
+    """An operator like that of `str`; streamed up to the first difference."""
+    return lambda self, other: compare(self._compare(other), 0) if isinstance(other, str | StrLike) else NotImplemented
 
 
 class StrLike(LazyText):
@@ -101,18 +106,7 @@ class StrLike(LazyText):
             return True
         return len(self) == len(other) and self._compare(other) == 0
 
-    def __lt__(self, other: object) -> bool:
-        """Like `str`; streamed up to the first difference."""
-        return self._compare(other) < 0 if isinstance(other, str | StrLike) else NotImplemented
-
-    def __le__(self, other: object) -> bool:
-        return self._compare(other) <= 0 if isinstance(other, str | StrLike) else NotImplemented
-
-    def __gt__(self, other: object) -> bool:
-        return self._compare(other) > 0 if isinstance(other, str | StrLike) else NotImplemented
-
-    def __ge__(self, other: object) -> bool:
-        return self._compare(other) >= 0 if isinstance(other, str | StrLike) else NotImplemented
+    __lt__, __le__, __gt__, __ge__ = map(_ordering, (operator.lt, operator.le, operator.gt, operator.ge))
 
     def _compare(self, other: str | StrLike) -> int:
         """-1 if this text sorts first, 0 if both are equal, else 1; streams up to the first difference."""
@@ -401,8 +395,7 @@ class StrLike(LazyText):
 
 
 def _argument(method: str, value: object, *arguments: object) -> str:
-    """An argument of a method as a real `str`. For a value of another type, `str` raises its error: of the method with
-    `arguments`, or with this one alone. Raises `ContextTooLarge` for a text above the limit."""
+    """An argument of a method as a real `str`."""
     if isinstance(value, StrLike):
         return value._whole("an argument of a string method", "give a slice of it")
     if not isinstance(value, str):

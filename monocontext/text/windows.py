@@ -10,7 +10,6 @@ faster than to decode first. Derived text is searched as `str`. One search sees 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -52,10 +51,6 @@ class Window:
         """The character in the text after the window."""
         return self.start + length(self.data) if self._stop is None else self._stop
 
-    def find(self, units: Any, position: int = 0, stop: int = sys.maxsize) -> int:
-        """The position in `data` of the first needle within [position, stop), or -1."""
-        return scan.find(self.data, units, position, stop)
-
     def character(self, position: int) -> int:
         """The character in the text at a position in `data`."""
         frame = self._frame
@@ -94,7 +89,7 @@ def count(windows: Iterable[Window], needle: str) -> int:
         data, reach = window.data, len(units) - 1
         if carry:
             total += (carry + data[:reach]).count(units)
-        first = window.find(units)
+        first = scan.find(data, units)
         total += data.count(units, first) if first >= 0 else 0
         carry = data[-reach:] if len(data) >= reach > 0 else (carry + data)[-reach:] if reach else carry
     return total
@@ -117,7 +112,7 @@ def occurrences(windows: Iterable[Window], needle: str) -> Iterator[int]:
             end = offset + size
             position = max(end - len(carry), 0)
             carry = carry[end:]
-        while (offset := window.find(units, position)) >= 0:
+        while (offset := scan.find(data, units, position)) >= 0:
             yield window.character(offset)
             position = offset + size
             carry = units[:0]

@@ -129,9 +129,7 @@ class Linewise:
         """The first way: find the first anchor in the data as it is, and the others in decoded lines."""
         data = window.data
         newline = "\n" if isinstance(data, str) else b"\n"
-        nearest = _nearest(
-            [partial(window.find if hay is data else partial(find, hay), needle, stop=high) for hay, needle in searches]
-        )
+        nearest = _nearest([partial(find, hay, needle, stop=high) for hay, needle in searches])
         if (location := nearest(low)) >= 0:
             start = data.rfind(newline, low, location) + 1 or low
             lines = data[start:high] if isinstance(data, str) else str(data[start:high], "utf-8")

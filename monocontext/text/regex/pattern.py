@@ -155,8 +155,7 @@ class Pattern(metaclass=ABCMeta):
                     "context[a:b]"
                 )
             items.append(item)
-            if span.logs_received:
-                span.log_received(base + match.start(), base + match.end())
+            span.log_received(base + match.start(), base + match.end())
         return items
 
     def split(self, string: Any, maxsplit: int = 0) -> list[Any]:

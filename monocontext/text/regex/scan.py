@@ -79,6 +79,8 @@ def _scan_whole(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -
     """The matches from character `pos` on, in one `str`."""
     base = max(0, pos - plan.left)
     if end - pos > limit:
+        if plan.literal and span.find(plan.literal, pos, end) < 0:
+            return iter(())
         raise _too_large(plan, pos, limit)
     return ((match, base) for match in plan.real.finditer(span.read(base, end), pos - base))
 
@@ -142,8 +144,7 @@ def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, f
 
 
 class _Text:
-    """Characters [start, stop) of a span, as windows that move forward. It keeps the characters of the last window,
-    which the next one may need again."""
+    """Characters [start, stop) of a span, as windows that move forward."""
 
     def __init__(
         self, span: Span, start: int, stop: int, plan: PatternPlan, candidates: Candidates | None, *, eager: bool

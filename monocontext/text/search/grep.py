@@ -156,8 +156,7 @@ class _LinePass:
             is_at_end = yield from self._search_windows()
 
     def _search_windows(self) -> Generator[Hit, None, bool]:
-        """Search lines from `_at` on. Stops after a line that is too long for windows; returns whether that is not the
-        case, and all lines are searched."""
+        """Search lines from `_at` on."""
         span, offset = self._span, self._at
         only = self._candidates = span.candidates(self._linewise.query, offset, None, within_line=True)
         is_eager = only is not None and only.frames <= EAGER_FRAMES and not self._is_bounded

@@ -44,8 +44,7 @@ def _search_part(text: Any, patterns: list[Any], most: int | None, part: tuple[i
 
 
 def _ranges(span: Span, linewise: Linewise, first: int, stop: int | None) -> Iterator[tuple[int, int | None]]:
-    """Adjacent ranges of the text, one for each part. In a huge text they follow its search filters, which the workers
-    read; else each has `PART_FRAMES` frames that may match, or `PART_CHARACTERS` characters."""
+    """Adjacent ranges of the text, one for each part."""
     if cuts := span.filter_borders(first, stop):
         return zip([first, *cuts], [*cuts, stop], strict=True)
     candidates = span.candidates(linewise.query, first, stop, within_line=True)

@@ -127,8 +127,7 @@ def _lines(last: _Sample) -> int | None:
 
 
 def _samples(span: Span) -> Iterator[_Sample]:
-    """Pieces of the text at its head, at its tail and evenly spaced between, in order. Those of a stored text are read
-    at once."""
+    """Pieces of the text at its head, at its tail and evenly spaced between, in order."""
     if not len(span):
         return
     targets = [number * (len(span) - 1) // (SAMPLES - 1) for number in range(SAMPLES)]

@@ -2,7 +2,8 @@
 
 Search filters say which frames may hold which words, and how rare each word is. The frames that may hold the heaviest
 words are read first, in parallel; among these, the frames in which the words occur often. Reading ends when no unread
-frame can hold one of the best passages, or when the budget is spent.
+frame can hold one of the best passages, or when the budget is spent. A search whose budget cannot decide ends with the
+first wave that does not raise the lowest score among the best.
 """
 
 from __future__ import annotations
@@ -73,14 +74,17 @@ def search(
     if per_document and (documents is None or not documents.count):
         raise ValueError("per_document= needs a text with documents, and this one has none")
     terms = parse(query)
-    left_bytes = MOST_BYTES if max_bytes is None else max_bytes
+    budget = left_bytes = MOST_BYTES if max_bytes is None else max_bytes
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
     weights = _weights(span, terms, may_read=left_bytes >= _SMALL)
     order = _Order(span, terms, weights)
     best = _BestPassages(span, Scorer(terms, weights), k, _Chosen(documents, terms.documents, between), per_document)
-    size, searched = FIRST_FRAMES, set[int]()
+    size, searched, before, is_vain = FIRST_FRAMES, set[int](), 0.0, False
     while remaining := order.left(best.worst, span.start):
-        if left_bytes <= 0 or time.monotonic() > end:
+        is_over = is_vain and len(remaining) * (budget - left_bytes) > left_bytes * len(
+            searched
+        )  # cannot read them all
+        if is_over or left_bytes <= 0 or time.monotonic() > end:
             return best.finish(f"{len(remaining):,} frames", len(remaining))
         most, room = max(remaining)[0], max(left_bytes // RAW_FRAME_BYTES, 1)
         wave = set(islice((number for score, number in remaining if score >= _ALIKE * most), min(size, room)))
@@ -89,6 +93,8 @@ def search(
             best.add_window(window)
             left_bytes -= len(window.data)
         order.frames = [row for row in remaining if row[1] not in wave]
+        worst = best.worst[0] if best.worst else 0.0
+        is_vain, before = len(wave) >= FIRST_FRAMES and 0 < worst <= before, worst
         size = min(2 * size, _MOST_FRAMES)
     rest = order.rest
     for window in span.windows() if rest is not None and not best.rules_out(rest) else ():
@@ -139,7 +145,7 @@ def _count_weights(span: Span, terms: Terms) -> dict[Term, float]:
     scorer = Scorer(Terms(terms.scoring, (), (), ()), dict.fromkeys(terms.scoring, 1.0))
     holding = defaultdict[int, int](int)
     for window in span.windows(eager=True):
-        for scored in scorer.score(window.text):
+        for scored in scorer.score(scorer.fold(window.text.encode("utf-8", "surrogatepass"))):
             for number in {number for _, number in scored.places}:
                 holding[number] += 1
     passages = max(len(span) / _PASSAGE_CHARACTERS, *holding.values(), 1.0)
@@ -253,18 +259,24 @@ class _BestPassages:
     def add_window(self, window: Window) -> None:
         """Score the passages of a window. Where its last line goes on after it, or it may begin inside a word, the
         characters there are read: 1 GET if that frame is not in memory."""
-        span, text, start = self._span, window.text, window.start - self._span.start
-        size = len(text)
-        if self._scorer.has_phrases or not text.endswith("\n"):
-            text += span.read(start + size, min(start + size + self._scorer.reach, len(span)))
+        span, data, start = self._span, window.data, window.start - self._span.start
+        size, more = window.stop - window.start, ""
+        if self._scorer.has_phrases or data[-1:] not in ("\n", b"\n"):
+            more = span.read(start + size, min(start + size + self._scorer.reach, len(span)))
         least = self._heap[0][0] if len(self._heap) == self._k else 0.0
+        if least and start > -self._heap[0][1]:  # of equal scores, the earlier passage is better
+            least = math.nextafter(least, math.inf)
+        parts = (part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass") for part in (data, more))
+        utf8 = self._scorer.fold(b"".join(parts))
         cuts = self._chosen.cuts(start, size)
         scored = self._scorer.score(
-            text, cuts, least, size, lambda: start > 0 and re.match(r"\w", span.read(start - 1, start)) is not None
+            utf8, cuts, least, size, lambda: start > 0 and re.match(r"\w", span.read(start - 1, start)) is not None
         )
+        text = ""
         for item in scored:
             offset = start + item.start
             if self._make_room(item.score, offset):
+                text = text or window.text + more
                 passage = Passage(offset, start + item.stop, 0, None, item.score, text[item.start : item.stop])
                 heapq.heappush(self._heap, (item.score, -offset, passage))
 

@@ -11,18 +11,20 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from functools import partial
+from itertools import accumulate, chain, pairwise
 
-from monocontext.text.search.terms import Term, Terms, fold
+from monocontext.engine.scan import find
+from monocontext.text.search.terms import Term, Terms, fold, fold_utf8
 
 PASSAGE_CHARACTERS = 400
 """A passage ends with the line in which it reaches this length, and with its document. Longer lines are cut at twice
 this."""
 _K1 = 0.5
-"""With a small k1, a word that occurs often in a passage counts little more than once. So frames that lack words of the
-query are ruled out earlier."""
+"""With a small k1, a word that occurs often in a passage counts little more than once."""
 _MOST_COUNTED = 3
 """The most occurrences of a word that count in a passage. So a common word soon has passages that none can exceed."""
+_FEW = 8
 _NEAR_CHARACTERS = 80
 """At this distance, two words get half of the bonus."""
 _BONUS = 0.3
@@ -76,41 +78,55 @@ class Scorer:
         """Whether a term may go on in the next line."""
         self.reach = 32 + 2 * max(len(term.text) for term in (*terms.scoring, *terms.without))
         """The characters after a text in which a term that begins in it may end."""
+        everything = "".join(term.beginning for term in (*terms.scoring, *terms.without))
+        self._is_plain = all(letter.isascii() or letter.lower() == letter.upper() for letter in everything)
+        """Whether all terms are of ASCII and of letters without case."""
+
+    def fold(self, data: bytes) -> bytes:
+        """UTF-8 of as many characters, in which the terms are found."""
+        if not self._is_plain:
+            return fold(str(data, "utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
+        return fold_utf8(data)
 
     def score(
         self,
-        text: str,
+        utf8: bytes,
         cuts: Sequence[int] = (),
         least: float = 0.0,
         last: int | None = None,
         follows_word: Callable[[], bool] = lambda: False,
     ) -> Iterator[Scored]:
-        """The passages that score at least `least`, and maybe others, in order.
+        """The passages of a folded text that score at least `least`, and maybe others, in order.
 
         A passage also ends at each of `cuts`, where documents begin or end, and no passage begins from `last` on. A
         word counts in the passage in which it begins, and that passage's text contains all of it. `follows_word` tells
         whether the text begins inside a word.
         """
-        folded, terms = fold(text), self._terms.scoring
-        last = len(text) if last is None else last
+        terms, leading = self._terms.scoring, self._leading(least)
+        offsets = {number: _offsets(utf8, terms[number].beginning) for number in leading}
+        if not any(offsets.values()):
+            return
+        folded = str(utf8, "utf-8", "surrogatepass")
+        last = len(folded) if last is None else last
         everything = (*terms, *self._terms.without)
         is_cut = any(term.is_word and term.pattern.match(folded) for term in everything) and follows_word()
 
         def ranges(term: Term, start: int, stop: int) -> list[tuple[int, int]]:
             return _ranges(term, folded, max(start, 1) if is_cut and term.is_word else start, stop)
 
-        leading = self._leading(least)
-        by_term = {number: ranges(terms[number], 0, last) for number in leading}
-        others = [n for n in self._order if n not in by_term and terms[n].beginning in folded]
-        present = [number for number in leading if by_term[number]]
-        if not present or most_score([self._weights[number] for number in (*present, *others)]) < least:
-            return
-        heads = sorted((*span, number) for number in present for span in by_term[number])
+        heads = sorted(
+            (*found.span(), number)
+            for number in leading
+            for offset in offsets[number]
+            if offset < last and (offset or not (is_cut and terms[number].is_word))
+            if (found := terms[number].pattern.match(folded, offset))
+        )
         excluded = sorted(offset for term in self._terms.without for offset, _ in ranges(term, 0, last))
-        first = 0
-        for start, stop in _passages(text, cuts, last):
-            if heads[first][0] >= stop:
-                continue
+        others = [number for number in self._order if number not in offsets]
+        ends, first = [0, *_passage_ends(folded, cuts, last)] if heads else [], 0
+        while first < len(heads):
+            number = bisect_right(ends, heads[first][0])
+            start, stop = ends[number - 1 : number + 1]
             after = bisect_left(heads, (stop,), first)
             inside, first = heads[first:after], after
             if self._required <= {number for *_, number in inside} and (
@@ -121,8 +137,6 @@ class Scorer:
                 places = [(offset, number) for offset, _, number in inside]
                 if (score := self._add_up(places, least)) is not None:
                     yield Scored(start, max(stop, inside[-1][1]), score, places)
-            if first == len(heads):
-                return
 
     def _leading(self, least: float) -> list[int]:
         """The numbers of some terms, of which every passage that scores `least` has one: the phrases, or the heaviest
@@ -152,6 +166,20 @@ class Scorer:
         return score + _BONUS * sum(self._weights[term] / (1 + gap / _NEAR_CHARACTERS) for term, gap in nearest.items())
 
 
+def _offsets(utf8: bytes, beginning: str) -> list[int]:
+    """The characters at which a term may begin in folded UTF-8."""
+    needle, offsets, offset = beginning.encode("utf-8", "surrogatepass"), list[int](), -1
+    search = partial(find, utf8)  # fast where the term is rare
+    while (offset := search(needle, offset + 1)) >= 0:
+        offsets.append(offset)
+        if len(offsets) == _FEW:
+            search = utf8.find  # type: ignore[assignment]
+    if utf8.isascii():
+        return offsets
+    parts = (len(str(utf8[start:stop], "utf-8", "surrogatepass")) for start, stop in pairwise([0, *offsets]))
+    return [*accumulate(parts)]
+
+
 def _ranges(term: Term, folded: str, start: int, stop: int) -> list[tuple[int, int]]:
     """The ranges of a term that begin in a part of a folded text."""
     spans, find, match, beginning = list[tuple[int, int]](), folded.find, term.pattern.match, term.beginning
@@ -163,7 +191,7 @@ def _ranges(term: Term, folded: str, start: int, stop: int) -> list[tuple[int, i
     return spans
 
 
-def _passages(text: str, cuts: Sequence[int], last: int) -> Iterator[tuple[int, int]]:
-    """The ranges of the passages in the first `last` characters of a text."""
+def _passage_ends(text: str, cuts: Sequence[int], last: int) -> Iterator[int]:
+    """The ends of the passages in the first `last` characters of a text."""
     ends = [0, *cuts[bisect_right(cuts, 0) : bisect_left(cuts, last)], last]
-    return chain.from_iterable(map(re.Match.span, _PASSAGE.finditer(text, *part)) for part in pairwise(ends))
+    return chain.from_iterable(map(re.Match.end, _PASSAGE.finditer(text, *part)) for part in pairwise(ends))

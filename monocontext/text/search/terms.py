@@ -11,6 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
+from monocontext.engine.scan import find
 from monocontext.format.filters.grams import LEAST_BYTES, stem_of
 from monocontext.format.filters.grams import fold as fold_in_filters
 from monocontext.format.filters.query import All, Any, Literal, Query
@@ -37,9 +38,10 @@ _LEAST_STEM = 4
 _MOST_SPACES = 100
 """The most spaces in a phrase that search filters allow for, where the phrase crosses the end of a frame."""
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff\u212a\u212b]")
-_ASCII = bytes(range(128))
-_SAMPLE, _MANY = 2048, 8
-"""A text of whose first characters one of so many is not ASCII is folded at once, any other letter by letter."""
+_ACCENTED_UTF8 = (
+    *((bytes([lead]), b".") for lead in range(0xC3, 0xCA)), (b"\xe1", rb"[\xb8-\xbb]."), (b"\xe2\x84", rb"[\xaa\xab]"),
+)  # fmt: skip
+"""The same letters in UTF-8, and some others: their beginning, and a pattern of the rest."""
 _SIGMA, _FINAL_SIGMA = "\u03c3\u03c2"
 
 
@@ -195,16 +197,16 @@ def fold(text: str) -> str:
     sigma."""
     if text.isascii():
         return text.lower()
-    head = text[:_SAMPLE]
-    if _MANY * len(re.sub("[\0-\x7f]+", "", head)) > len(head):
-        return _ACCENTED.sub(lambda match: _fold_letter(match[0]), text).lower().replace(_FINAL_SIGMA, _SIGMA)
-    data = text.encode("utf-8", "surrogatepass").lower()
-    others = data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
-    text = data.decode("utf-8", "surrogatepass")
-    for letter in set(others):  # a fourth of the time of `lower`
-        if (folded := _fold_letter(letter)) != letter:
-            text = text.replace(letter, folded)
-    return text
+    return _ACCENTED.sub(lambda match: _fold_letter(match[0]), text).lower().replace(_FINAL_SIGMA, _SIGMA)
+
+
+def fold_utf8(data: bytes) -> bytes:
+    """UTF-8 in which ASCII letters are folded, and all that `fold` makes ASCII."""
+    folded = data.lower()
+    for start, end in () if data.isascii() else _ACCENTED_UTF8:
+        for letter in set(re.findall(start + end, data)) if find(data, start) >= 0 else ():
+            folded = folded.replace(letter, _fold_letter(letter.decode()).encode())
+    return folded
 
 
 @lru_cache(maxsize=2048)

@@ -182,6 +182,13 @@ def test_words_in_all_frames_are_read_no_further_than_the_budget() -> None:
     assert store.bytes_read < 1_200_000
 
 
+def test_a_budget_that_cannot_decide_is_not_spent_in_vain() -> None:
+    store, context = opened(common(12_000_000), frame_bytes=1 << 14)
+    result = context.search("falcon river", k=1, max_bytes=8 << 20)
+    assert (result.unread_frames > 0, len(result)) == (True, 1)
+    assert store.bytes_read < 4 << 20
+
+
 @pytest.mark.slow
 def test_frames_that_hold_words_often_come_first() -> None:
     everywhere = {share / 400: "the falcon saw it" if share % 2 else "the river ran" for share in range(400)}

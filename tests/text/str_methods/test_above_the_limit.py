@@ -128,6 +128,17 @@ def test_above_the_limit_it_is_equal_also_at_the_edges(code: str) -> None:
     assert eval(code, {"t": stored(TEXT, 50, LIMIT)}) == eval(code, {"t": TEXT})
 
 
+def test_above_the_limit_a_pattern_whose_literal_is_absent_has_no_match() -> None:
+    assert not regex.findall(r"(?s)<doc>(.+?)</doc>", stored(TEXT, 50, LIMIT))
+    with pytest.raises(ContextTooLarge):
+        regex.findall(r"(?s)Ab(.+?)</doc>|x", stored(TEXT, 50, LIMIT))
+
+
+def test_a_lazy_list_says_how_to_change_one() -> None:
+    with pytest.raises(AttributeError, match=r"no 'sort': change a real one, list\(x\) or x.copy\(\), or sorted\(x\)"):
+        stored(TEXT, 50, LIMIT).split().sort()
+
+
 def page_with_tables(page: str) -> str:
     tables = iter((table(), otherwise()))
     return MADE.sub(lambda result: f"{result[1]}{next(tables)}{result[2]}", page)
