@@ -106,8 +106,7 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
         Use `await` or `async with`. Takes and raises what `Monocontext.open` does, but no `unit`, `workers`,
-        `transport` or `keep_alive`. A `client` of aioboto3 stays open; `run` passes on what `shape` names. The work of
-        a cancelled task ends when it next waits for data.
+        `transport` or `keep_alive`. A `client` of aioboto3 stays open; `run` passes on what `shape` names.
         """
         check_place(url)
         arguments: dict[str, Any] = {**options, "shape": shape} | (
