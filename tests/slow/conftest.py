@@ -1,4 +1,4 @@
-"""What the slow tests share: a text of half a GiB, and the commands run as processes of their own."""
+"""What the slow tests share: a text of a quarter of a GiB, and the commands run as processes of their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monocontext.testing import SeaweedServer
 from slow.big_text import BigText
 from slow.commands import Place
 
-BIG_BYTES = 1 << 29
+BIG_BYTES = 1 << 28
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def big_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def big_text(big_folder: Path) -> BigText:
-    """Half a GiB of text in a file."""
+    """A quarter of a GiB of text in a file."""
     return BigText.write(big_folder / "big.txt", BIG_BYTES)
 
 

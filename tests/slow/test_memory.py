@@ -42,7 +42,7 @@ def test_directory(way: str, big_context: str, big_text: BigText, request: pytes
 
 def test_seaweedfs(seaweed: SeaweedServer, big_folder: Path, request: pytest.FixtureRequest) -> None:
     """Behind the S3 protocol."""
-    text, options = BigText.write(big_folder / "other.txt", 256 << 20, seed=2), {"endpoint": seaweed.endpoint}
+    text, options = BigText.write(big_folder / "other.txt", 200 << 20, seed=2), {"endpoint": seaweed.endpoint}
     url = seaweed.url("slow-memory")
     publish([text.path], url, store_options=options)
     read(url, text, "all", options, request)

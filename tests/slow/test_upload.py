@@ -133,7 +133,7 @@ def test_a_large_text_in_one_go(place: Place, big_text: BigText) -> None:
 
 @pytest.fixture(scope="module")
 def addition(big_folder: Path) -> Iterator[BigText]:
-    text = BigText.write(big_folder / "addition.txt", 128 << 20, seed=5)
+    text = BigText.write(big_folder / "addition.txt", 96 << 20, seed=5)
     yield text
     text.path.unlink()
 

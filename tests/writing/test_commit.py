@@ -57,10 +57,11 @@ class Meeting(WrappedStore):
 
 BASE = {f"d{number}": f"doc {number} " + "lorem ipsum " * 30 + "\n" for number in range(20)}
 NEW = "new text\n"
+LONG = NEW * 1200  # more than 16 frames
 OTHER = {f"o{number}": f"other {number} " + "dolor sit amet " * 30 + "\n" for number in range(20)}
 VERBS: dict[str, tuple[Callable[[Store, Path], object], Callable[[dict[str, str]], dict[str, str]]]] = {
     "append": (lambda s, _: append({"a": NEW}, s), lambda t: t | {"a": NEW}),
-    "long append": (lambda s, _: append({"l": NEW * 9000}, s), lambda t: t | {"l": NEW * 9000}),
+    "long append": (lambda s, _: append({"l": LONG}, s), lambda t: t | {"l": LONG}),
     "update": (lambda s, _: update(s, {"u": NEW, "d3": NEW}), lambda t: t | {"u": NEW, "d3": NEW}),
     "replace": (lambda s, _: replace(s, {"d4": NEW}), lambda t: t | {"d4": NEW}),
     "delete": (lambda s, _: delete(s, ["d5"]), lambda t: {n: x for n, x in t.items() if n != "d5"}),
@@ -137,12 +138,12 @@ def test_a_second_attempt_has_what_workers_stored(tmp_path: Path) -> None:
     store = memory()
     publish(BASE, store, frame_bytes=600)
     (tmp_path / "d7").write_text(NEW)
-    (tmp_path / "long").write_text(NEW * 9000)
+    (tmp_path / "long").write_text(LONG)
     meeting = Meeting(store, "generations/", lambda store: append({"a": NEW}, store))
     with ThreadPoolExecutor(1) as pool:
         sync(tmp_path, meeting, executor=pool)
     assert meeting.met
-    expected = BASE | {"d7": NEW, "a": NEW, "long": NEW * 9000}
+    expected = BASE | {"d7": NEW, "a": NEW, "long": LONG}
     assert documents_of(store) == expected
     assert len(text_of(store)) == sum(map(len, expected.values()))
     assert verify(store).problems == []

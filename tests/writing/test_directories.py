@@ -140,28 +140,6 @@ def test_damage_is_named() -> None:
     assert first.key in problem
 
 
-@pytest.mark.slow
-def test_documents() -> None:
-    store, random = memory(), Random(3)
-    texts: dict[str, str] = {}
-    for upload in range(60):
-        new = {f"doc {upload}.{i}": lines(6, upload * 100 + i) for i in range(20)}
-        texts |= new
-        if upload:
-            append(new, store)
-        else:
-            publish(new, store, **LAYOUT)  # type: ignore[arg-type]
-    assert root_of(store).has_directories
-    with Monocontext.open(store) as context:
-        assert len(context.documents) == len(texts)
-        for name in random.sample(sorted(texts), 8):
-            assert context.documents[name] == texts[name]
-    assert verify(store).problems == []
-    compact(store, segment_bytes=4000, frame_bytes=600)
-    gc(store, older_than_seconds=0)
-    assert verify(store).problems == []
-
-
 def test_names_of_documents_in_directories_that_no_table_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each append stores a page of few documents, and a table of names begins in a directory."""
     monkeypatch.setattr("monocontext.writing.documents.INLINE_BYTES", 0)
@@ -174,6 +152,8 @@ def test_names_of_documents_in_directories_that_no_table_has(monkeypatch: pytest
         documents = context.documents
         assert (documents.count, context.stats.gets) == (201, 1)  # an asynchronous loop takes both at once
         assert [str(context.documents[f"{n}.{n % 5}"]) for n in range(40)] == [f"{n} {n % 5}\n" for n in range(40)]
+    compact(store, segment_bytes=4000, frame_bytes=600)
+    gc(store, older_than_seconds=0)
     assert verify(store).problems == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +124,17 @@ def test_objects_that_workers_index(seed: int, tmp_path: Path) -> None:
     assert told(tmp_path / "spread") == told(tmp_path / "alone")
     assert notes[0] == notes[1]
     assert len(list(open_store(tmp_path / "spread").list("filters/"))) < 12  # not one for each of 40 shares
+
+
+def test_processes_index_objects(tmp_path: Path) -> None:
+    """The shares and what becomes of them are pickled; each process opens the place itself."""
+    (tmp_path / "texts").mkdir()
+    for number in range(7):
+        (tmp_path / "texts" / f"{number}.txt").write_text(f"line of {number}, é\n" * 300)
+    index(tmp_path / "texts", tmp_path / "alone", frame_bytes=600)
+    with ProcessPoolExecutor(1) as pool:
+        index(tmp_path / "texts", tmp_path / "spread", frame_bytes=600, executor=pool)
+    assert told(tmp_path / "spread") == told(tmp_path / "alone")
 
 
 class NoDeletes(WrappedStore):

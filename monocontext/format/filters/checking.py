@@ -62,5 +62,5 @@ class Checker:
     def _load(self, number: int) -> Iterator[str]:
         """Read a filter if it is not open. Yields its problems."""
         if number not in self._open:
-            self._open[number] = StoredRows(self._refs[number], self._get)
+            self._open[number] = StoredRows(self._refs[number], self._get, checks_blocks=True)
             yield from map(str, self._open[number].errors)

@@ -205,8 +205,8 @@ def _bits_for(grams: Sequence[float]) -> int:
 class StoredRows:
     """The rows of a stored filter, in a temporary file that is mapped into memory."""
 
-    def __init__(self, ref: FilterRef, get: Callable[[str], bytes]):
-        """Read and check the objects of a filter (1 GET each)."""
+    def __init__(self, ref: FilterRef, get: Callable[[str], bytes], *, checks_blocks: bool = False):
+        """Read and check the objects of a filter (1 GET each): their names, which are hashes, and blocks if asked."""
         self._ref, self._layout = ref, FilterLayout(ref)
         self.errors: list[MonocontextError] = []
         """What is wrong with its objects; then the rows cannot be read."""
@@ -222,12 +222,16 @@ class StoredRows:
                     data = get(key)
                     if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
                         self.errors.append(DamagedData(f"{key}: content differs from the name: found {name}"))
-                    file.write(self._layout.decode(part, data).data)
+                    file.write(self._layout.decode(part, data, checks=checks_blocks).data)
                 except MonocontextError as error:
                     self.errors.append(error)
             if not self.errors:
                 file.flush()
                 self._rows = np.memmap(file, np.uint8, "r", shape=(self._layout.rows, self._layout.row_bytes))
+
+    def packed(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Rows [start, stop) as they are stored, eight columns a byte."""
+        return self._rows[start:stop]
 
     def read(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
         """Rows [start, stop) of `height(bits)`, with a byte for each bit. Missing rows are those of half the bits."""

@@ -151,6 +151,23 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
     return put_filter(joined, rows, put)
 
 
+def cleared(ref: FilterRef, get: Get, put: Put) -> FilterRef:
+    """Store a filter with no bit in columns that have no frame (1 GET and 1 PUT for each object): a third of the time
+    of `join`, which leaves these columns out."""
+    import numpy as np
+
+    from monocontext.format.filters.columns import StoredRows
+
+    stored = StoredRows(ref, get)
+    for error in stored.errors:
+        raise error
+    columns = np.zeros(ref.width, np.uint8)
+    for _, column, count in ref.runs:
+        columns[column : column + count] = 1
+    kept = np.packbits(columns, bitorder="little")
+    return put_filter(replace(ref, seed=fresh_seed()), lambda start, stop: stored.packed(start, stop) & kept, put)
+
+
 def put_filter(ref: FilterRef, rows: Callable[[int, int], NDArray[np.uint8]], put: Put) -> FilterRef:
     """Store the objects of a filter, named by their content, and return its entry with their names. `rows` gives rows
     [start, stop), packed eight columns a byte; it is asked for a MiB of memory at a time."""

@@ -20,7 +20,7 @@ from typing import Any
 import zstandard
 
 from monocontext.errors import NotFound, StoreFailure
-from monocontext.format.filters.joining import join
+from monocontext.format.filters.joining import cleared
 from monocontext.format.manifest import Manifest, generation_key, listed_generations, read_newest
 from monocontext.options import StoreOptions
 from monocontext.records import replace
@@ -56,7 +56,7 @@ def without_dead_bytes(text: StoredText) -> Manifest:
     dead columns, are stored again. It has no copies of its text."""
     dead = dead_bytes(text)
     root = splice(text, *moved_frames(text, lambda frame: frame.object in dead))
-    refs = [join([ref], text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
+    refs = [cleared(ref, text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
     return replace(root, filters=tuple(refs))
 
 

@@ -25,12 +25,12 @@ from .upkept import FRAME_BYTES, memory, root, words
 
 
 @pytest.fixture
-def store() -> Store:
-    """A text of three filters."""
+def store(request: pytest.FixtureRequest) -> Store:
+    """A text of three filters; the first of `request.param` lines."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 0)
         store, random = memory(), Random(6)
-        publish(words(random, 11_000), store, frame_bytes=FRAME_BYTES)
+        publish(words(random, getattr(request, "param", 1000)), store, frame_bytes=FRAME_BYTES)
         append(words(random, 1000), store)
     assert len(root(store).filters) == 3, "the last one of the frame before the second"
     return store
@@ -65,6 +65,7 @@ def problem(store: Store) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store", [11_000], indirect=True)
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("frame", [0, 7, 8, 40, -1])
 def test_a_bit_that_is_missing(store: Store, number: int, frame: int) -> None:
@@ -92,8 +93,8 @@ def test_damaged_objects(store: Store) -> None:
 
 
 def test_a_filter_takes_no_more_room_than_its_objects_have() -> None:
-    """A root may claim 8 TiB."""
-    ref = FilterRef(FILTER_KIND, TABLES, 18, 4096, (1 << 28) - 8, ((0, 0, 1),), ("0" * 32,), 0)
+    """A root may claim 128 GiB."""
+    ref = FilterRef(FILTER_KIND, TABLES, 18, 4096, (1 << 22) - 8, ((0, 0, 1),), ("0" * 32,), 0)
     ref = dataclasses.replace(ref, parts=ref.parts * FilterLayout(ref).parts)
 
     def get(key: str) -> bytes:
