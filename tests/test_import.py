@@ -13,7 +13,7 @@ from monocontext import publish
 from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
 
-HEAVY = ["boto3", "botocore", "numpy", "openai", "rlm"]
+HEAVY = ["boto3", "botocore", "langgraph", "numpy", "openai", "rlm"]
 
 
 def loaded_by(program: str) -> list[str]:
@@ -36,7 +36,7 @@ def test_the_probe_sees_what_is_loaded() -> None:
         "from monocontext import Monocontext, publish, append, MonocontextError, ContextTooLarge, Manifest",
         "import monocontext; dir(monocontext); monocontext.__version__",
         "from monocontext.stores import open_store; open_store('memory://x'); open_store('/tmp')",
-        "import monocontext.writing.index_in_place, monocontext.text.deeprecurse",
+        "import monocontext.writing.index_in_place, monocontext.text.deeprecurse, monocontext.memory",
     ],
 )
 def test_importing_loads_nothing_heavy(program: str) -> None:

@@ -110,6 +110,7 @@ def test_a_listing_that_is_cut_or_none_is_an_error(answer: Turn, said: str) -> N
         (error(400, "KeyTooLongError"), Unsupported, "s3://bucket/ctx/a: HTTP 400 KeyTooLongError"),
         (error(400, "Unheard"), StoreFailure, "s3://bucket/ctx/a: HTTP 400 Unheard"),
         (error(501, "NotImplemented"), Unsupported, "s3://bucket/ctx/a: HTTP 501 NotImplemented"),
+        (error(402, "QuotaExceeded"), Unsupported, "s3://bucket/ctx/a: HTTP 402 QuotaExceeded"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -122,6 +123,12 @@ def test_errors_in_words(answer: Turn, kind: type[Exception], said: str, monkeyp
                 ask("a")
             assert type(caught.value) is kind
             assert "\n" not in str(caught.value)
+
+
+def test_a_head_that_is_refused_is_asked_no_more() -> None:
+    """Its answer has no code that would say why."""
+    with scripted(error(400, "ExpiredToken")) as server, pytest.raises(Unsupported, match="HTTP 400"):
+        open_store(URL, endpoint=server.endpoint).head("a")
 
 
 WRONG_REGION = "s3://bucket/ctx/a is in the region eu-west-9: open it with region='eu-west-9': HTTP "

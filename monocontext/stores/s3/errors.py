@@ -27,9 +27,9 @@ from monocontext.stores.protocol import not_found_error, one_line
 from monocontext.stores.s3.settings import NoIdentity, NothingFound
 
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
-_NEVER = {405, 411, 413, 414, 501}
-_NEVER_CODES = {"EntityTooLarge", "InvalidArgument", "InvalidBucketName", "InvalidRequest", "KeyTooLongError"}
-"""The status and codes of requests that a server never carries out."""
+_NEVER = {402, 405, 411, 413, 414, 451, 501}
+_NEVER_CODES = {"400", "EntityTooLarge", "InvalidArgument", "InvalidBucketName", "InvalidRequest", "KeyTooLongError"}
+"""The status and codes of requests that a server never carries out; `400` stands for the answer to a HEAD."""
 _REGION = r"[a-z0-9-]{1,40}"
 _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
