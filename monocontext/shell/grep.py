@@ -241,6 +241,9 @@ async def _targets(query: _Query) -> tuple[list[_Target], bool, bool]:
     is_failed, are_several, latest = False, len(query.operands) > 1, -1
     for operand in query.operands or [""]:
         path, document = call.path(operand), call.document(operand)
+        is_left_out = not query.is_rg and not query.select(operand.rpartition("/")[2])
+        if document is not None and is_left_out:
+            continue
         if document is not None:
             files, record = document
             last = results[-1] if results else None
@@ -256,7 +259,7 @@ async def _targets(query: _Query) -> tuple[list[_Target], bool, bool]:
             if not query.has("no-messages"):
                 await call.complain(f"{operand}: No such file or directory")
         elif not is_folder(call.files.stat(path)):
-            results.append(_Lines(operand, await call.lines(path)))
+            results += [] if is_left_out else [_Lines(operand, await call.lines(path))]
         elif query.is_recursive:
             are_several = True
             results += [target async for target in _below(query, path, operand.rstrip("/") + "/" if operand else "")]
