@@ -78,7 +78,7 @@ class Scorer:
         """Whether a term may go on in the next line."""
         self.reach = 32 + 2 * max(len(term.text) for term in (*terms.scoring, *terms.without))
         """The characters after a text in which a term that begins in it may end."""
-        everything = "".join(term.beginning for term in (*terms.scoring, *terms.without))
+        everything = fold("".join(term.text for term in (*terms.scoring, *terms.without)))
         self._is_plain = all(letter.isascii() or letter.lower() == letter.upper() for letter in everything)
         """Whether all terms are of ASCII and of letters without case."""
 

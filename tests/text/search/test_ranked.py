@@ -242,6 +242,7 @@ def test_a_form_of_a_word_is_counted_as_the_word() -> None:
         ("йод", "тут Йод есть", "тут иод есть"),
         ("한국", "저는 한국 사람", "저는 한 사람"),
         ('"новая ёлка"', "Новая ёлка", "новая елка"),
+        ('"house σίσυφος"', "the House ΣΊΣΥΦΟΣ", "the house"),
         ("error_code", "the error_code was 3", "error code"),
     ],
 )
