@@ -72,7 +72,7 @@ def mutants_of(path: str, lines: set[int]) -> Iterator[Mutant]:
         elif isinstance(node, ast.If | ast.While | ast.IfExp):
             start, end = place(node.test), place(node.test, True)
             yield mutant(node, start, end, f"not ({source[start:end].decode()})")
-        elif isinstance(node, ast.Return) and node.value is not None:
+        elif isinstance(node, ast.Return) and ast.unparse(node).strip() not in ("return", "return None"):
             yield mutant(node, place(node.value), place(node.value, True), "None")
         elif (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await)) or isinstance(
             node, ast.Raise

@@ -137,6 +137,7 @@ def test_a_password_is_taken_out_whole(name: str) -> None:
     [
         ("Wi-Fi password: sunny garden 1987\nthen go on", "sunny garden 1987"),
         ("username bob password 7 0822455D0A16", "0822455D0A16"),
+        ('{"password": 314214987253}', "314214987253"),
         ("enable secret 5 $1$mERr$hx5rVt7rPNoS4wqbXKX7m0", "$1$mERr$hx5rVt7rPNoS4wqbXKX7m0"),
         ("access_key_id: 7fK2mQ9xLp0ZvB3nRt", "7fK2mQ9xLp0ZvB3nRt"),
         ("curl -d 'u=1&token=k3Jd92hsKq8L&page=2' https://h.test", "k3Jd92hsKq8L"),
