@@ -44,19 +44,6 @@ def test_one_function_over_one_text(bash: Bash) -> None:
     assert bash("cat nothing") == "cat: nothing: No such file or directory\n[exit code 1]"
 
 
-@pytest.mark.parametrize(
-    ("command", "output"),
-    [
-        ("grep -c -e -O2", "1"),
-        ("grep -c -- -O2", "1"),
-        (r"grep -c '[\{]2'", "1"),
-        ("grep -n1 b", "1-a\n2:b -O2\n3-c\\{2"),
-    ],
-)
-def test_a_pattern_is_not_taken_for_a_number_of_lines(bash: Bash, command: str, output: str) -> None:
-    assert bash(rf"printf '%s\n' a 'b -O2' 'c\{{2' d | {command}") == output
-
-
 def test_several_texts_are_folders(tmp_path: Path) -> None:
     publish({"a.txt": "one needle\n"}, tmp_path / "a")
     publish("two needles\nthree\n", tmp_path / "b")
