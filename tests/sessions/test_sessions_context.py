@@ -48,7 +48,7 @@ def test_between_two_times(tmp_path: Path) -> None:
     assert days("2026-02-02", "2026-02-03") == ["02", "03"]
     assert days(date(2026, 2, 2), date(2026, 2, 3)) == ["02", "03"]
     assert days(until=int(datetime(2026, 2, 1, 10, 0, 5, tzinfo=UTC).timestamp())) == ["01"]
-    assert days(datetime(2026, 2, 4, tzinfo=UTC)) == ["04", "05"]
+    assert days(datetime(2026, 2, 4, tzinfo=UTC)) == days("2026-02-04T11:30:00+02:00") == ["04", "05"]
     assert days(until=datetime(2026, 2, 1, 23, tzinfo=UTC).timestamp()) == ["01"]
     part = str(project.context("2026-02-02T10:00:01Z", "2026-02-02T10:00:02Z"))
     heads = [line for line in part.splitlines() if line.startswith("[Turn")]
