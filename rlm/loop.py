@@ -310,7 +310,7 @@ class Loop:
             if (final := reading.final) is not None:
                 is_alone = not has_raised and final.stands_alone(reading.own_text, reply.thinking)
                 answer, _ = self._text_answer(final, messages, is_alone)
-                if answer is None and is_alone and final.call and not cells and not parsed.fault:
+                if answer is None and is_alone and final.call and not parsed.fault:
                     answer = self._runner.run(f"FINAL({final.text})").final_answer
                 if answer := answer or _words_beside(final, reading.own_text):
                     return answer
