@@ -338,4 +338,4 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
             return None
         except (AlreadyExists, NotFound):
             continue  # another writer replaced the copy
-    raise StoreFailure(f"{store.url}/{ROOT_KEY}: other writers were faster {_COPY_ATTEMPTS} times: try again")
+    raise StoreFailure(f"other writers were faster {_COPY_ATTEMPTS} times")

@@ -181,7 +181,7 @@ class RefusesIfMatch(WrappedStore):
         lambda s: publish("other\n", s, replace=True),
     ],
 )
-def test_a_server_that_refuses_if_match(act: Callable[[Store], object]) -> None:
+def test_a_server_that_refuses_if_match(act: Callable[[Store], object], monkeypatch: pytest.MonkeyPatch) -> None:
     inner = memory()
     publish("text\n", inner)
     append("line\n", inner)
@@ -189,6 +189,10 @@ def test_a_server_that_refuses_if_match(act: Callable[[Store], object]) -> None:
     with pytest.warns(UserWarning, match=r"generation 3 is committed, but manifest.json could not be updated"):
         act(store)
     assert store.requests < 30
+    monkeypatch.setattr(module, "_COPY_ATTEMPTS", 1)
+    # It must not say to try again: what is committed would be written twice.
+    with pytest.warns(UserWarning, match=r"generation 4 is committed, .*: other writers were faster 1 times$"):
+        append("last\n", store)
 
 
 def test_conflicts_are_tried_again() -> None:
