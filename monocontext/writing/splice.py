@@ -208,8 +208,7 @@ def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
 def covered(
     text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool = False, most_times: int = 2
 ) -> Manifest:
-    """The root of a text, with a new filter for these ranges of frames, which have none, joined with small ones, and
-    with those of up to `most_times` its frames (`joining.added`).
+    """The root of a text, with a new filter for these ranges of frames, which have none, joined (`joining.added`).
 
     Reads some text after each range, too. Frames that may not be read get no column; with `strict`, they are an error.
     """

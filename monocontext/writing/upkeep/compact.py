@@ -119,8 +119,7 @@ def plan(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]
     have many dead bytes (`dead`, by object). A compacted text has none."""
 
     def is_packed(run: list[Frame]) -> bool:
-        """Whether frames in a row in one object are not stored again: they are outside the context, or they and the
-        object are at least half full, and it has fewer dead bytes than half a segment."""
+        """Whether a run is outside of the context, or at least half full, in such an object with few dead bytes."""
         name, stored_bytes = run[0].object, sum(frame.stored_bytes for frame in run)
         is_full = 2 * stored_bytes >= layout.segment_bytes and 2 * dead.get(name, 0) < layout.segment_bytes
         return "://" in name or (is_full and 2 * sum(frame.bytes for frame in run) >= len(run) * layout.frame_bytes)

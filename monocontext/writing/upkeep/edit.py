@@ -36,12 +36,9 @@ from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
 _FULL_GROUP_BYTES = 4 << 20
 """A group of at least this much old text is not joined with a change in the next frame, unless they overlap."""
-_MOST_TIMES = 32
-"""Filters of edits are joined with one of up to so many times their frames: so often it is stored again as a whole, and
-a search after many edits reads a few rows of it and one small filter."""
+_TIMES = 32  # a filter has at most so many times the frames of those of edits, which else are joined with it
 _GROUPS_AT_ONCE = 8  # groups that are stored again in parallel, which bounds the memory
 _PURPOSE = "to change: `upload` makes one"
-
 
 Edit = tuple[Mapping[int, Change], Written | None]
 """The changes of documents, by number, and new ones after all others (`publish.store_text`)."""
@@ -219,10 +216,8 @@ def edited(
             documents = change_documents(store, old.documents, pages, changes, patches)
             root = splice(text, stretches, frames, documents=documents)
             if old.filters and stretches:
-                if wants_filters(root):
-                    root = covered(text.after(root), uncovered(text, stretches), most_times=_MOST_TIMES)
-                else:
-                    root = replaced(root, filters=())
+                gone, is_large = uncovered(text, stretches), wants_filters(root)
+                root = covered(text.after(root), gone, most_times=_TIMES) if is_large else replaced(root, filters=())
             text = text.after(root)
         if new is not None:
             text = text.after(with_new(text, new))

@@ -41,8 +41,7 @@ _MOST_BYTES = 256 << 20  # the most bytes to which a zstd frame of a context dec
 
 
 def dead_bytes(text: StoredText) -> Counter[str]:
-    """The bytes of each segment of a text that hold no frame of it, for segments that have any (1 LIST for each
-    thousand segments, and 1 GET for each index page)."""
+    """The bytes of each segment that hold no frame of a text (1 LIST a thousand segments, 1 GET an index page)."""
     live: Counter[str] = Counter()
     for frame in text.frames(0, text.root.frames):
         live[frame.object] += frame.stored_bytes
@@ -102,8 +101,7 @@ def _wait_for_clock(store: Store, generation: int) -> None:
 
 
 def _leftovers(store: Store, root: Manifest) -> set[str]:
-    """The keys of objects that are not part of the newest version: earlier roots, and objects that no root names (1
-    LIST for each thousand objects, 1 GET for each index page)."""
+    """The keys of earlier roots, and of objects that no root names (1 LIST a thousand, 1 GET an index page)."""
     earlier = [generation_key(number) for number in listed_generations(store) if number < root.generation]
     objects = [info.key for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
     for _ in range(2):  # what a newer version names may have been listed too
