@@ -155,9 +155,7 @@ def _read_results(out: Path, questions: Mapping[str, str]) -> list[dict[str, Any
             if questions[row["id"]] == row["question"] and all(key in row["spent"] for key in _SHARED):
                 rows.append(row)
         if len(rows) < number:
-            raise BadQuestions(
-                f"{out} exists, but its line {number} is not a result of these questions: give another file"
-            )
+            raise BadQuestions(f"line {number} of {out} is not a result of these questions: give another file")
     if whole < len(data):
         os.truncate(out, whole)
     return rows
