@@ -18,16 +18,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from monocontext.errors import (
-    AlreadyExists,
-    ContextChanged,
-    InvalidText,
-    InvalidUrl,
-    MonocontextError,
-    NotFound,
-    StoreFailure,
-    Unsupported,
-)  # fmt: skip
+from monocontext import errors
+from monocontext.errors import AlreadyExists, ContextChanged, MonocontextError, NotFound
 from monocontext.sessions import session_info
 from monocontext.sessions.hook import write_file
 from monocontext.sessions.project_name import find_repository, project_of, slug
@@ -135,11 +127,11 @@ def upload_changed(
                 continue
             try:
                 report = upload(file)
-            except (StoreFailure, Unsupported):
+            except (errors.StoreFailure, errors.Unsupported):
                 raise
             except (MonocontextError, OSError, ValueError, RecursionError) as error:
                 note(f"left out: {error}" if path in str(error) else f"left out: {path}: {error}")
-                if not isinstance(error, InvalidText | InvalidUrl):
+                if not isinstance(error, errors.InvalidText | errors.InvalidUrl):
                     continue  # else it is no session, until it changes
                 report = None
             if not (report and report.is_partial):
