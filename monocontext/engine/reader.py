@@ -277,7 +277,7 @@ class Reader:
         look-up.
 
         `within_line`: neither a match nor its look-around crosses a newline. GETs: one for each row of each filter (up
-        to 16 a literal and 16 GiB of text), all at once; for literals that may occur far after the beginning of a
+        to 16 a literal and 16 GiB of text) in 1 or 2 waves; for literals that may occur far after the beginning of a
         match also the index pages around them. Answers are remembered; no filter is read if all the text is in memory.
         """
         narrowed = self.narrow(query, start, stop, within_line) if start < stop else None
@@ -350,7 +350,7 @@ class Reader:
         return [self.frame(number).start for number in numbers]
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
-        """The number of frames, and the number in which a match may begin; None if no filter can tell (1 wave)."""
+        """The number of frames, and in how many a match may begin; None if no filter can tell (1 or 2 waves)."""
         if not self.characters:
             return None
         result = self._narrow(query, 0, self.characters, False, needs_text=False)

@@ -544,9 +544,9 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
     def thinking(self) -> Thinking:
         """A context manager to enter while you wait for a model: time to read ahead (waits for no GET).
 
-        It nests, and several threads may enter it. It fetches what earlier reads predict, at most a quarter of the
-        cache. Requests that have not started when the last thread leaves are dropped. A `hint` that follows begins a
-        new reply of the model.
+        It nests, and several threads may enter it. It fetches text around the hits of searches, at most a quarter of
+        the cache. Requests that have not started when the last thread leaves are dropped. A `hint` that follows begins
+        a new reply of the model.
         """
         reader = self._reader
         from monocontext.text.code_prefetch import Thinking

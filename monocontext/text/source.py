@@ -131,7 +131,7 @@ class Span:
         """The number of frames of the stored text, and of those in which a match may begin; None if no search filter
         can tell.
 
-        GETs: the rows of the filters, in one wave, as a search of the same query needs them.
+        GETs: the rows of the filters, in 1 or 2 waves, as a search of the same query needs them.
         """
         return self.source.reader.frequency(query) if isinstance(self.source, StoredSource) else None
 

@@ -107,6 +107,8 @@ BOMBS = {
     "an endless line": "context[1:2] + " * 100_000,
     "open brackets": "x = [\n" * 1000,
     "NUL and surrogates": "x = 1\0\ncontext['\ud800':5]; context.find('\ud800')",
+    "the largest of a range": "x = max(range(len(context) * 1000000))\n",
+    "rounding to a power": "x = round(1, -1000000000)\n",
     "an invalid escape": r"x = '\d'; context['\w':5]",
 }
 
