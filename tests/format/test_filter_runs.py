@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from monocontext.format.filters.building import Columns
-from monocontext.format.filters.joining import SMALL_FRAMES, Moved, added, join, moved, runs_of
+from monocontext.format.filters.joining import SMALL_FRAMES, Moved, added, cleared, join, moved, put_filter, runs_of
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FilterRef, check_filters
+from monocontext.records import replace
 from tests.budget import examples
 
 
@@ -116,3 +117,14 @@ def test_runs() -> None:
     assert [item.runs for item in moved([ref], [Moved(3, 4, 6, -1)])] == [((0, 0, 3), (5, 6, 4))]
     assert [item.runs for item in moved([ref], [Moved(4, 4, 4, 2)])] == [((0, 0, 4), (6, 4, 6))]
     assert moved([ref], [Moved(0, 0, 10, 0)]) == ()
+
+
+def test_rows_that_fill_a_block_each() -> None:
+    """As of a text of more than 4096 frames, 1 GiB."""
+    text = Text(random.Random(0), 10)
+    get, put = text.objects.__getitem__, text.objects.__setitem__
+    wide = replace(text.refs[0], width=5000)
+    wide = put_filter(wide, lambda start, stop: np.full((stop - start, 625), 255, np.uint8), put)
+    for ref in (cleared(wide, get, put), join([wide], get, put)):
+        rows = FilterLayout(ref).decode(0, text.objects[ref.key(0)])
+        assert np.unpackbits(rows, axis=1, bitorder="little").sum(axis=1).tolist() == [10] * len(rows)

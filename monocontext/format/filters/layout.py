@@ -129,6 +129,7 @@ class FilterLayout:
             )
         size = self.block_bytes
         if not checks:
-            return np.frombuffer(stored, np.uint8).reshape(count, size)[:, :-CHECKSUM_BYTES].reshape(-1, self.row_bytes)
+            rows = np.ascontiguousarray(np.frombuffer(stored, np.uint8).reshape(count, size)[:, :-CHECKSUM_BYTES])
+            return rows.reshape(-1, self.row_bytes)
         blocks = [self.check(stored[i * size : (i + 1) * size], first + i) for i in range(count)]
         return np.frombuffer(b"".join(blocks), np.uint8).reshape(-1, self.row_bytes)
