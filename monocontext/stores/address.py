@@ -22,7 +22,7 @@ _CHAINED = re.compile(r"[A-Za-z][\w+.-]*:[^/]*://")
 _LOGIN = re.compile(r"(:/+)(?:[^/@:]*:.*|[^/@]*)@", re.DOTALL)
 """A user, a password or a token before a host; a password may contain `/` and `@`."""
 _SECRET_PARAMETER = re.compile(
-    r"((?<=[?&;#])(?:sig|signature|code|pwd|auth|x-(?:amz|goog|ms|oss)-[\w-]+|awsaccesskeyid|googleaccessid"
+    r"((?<=[?&;#])(?:sig|signature|code|key|pwd|auth|x-(?:amz|goog|ms|oss)-[\w-]+|awsaccesskeyid|googleaccessid"
     r"|[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|credentials?|api-?_?key|access-?_?key|signature))=)[^&;#\s]+",
     re.IGNORECASE,
 )

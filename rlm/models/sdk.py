@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 from urllib.parse import urlsplit
 
+from monocontext.stores.address import without_secrets
 from rlm.errors import LLMError, UnknownOption
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, make_error, one_line, read_error
 from rlm.models.lm import Listener, Message, Reply
@@ -136,7 +137,7 @@ class SDKModel(ABC):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.model} at {self.base_url or 'the default endpoint'}>"
+        return f"<{type(self).__name__} {self.model} at {without_secrets(self.base_url or 'the default endpoint')}>"
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -160,9 +161,10 @@ class SDKModel(ABC):
         self._client.close()
 
     @property
-    def _where(self) -> Any:
-        """The endpoint, once it is known."""
-        return self._client.known("base_url") or self.base_url
+    def _where(self) -> str | None:
+        """The endpoint, once it is known, without a key that stands in its query."""
+        url = self._client.known("base_url") or self.base_url
+        return without_secrets(str(url)) if url else None
 
     def complete(
         self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
@@ -341,5 +343,6 @@ def _checked_url(url: str | None) -> str | None:
     except ValueError:  # an unclosed bracket, a port above 65535
         is_valid = False
     if not is_valid:
-        raise LLMError(f"base_url must be a URL such as http://127.0.0.1:8000/v1, not {one_line(text)!r}")
+        shown = one_line(without_secrets(text))
+        raise LLMError(f"base_url must be a URL such as http://127.0.0.1:8000/v1, not {shown!r}")
     return url

@@ -37,8 +37,8 @@ def test_anthropic_without_a_key_and_without_an_endpoint(monkeypatch: pytest.Mon
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(LLMError, match="no API key: set ANTHROPIC_API_KEY"):
         AnthropicLM("m", base_url="http://127.0.0.1:9").complete(ASK)
-    with pytest.raises(LLMError, match=r"cannot reach http://127.0.0.1:9"):
-        AnthropicLM("m", base_url="http://127.0.0.1:9", api_key="k").complete(ASK)
+    with pytest.raises(LLMError, match=r"cannot reach http://127.0.0.1:9/?\?key=\*\*\*"):
+        AnthropicLM("m", base_url="http://127.0.0.1:9?key=sk-1", api_key="k").complete(ASK)
 
 
 def test_an_sdk_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
