@@ -100,7 +100,8 @@ def parse(url: str | os.PathLike[str]) -> Address:
     if not re.fullmatch(valid, location):
         raise InvalidUrl(_fault_of(location, text, name, kind))
     query = re.search("[?#]", rest) if name != "memory" else None
-    if query and (secret := _SECRET_PARAMETER.search(rest, query.start())):
+    secrets = _SECRET_PARAMETER.finditer(rest, query.start()) if query else ()
+    if secret := next((match for match in secrets if match[1].lower() != "key="), None):  # `a?key=5` may be an object
         raise InvalidUrl(f"the URL must not contain credentials ({secret[1]}***): give them in options")
     path = path.removesuffix("/")
     if path:
