@@ -29,8 +29,8 @@ _CHANGE = re.compile(
 _ANNOUNCING = re.compile(
     r"(?:\b(?:a|above|all|and|answers?|as|based|best|below|complete|computed|did|done|final|follows|for|found|from|have"
     r"|here|i|is|it|my|now|of|ok|okay|on|output|overall|question|results?|s|see|so|stored|the|therefore|this|thus|to"
-    r"|value|variable|ve|we|what|you|your|but|(?:could|can|did) ?n[o'’]t (?:fully )?(?:check|confirm|verify)(?: this)?"
-    r"|not (?:fully |entirely )?(?:certain|checked|sure|verified))\b|\d{1,2}[.)]\s|[\s*_`.:,;!#>'’-])*"
+    r"|value|variable|ve|we|what|you|your|but|(?:could|can|did) ?n[o'’]t (?:fully )?(?:check|confirm|verify)"
+    r"|not (?:fully |entirely )?(?:certain|checked|sure|verified))\b|[\s*_`.:,;!#>'’-])*"
 )
 """The words of sentences that announce an answer, as "Here is the final answer:" does, and state and change nothing."""
 

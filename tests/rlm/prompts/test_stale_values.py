@@ -27,7 +27,8 @@ SHAPES = [
     "FINAL(x)\nx = x + 41", "FINAL(x)\n\nwhere\nx = x + 41", "So:\nx = 42\nFINAL_VAR(x)", "So:\nx = 42\nFINAL_VAR('x')",
     f'<invoke name="a"><parameter name="code">{ADD}</parameter><parameter name="seconds">5</parameter></invoke>',
     '{"name": "python", "arguments": {"code": "x = x + 41"}}\nFINAL(x)', "<code>\nx = x + (\nFINAL(x)\n</code",
-    "It is in x.\nFINAL(x)", "Add 41 to x.\nFINAL(x)", "FINAL(f'{x}')\n```\nx = 42\n```",
+    "It is in x.\nFINAL(x)", "The answer is 42.\nFINAL_VAR(x)",
+    "Add 41 to x.\nFINAL(x)", "FINAL(f'{x}')\n```\nx = 42\n```",
     "<code>\nx = x + 41\n</code>\nFINAL(x)", "```repl\nx = x + (\n```\nFINAL(x)", f"&lt;code&gt;\n{ADD}\n&lt;/code&gt;",
 ]  # fmt: skip
 
@@ -43,6 +44,7 @@ def test_no_value_of_an_earlier_turn_is_the_answer(reply: str) -> None:
     [("FINAL_VAR(x)", "1"), ("FINAL(x)", "1"), ("**FINAL(x)**", "1"), ("FINAL(str(x))", "1"),
      ("FINAL(x = 5 is the setting)", "x = 5 is the setting"), ("Here is the final answer:\n\nFINAL_VAR(x)", "1"),
      ("FINAL_VAR(x)\n\nThis is the answer.", "1"), ("FINAL_VAR(x)\nFINAL_VAR(x)", "1"),
+     ("I could not verify this. " * 40 + "It is Rome.\nFINAL(Rome)", "Rome"),
      ("The capital = Paris.\nFINAL(Paris)", "Paris"),
      ("f(x) = 3.\n\nFINAL(f(x) equals 3)", "f(x) equals 3"), ("FINAL(10,000)", "10,000"), ("FINAL(N/A)", "N/A")],
 )  # fmt: skip
