@@ -211,6 +211,12 @@ class _Query:
             and not any(fnmatchcase(part, glob.rstrip("/")) for part in above for glob in self.values("exclude-dir"))
         )
 
+    def skips(self, folder: str) -> bool:
+        """Whether `--exclude-dir` leaves out a folder, by its path as it is given or by an end of it."""
+        parts = folder.split("/")
+        ends = ["/".join(parts[i:]) for i in range(len(parts))]
+        return any(fnmatchcase(end, glob.rstrip("/")) for end in ends for glob in self.values("exclude-dir"))
+
     @cached_property
     def _globs(self) -> Globs:
         """Those of rg."""
@@ -261,8 +267,9 @@ async def _targets(query: _Query) -> tuple[list[_Target], bool, bool]:
         elif not is_folder(call.files.stat(path)):
             results += [] if is_left_out else [_Lines(operand, await call.lines(path))]
         elif query.is_recursive:
-            are_several = True
-            results += [target async for target in _below(query, path, operand.rstrip("/") + "/" if operand else "")]
+            are_several, prefix = True, operand.rstrip("/") + "/" if operand else ""
+            if not (operand and query.skips(operand)):
+                results += [target async for target in _below(query, path, prefix)]
         else:
             await call.complain(f"{operand}: Is a directory")
             is_failed = True
@@ -284,7 +291,7 @@ async def _below(query: _Query, path: str, prefix: str) -> AsyncIterator[_Target
     for entry in sorted(call.files.read_dir(path), key=lambda entry: str(entry["name"])):
         inner, shown = f"{path.rstrip('/')}/{entry['name']}", prefix + entry["name"]
         if is_folder(entry["metadata"]):
-            if inner not in ("/proc", "/dev"):
+            if inner not in ("/proc", "/dev") and not query.skips(entry["name"]):
                 async for target in _below(query, inner, shown + "/"):
                     yield target
         elif query.select(entry["name"]):

@@ -21,7 +21,9 @@ async def document(call: ShellCall) -> int:
     if call.name in ("head", "tail"):
         arguments[:1] = [re.sub(r"^-(\d+)$", r"-n\1", item) for item in arguments[:1]]
     try:
-        options, operands = getopt.gnu_getopt(arguments, _LETTERS[call.name], ["lines=", "bytes="])
+        options, operands = getopt.gnu_getopt(
+            arguments, _LETTERS[call.name], [] if call.name == "wc" else ["lines=", "bytes="]
+        )
     except getopt.GetoptError:
         return NOT_OURS
     if call.name == "wc":

@@ -47,7 +47,7 @@ _ASK_FIRST = '{0}() {{ __{0} "$@"; local c=$?; [ $c = {1} ] || return $c; comman
 _TELL = " 2>/.find; c=$?; cat /.find >&2; rm /.find; return $c"
 """In a pipe, bashkit's `find` tells nobody but a file that it stops at 1 MiB of names."""
 _PRELUDE = "".join(_ASK_FIRST.format(name, NOT_OURS, _TELL if name == "find" else "") for name in _PARTLY)
-_LOOP = re.compile(r"""('[^']*'|\\.|"[^"$`]*")|(?<!\|)\|\s*while\s+(?=(?:IFS=\S*\s+)?read\b)""")
+_LOOP = re.compile(r"""('[^']*'|\\.|"(?:\\.|\$(?!\()|[^"\\$`])*")|(?<!\|)\|\s*while\s+(?=(?:IFS=\S*\s+)?read\b)""")
 """A pipe into a loop, outside of quotes: bashkit lets the first `cat` or command of ours in it take all of the pipe."""
 _FROM_FILE = '| while [ "${{__loop{0}-}}" ] || {{ __loop{0}=1; command cat > /.loop{0}; exec < /.loop{0}; }}; '
 
