@@ -88,7 +88,7 @@ def is_place(word: str) -> bool:
 
 def is_text(word: str) -> bool:
     """Whether a word is a URL, or the path of a stored text."""
-    return "://" in word or os.path.isdir(os.path.join(word, "generations"))
+    return "://" in word or all(os.path.exists(os.path.join(word, name)) for name in ("generations", "manifest.json"))
 
 
 def _check_order(url: str, other: str) -> None:

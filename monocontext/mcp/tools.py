@@ -240,7 +240,8 @@ class Tools:
         if project_dir:
             files = [file for file in files if project_dir in file.path.parts]
         if not files:
-            raise NotFound("no session in that project_dir on this machine: leave it out to search all")
+            advice = f" in {project_dir}: leave project_dir out to search all" if project_dir else ""
+            raise NotFound(f"no session on this machine{advice}")
         if not session_id:
             latest = files[0].session_id.partition("/")[0]
             files = [file for file in files if file.session_id.partition("/")[0] == latest]

@@ -113,3 +113,6 @@ def test_the_other_order_is_recognised(cli: Cli, uploaded: Path, tmp_path: Path,
     url, others = (uploaded, [tmp_path / "src"]) if words[0] in ("append", "sync", "upload") else (uploaded, [])
     cli(*words, url, *others).misused("its URL comes last" if others else "the URL comes first")
     assert not list((tmp_path / "src").iterdir())
+    (tmp_path / "src" / "generations").mkdir()
+    (tmp_path / "src" / "generations" / "a.txt").write_text("a")
+    cli("upload", tmp_path / "src", tmp_path / "other").fine()

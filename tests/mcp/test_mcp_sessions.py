@@ -45,6 +45,8 @@ def test_refused(archive: Tools) -> None:
     ):
         with pytest.raises(NotFound):
             wrong()
+    with pytest.raises(NotFound, match="in none: leave project_dir out"):
+        archive.upload_context(project_dir="none")
 
 
 def test_without_an_archive_the_tools_say_what_to_set() -> None:
