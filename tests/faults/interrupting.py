@@ -8,7 +8,6 @@ included that take no time.
 from __future__ import annotations
 
 import ctypes
-import faulthandler
 import os
 import signal
 import sys
@@ -25,16 +24,12 @@ import monocontext
 import rlm
 
 WAYS = ("signal", "async", "call")
-WATCHDOG_SECONDS = 60.0
+SOON_SECONDS = 60.0
 _PACKAGES = tuple(os.path.dirname(str(package.__file__)) + os.sep for package in (monocontext, rlm))
 
 
 class Interrupted(BaseException):
     """No `Exception`, as `KeyboardInterrupt` is none."""
-
-
-class Hung(AssertionError):
-    """What should have ended long ago."""
 
 
 class Interrupter:
@@ -175,52 +170,9 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error else None)
 
 
-class Watchdog:
-    """Ends what hangs: dumps all stacks, then raises `Hung` in the thread that it watches, whatever that waits for."""
-
-    def __init__(self, seconds: float = WATCHDOG_SECONDS) -> None:
-        self._limit = seconds
-        self._since: float | None = None
-        self._thread = threading.get_ident()
-        self._is_main = threading.current_thread() is threading.main_thread()
-        self._stop = threading.Event()
-        self.slowest = 0.0
-        """Seconds of the slowest work so far that was measured."""
-
-    @contextmanager
-    def watching(self) -> Iterator[Watchdog]:
-        before = signal.signal(signal.SIGUSR2, _hung) if self._is_main else None
-        looking = threading.Thread(target=self._look, name="watchdog", daemon=True)
-        looking.start()
-        try:
-            yield self
-        finally:
-            self._stop.set()
-            looking.join()
-            if self._is_main:
-                signal.signal(signal.SIGUSR2, before)
-
-    @contextmanager
-    def limit(self, *, measured: bool = True) -> Iterator[None]:
-        began = self._since = time.monotonic()
-        try:
-            yield
-        finally:
-            self._since = None
-            if measured:
-                self.slowest = max(self.slowest, time.monotonic() - began)
-
-    def _look(self) -> None:
-        while not self._stop.wait(0.5):
-            since = self._since
-            if since is not None and time.monotonic() - since > self._limit:
-                faulthandler.dump_traceback()
-                self._since = None
-                if self._is_main:
-                    signal.pthread_kill(self._thread, signal.SIGUSR2)
-                else:
-                    _raise_in(self._thread, Hung)
-
-
-def _hung(number: int, frame: FrameType | None) -> None:
-    raise Hung("nothing has come for a minute; the stacks are above")
+@contextmanager
+def soon() -> Iterator[None]:
+    """What does not end at all, the limit of the test ends."""
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < SOON_SECONDS

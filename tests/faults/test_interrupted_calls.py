@@ -12,27 +12,27 @@ from rlm import Budget, ScriptedLM, SubCache, Usage
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import SubCalls
 
-from .interrupting import WAYS, Interrupted, Interrupter, Watchdog
+from .interrupting import WAYS, Interrupted, Interrupter, soon
 from .test_interrupts import interrupted
 
 
 def campaign(way: str, interrupts: int, seed: int) -> str:
-    random, interrupter, dog = Random(seed), Interrupter(way, seed), Watchdog()
+    random, interrupter = Random(seed), Interrupter(way, seed)
     usage = Usage()
     gate = Gateway(usage, Budget(calls=10**9), cache=SubCache())
     calls = SubCalls(ScriptedLM(str.upper), usage, gate=gate)
-    with interrupter.ready(), dog.watching():
+    with interrupter.ready():
         while interrupter.struck < interrupts:
             number = random.randrange(1 << 30)
             prompts = [f"a{number + i}" for i in range(random.randrange(1, 20))]
-            with dog.limit():
+            with soon():
                 if random.random() < 0.5:
                     result = interrupter.strike(lambda: calls.llm_query(prompts[0]), "one")  # noqa: B023
                     assert result in (Interrupted, prompts[0].upper())
                 else:
                     result = interrupter.strike(lambda: calls.llm_query_batched(prompts), "batch")  # noqa: B023
                     assert result in (Interrupted, [prompt.upper() for prompt in prompts])
-            with dog.limit():
+            with soon():
                 assert calls.llm_query_batched(prompts) == [prompt.upper() for prompt in prompts]
     end = time.monotonic() + 30
     while gate.under_way:

@@ -26,7 +26,7 @@ from monocontext.stores.memory import forget
 from monocontext.testing import S3StandIn
 
 from .gauges import at_rest, open_sockets, pool
-from .interrupting import WAYS, Interrupted, Interrupter, Watchdog
+from .interrupting import WAYS, Interrupted, Interrupter, soon
 
 TEXT = "".join(f"line {number} of é漢😀 {number * 7919 % 100_003:x}\n" for number in range(4_000))
 PIECE = "appended line {}\n"
@@ -125,19 +125,18 @@ def descriptors() -> int:
 
 def campaign(place: Opened, way: str, interrupts: int, seed: int) -> str:
     """Interrupt work so many times; each time what comes next is right. What was done, in a line."""
-    random = Random(seed)
-    interrupter, dog = Interrupter(way, seed), Watchdog()
+    random, interrupter = Random(seed), Interrupter(way, seed)
     others, tried = place.others(way), 0
-    with interrupter.ready(), dog.watching():
+    with interrupter.ready():
         context = place.open(cache_bytes=60_000)
         while interrupter.struck < interrupts:
             tried += 1
             assert tried < 50 * interrupts, f"{interrupter.struck} of {tried} struck"
             name = random.choice([*place.reads] * 3 + others)
             try:
-                with dog.limit(measured=False):
+                with soon():
                     struck(place, context, interrupter, name, random)
-                with dog.limit():
+                with soon():
                     after, where = random.choice(list(place.reads)), random.randrange(1 << 30)
                     assert place.reads[after](context, Random(where)) == place.reads[after](TEXT, Random(where)), after
             except BaseException as error:
@@ -149,8 +148,7 @@ def campaign(place: Opened, way: str, interrupts: int, seed: int) -> str:
         if others:
             assert_rested(context)
             context.close()
-    about = f"{way}, seed {seed}: {interrupter.struck} struck of {tried}"
-    return f"{about}, slowest next read {dog.slowest:.2f} s"
+    return f"{way}, seed {seed}: {interrupter.struck} struck of {tried}"
 
 
 def struck(place: Any, context: Any, interrupter: Interrupter, name: str, random: Random) -> None:

@@ -35,37 +35,22 @@ def campaign(machine: type[Likeness], runs: int, steps: int) -> None:
     run_state_machine_as_test(machine, settings=profile)  # type: ignore[no-untyped-call]
 
 
-def in_memory() -> type[Likeness]:
+def for_long(runs: int, steps: int) -> object:
+    return pytest.param(runs, steps, marks=[pytest.mark.fuzz, pytest.mark.timeout(1800)])
+
+
+@pytest.mark.parametrize(("runs", "steps"), [(100, 20), for_long(400, 40)])
+def test_a_text_in_memory(runs: int, steps: int) -> None:
     class OfMemory(Likeness):
         make_world = InMemory
 
-    return OfMemory
+    campaign(OfMemory, runs, steps)
 
 
-def behind(server: S3StandIn, **more: object) -> type[Likeness]:
+@pytest.mark.parametrize(("runs", "steps"), [(4, 12), for_long(40, 40)])
+def test_a_text_behind_s3(server: S3StandIn, runs: int, steps: int) -> None:
     class OfServer(Likeness):
         make_world = staticmethod(lambda: BehindHttp(server))
+        rare = Likeness.rare if runs == 4 else frozenset()
 
-    for name, value in more.items():
-        setattr(OfServer, name, value)
-    return OfServer
-
-
-def test_a_text_in_memory() -> None:
-    campaign(in_memory(), 100, 20)
-
-
-def test_a_text_behind_s3(server: S3StandIn) -> None:
-    campaign(behind(server), 4, 12)
-
-
-@pytest.mark.fuzz
-@pytest.mark.timeout(1800)
-def test_a_text_in_memory_for_long() -> None:
-    campaign(in_memory(), 400, 40)
-
-
-@pytest.mark.fuzz
-@pytest.mark.timeout(1800)
-def test_a_text_behind_s3_for_long(server: S3StandIn) -> None:
-    campaign(behind(server, rare=frozenset()), 40, 40)
+    campaign(OfServer, runs, steps)

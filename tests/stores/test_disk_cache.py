@@ -23,7 +23,7 @@ from monocontext.stores.disk import cache as disk_cache
 from monocontext.stores.disk.cache import DiskCache, DiskCachedReader
 from monocontext.stores.protocol import Blob
 from monocontext.testing import CountingStore, FaultyStore, flip_byte
-from monocontext.writing.publish import append, publish
+from monocontext.writing.publish import publish
 
 TEXT = "".join(f"{number:099d}\n" for number in range(1000))
 PIECE = 1000
@@ -71,17 +71,6 @@ def test_only_the_owner_may_look(place: CountingStore, tmp_path: Path) -> None:
         expected = 0o700 if path.is_dir() else 0o600
         assert stat.S_IMODE(path.stat().st_mode) == expected, path
     assert stat.S_IMODE((tmp_path / "deep" / "kept").stat().st_mode) == 0o700
-
-
-def test_roots_are_never_kept(place: CountingStore, tmp_path: Path) -> None:
-    with open_cached(place, tmp_path / "kept") as context:
-        assert str(context) == TEXT
-        append("more\n", place)
-        context.refresh()
-        assert str(context) == TEXT + "more\n"
-    with open_cached(place, tmp_path / "kept") as context:
-        assert str(context) == TEXT + "more\n"
-    assert not any(b"manifest.json" in path.read_bytes() for path in files(tmp_path / "kept"))
 
 
 def test_every_flipped_bit_of_a_file_is_noticed(tmp_path: Path) -> None:

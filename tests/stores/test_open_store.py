@@ -146,6 +146,10 @@ def test_split_what_names_no_object(url: str) -> None:
         *(("/data/ctx/../ctx/a", "/data/ctx", True), ("/etc/passwd", "/", True)),
         *(("s3://bucket/data/ctx/a", "/data/ctx", False), ("", "/data", False)),
         ("http://bucket/x", "s3://bucket", False),
+        # One place holds many owners' files on Hugging Face, and all files of a machine.
+        ("hf://datasets/a/one/x", "hf://datasets/a/one", True),
+        ("hf://datasets/b/two/x", "hf://datasets/a/one", False),
+        ("fsspec+file:///etc/passwd", "fsspec+file:///data", False),
     ],
 )
 def test_within(url: str, place: str, expected: bool) -> None:

@@ -8,7 +8,6 @@ import pytest
 from botocore.stub import Stubber
 
 from monocontext.stores import open_store
-from monocontext.stores.s3.account import S3Options
 from monocontext.stores.s3.store import S3Store
 
 from .object_server import ObjectServer
@@ -20,13 +19,6 @@ def open_bucket(url: str = URL, **options: object) -> S3Store:
     store = open_store(url, **options)
     assert isinstance(store, S3Store)
     return store
-
-
-def test_a_mock_entered_before_the_store_is_opened(moto_s3: str) -> None:
-    store = open_bucket(f"s3://{moto_s3}/ctx", region="us-east-1")
-    store.put("a", b"abc")
-    assert (store.get_range("a", 1, 2).data, store.get("a").data) == (b"bc", b"abc")
-    assert store._connection.transport(moto_s3) is None
 
 
 def test_a_mock_entered_after_the_store_was_used() -> None:
@@ -62,4 +54,3 @@ def test_boto3_where_it_is_asked_for() -> None:
         assert all("Boto3" in item.headers["user-agent"] for item in server.asked)
     with pytest.raises(ValueError, match="transport must be one of own, boto3, not 'curl'"):
         open_store(URL, transport="curl")
-    assert S3Options().transport == "own"

@@ -43,13 +43,13 @@ def route_of(url: str = URL, **options: Any) -> Route | None:
     return transport._origin.route if transport else None
 
 
-def test_what_our_transport_does_not_do_goes_through_boto3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_our_transport_does_not_do_goes_through_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
     assert route_of("s3://express--use1-az4--x-s3/p", region="us-east-1") is None
     monkeypatch.setenv("HTTPS_PROXY", "https://proxy.example:3128")
     assert route_of(region="eu-central-1") is None
 
 
-def test_options_of_the_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_options_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_USE_DUALSTACK_ENDPOINT", "true")
     route = route_of(region="eu-central-1")
     assert route is not None
@@ -132,17 +132,9 @@ def test_a_proxy_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_addresses_of_a_name_are_used() -> None:
     four, six = socket.AF_INET, socket.AF_INET6
-    result: list[Any] = [
-        (six, ("::1", 80, 0, 0)),
-        (four, ("1.1.1.1", 80)),
-        (four, ("2.2.2.2", 80)),
-        (six, ("::2", 80, 0, 0)),
-    ]
-    assert order_addresses(result, None, lambda alike: alike.reverse()) == [result[3], result[0], result[2], result[1]]
-    assert order_addresses(result, ("::2", 80), lambda alike: alike.reverse()) == [
-        result[0],
-        result[2],
-        result[1],
-        result[3],
-    ]
+    a, d = ((six, (host, 80, 0, 0)) for host in ("::1", "::2"))
+    b, c = ((four, (host, 80)) for host in ("1.1.1.1", "2.2.2.2"))
+    result: list[Any] = [a, b, c, d]
+    assert order_addresses(result, None, lambda alike: alike.reverse()) == [d, a, c, b]
+    assert order_addresses(result, ("::2", 80), lambda alike: alike.reverse()) == [a, c, b, d]
     assert order_addresses([], None, random.shuffle) == []

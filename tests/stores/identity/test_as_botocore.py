@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import configparser
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +17,7 @@ from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, S3Optio
 from monocontext.stores.s3.client import learn_route
 from monocontext.stores.s3.settings import NoIdentity
 
-from .conftest import Write
-
+Write = Callable[[str, str], Path]
 KEYS = {"AWS_ACCESS_KEY_ID": "env-key", "AWS_SECRET_ACCESS_KEY": "env-secret"}
 CREDENTIALS = """[default]
 aws_access_key_id = default-key
@@ -213,6 +215,27 @@ def by_us(options: S3Options, bucket: str) -> tuple[tuple[Any, ...] | str, str]:
         return f"NoIdentity: {error}", ""
 
 
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a file below `~/.aws`, in a home of its own without any setting."""
+    for name in list(os.environ):
+        if name.startswith("AWS_") or name.lower().endswith("_proxy") or name in ("BOTO_CONFIG", "REQUESTS_CA_BUNDLE"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    # Both are read when botocore is imported.
+    for module in ("botocore.credentials.SSOProvider", "botocore.tokens.SSOTokenProvider"):
+        monkeypatch.setattr(f"{module}._SSO_TOKEN_CACHE_DIR", str(tmp_path / ".aws" / "sso" / "cache"))
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / ".aws" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    return write
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_as_botocore(name: str, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,8 +258,6 @@ def test_the_same_as_botocore(name: str, write: Write, monkeypatch: pytest.Monke
 
 def test_resolved_in_less_than_a_millisecond(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second store in the process reads no file: as many calls of the parser as there are files."""
-    import configparser
-
     parsed = []
     parse = configparser.RawConfigParser.read_string
     monkeypatch.setattr(configparser.RawConfigParser, "read_string", lambda *given: parsed.append(1) or parse(*given))
