@@ -49,8 +49,8 @@ hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def aws_environment() -> Iterator[None]:
-    """The keys of our own server, and none of the settings of whoever runs the tests."""
+def aws_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The keys of our own server, and none of the settings and defaults of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith("AWS_"):
@@ -61,23 +61,7 @@ def aws_environment() -> Iterator[None]:
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
         # Without it a missing key is looked for at 169.254.169.254.
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """None of the defaults that whoever runs the tests has written down for the commands."""
-    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("xdg")))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def texts_lie_apart() -> Iterator[None]:
-    """Texts of tests are small, and would all ride in their roots: most tests are about what happens to objects."""
-    with pytest.MonkeyPatch.context() as patch:
-        for bound in ("MOST_TEXT_BYTES", "MOST_GROWN_BYTES", "END_BYTES"):
-            patch.setattr(inline, bound, 0)
         yield
 
 
@@ -85,9 +69,12 @@ _NEAR_SECONDS = fetcher.NEAR_SECONDS
 
 
 @pytest.fixture(scope="session", autouse=True)
-def stores_are_near() -> Iterator[None]:
-    """A round trip that a busy machine makes slow would change what is asked for, and tests count that."""
+def texts_lie_apart_and_stores_are_near() -> Iterator[None]:
+    """Small texts would all ride in their roots, but most tests are about what happens to objects. A round trip that a
+    busy machine makes slow would change what is asked for, and tests count that."""
     with pytest.MonkeyPatch.context() as patch:
+        for bound in ("MOST_TEXT_BYTES", "MOST_GROWN_BYTES", "END_BYTES"):
+            patch.setattr(inline, bound, 0)
         patch.setattr(fetcher, "NEAR_SECONDS", float("inf"))
         yield
 

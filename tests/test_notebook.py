@@ -75,13 +75,6 @@ def test_counts() -> None:
     assert all(each in words(html) for each in ("1,234", "5,000,000", "3 of 4 look-ups", "1.25 s"))
 
 
-def test_progress_elsewhere_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("upload", 10) as shown:
-        shown(5)
-        shown(10)
-    assert capfd.readouterr() == ("", "")
-
-
 def test_progress_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress_bar("work", 10) as shown:
@@ -92,7 +85,6 @@ def test_progress_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert "work" in printed.err
 
 
-@pytest.mark.slow
 def test_the_notebook_of_the_examples(tmp_path: Path) -> None:
     """In the kernel that readers have, since a progress bar asks it where it is; one kernel, some 2 s of processor."""
     notebook = nbformat.read(CHECKOUT / "examples" / "notebook.ipynb", as_version=4)

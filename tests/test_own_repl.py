@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from monocontext import Monocontext, publish
 
@@ -28,6 +29,24 @@ def test_cells_search_the_text_with_re(tmp_path: Path) -> None:
         for scope["code"] in CELLS:
             exec("exec(" + run, scope)
         assert scope["namespace"]["answer"] == ("42", True)  # type: ignore[index]
+
+
+def test_a_class_of_the_shape_of_rlm_minimal_gets_the_text(tmp_path: Path) -> None:
+    class Shape:
+        def setup_context(self, context: str, query: str | None = None) -> list[str]:
+            names = {"__builtins__": {"__import__": __import__, "isinstance": isinstance}}
+            self.repl_env = SimpleNamespace(globals=names, locals={"context": context})
+            return [query or ""]
+
+    publish("hay\n" * 1000 + "needle-42\n", tmp_path)
+    recipe = HOSTS.read_text().partition("\n### rlm-minimal\n")[2].partition("```python\n")[2].partition("```")[0]
+    with Monocontext.open(tmp_path, prefetch="off") as context:
+        exec(recipe, names := {"context": context})
+        repl = names["lazy"](Shape)()
+        assert repl.setup_context(context, "Where?") == ["Where?"]
+        scope = repl.repl_env.globals | repl.repl_env.locals
+        exec("\n".join(CELLS), scope)
+        assert scope["answer"] == ("42", True)
 
 
 def test_another_package_named_rlm_is_one_plain_line(tmp_path: Path) -> None:

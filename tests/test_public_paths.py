@@ -67,12 +67,6 @@ def test_a_public_path_holds_its_names(path: str) -> None:
     assert [name for name in PUBLIC[path] if not hasattr(module, name)] == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", ["monocontext.adapters.rlms", "monocontext.sessions"])
-def test_a_fresh_process_imports_it(path: str) -> None:
-    subprocess.run([sys.executable, "-c", f"import {path}"], check=True, timeout=60)
-
-
 def test_commands() -> None:
     scripts = {script.name: script.value for script in entry_points(group="console_scripts")}
     assert scripts["monocontext"] == "monocontext.cli:main"

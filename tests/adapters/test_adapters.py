@@ -6,7 +6,7 @@ import builtins
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,15 @@ def test_importing_adapters_imports_no_host() -> None:
     assert done.stdout.strip() == "set()"
 
 
+def test_a_text_is_what_it_says_and_shows_itself_for_nothing(context: Monocontext) -> None:
+    """Hosts sort by type: callables go elsewhere. Loggers and REPLs take a repr after every cell."""
+    assert (isinstance(context, str), isinstance(context, Sequence), callable(context)) == (False, True, False)
+    gets = context.stats.gets
+    assert f"{len(TEXT):,}" in repr(context)
+    assert len(repr(context)) < 200
+    assert context.stats.gets == gets
+
+
 class TestRlms:
     def test_the_prompt_has_the_length_and_not_the_text(self, context: Monocontext) -> None:
         prompt = rlms.prompt(context)
@@ -65,12 +74,6 @@ class TestRlms:
         other.execute_code("same = isinstance(context, str)")
         assert other.names["same"] is False, "only the environment that was entered"
 
-    def test_ipython_gets_the_names(self, context: Monocontext) -> None:
-        names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": None, rlms._NAME: context}
-        exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
-        exec("import re\nsame = isinstance(context, str), len(re.findall('line 4.. ', context))", names)
-        assert names["same"] == (True, 100)
-
     def test_a_shared_builtins_is_left_alone(self, context: Monocontext) -> None:
         before = dict(vars(builtins))
         names: dict[str, Any] = {"__builtins__": builtins.__dict__, rlms._NAME: context}
@@ -86,6 +89,8 @@ class TestRlms:
         names: dict[str, Any] = {"__builtins__": builtins, "get_ipython": None, rlms._NAME: context}
         exec(rlms.arguments(context)["environment_kwargs"]["setup_code"], names)
         exec(cell, names)
+        exec("import re\nsame = isinstance(context, str), len(re.findall('line 4.. ', context))", names)
+        assert names["same"] == (True, 100)
         for seen in (local.names["seen"], names["seen"]):
             assert seen == (TEXT[:20], TEXT[:4] in "line 0")
             assert type(seen[0]) is str

@@ -179,12 +179,6 @@ def test_stats(cli: Cli, folder: Path) -> None:
     assert "none pruned" in cli("grep", "--stats", "-v", "no such line", folder).err
 
 
-@pytest.mark.parametrize("pattern", ["a{99999999999}", "(" * 3000 + "a" + ")" * 3000])
-def test_patterns_beyond_what_the_engine_takes(cli: Cli, context: Path, pattern: str) -> None:
-    cli("grep", pattern, str(context)).refused("not a regular expression")
-    cli("memory", "search", pattern, str(context)).misused("not a regular expression")
-
-
 # -- a pattern that does not end ---------------------------------------------------------------------------------------
 
 

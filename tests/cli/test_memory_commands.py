@@ -58,14 +58,16 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
     assert cli("memory", "list", place).fine().out == ""
 
 
-def test_what_is_refused(cli: Cli, place: str) -> None:
+def test_what_is_refused(cli: Cli, place: str, tmp_path: Path) -> None:
     for ttl in ("nan", "-1", "inf"):
         cli("memory", "put", "k", "v", place, "--ttl", ttl).refused(f"between 0 and 315,360,000 seconds, not {ttl}")
     cli("memory", "put", "", "v", place).refused("a key must have at least one character")
     cli("memory", "put", "k" * 2048, "v", place).refused("is too long")
     cli("memory", "put", "k", "v", place, "--create", "--if-match", "x").misused("--create and --if-match")
     cli("memory", "put", "k", "-", place, stdin=b"\xff").misused("stdin is not UTF-8 at byte 0")
-    cli("memory", "search", "(", place).misused("not a regular expression")
+    for pattern in ("(", "a{99999999999}", "(" * 3000 + "a" + ")" * 3000):
+        cli("memory", "search", pattern, place).misused("not a regular expression")
+        cli("grep", pattern, tmp_path).refused("not a regular expression")
     cli("memory", "list", "memory://x").refused("lives in the memory of one process")
     assert os.listdir(place) == []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from ran import Cli
 
 import rlm.cli.commands
 from monocontext.cli.commands import app
-from monocontext.cli.printing import hush, shows_progress, wants_colour
+from monocontext.cli.printing import hush
 from monocontext.stores import log
 from tests.stores.http.object_server import ObjectServer, error
 
@@ -81,15 +80,3 @@ def test_quiet_leaves_out_remarks_and_keeps_errors(cli: Cli, tmp_path: Path) -> 
     assert cli("--quiet", "ls", tmp_path).fine().out == ""
     assert cli("ls", tmp_path).err.startswith("note: ")
     cli("info", tmp_path / "none", "--quiet").refused("none")
-
-
-def test_what_moves_and_what_is_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    assert (wants_colour(), shows_progress()) == (False, False)  # pytest's streams are files
-    for stream in (sys.stdout, sys.stderr):
-        monkeypatch.setattr(stream, "isatty", lambda: True)
-    assert (wants_colour(), shows_progress()) == (True, True)
-    monkeypatch.setenv("NO_COLOR", "1")
-    hush(True)
-    assert (wants_colour(), shows_progress()) == (False, False)

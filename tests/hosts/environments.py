@@ -40,7 +40,6 @@ class Host:
 HOSTS = (
     Host("rlms", "rlms", ("rlms[ipython]==0.1.3",)),
     Host("dspy", "dspy", ("dspy==3.4.1",), has_rlm=True),
-    Host("rlm-minimal", "rlm_minimal", ()),
 )
 SHELL = "bashkit==0.20.1"
 FRAMEWORKS = (

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 import dspy
-from contract import ANSWER, LINE, QUESTION, SECRET, Turns, measure, measure_documents, served, tell
+from contract import ANSWER, LINE, QUESTION, Turns, measure, measure_documents, served, tell
 from dspy_model import model, raises, step
 
-from monocontext.dspy import ExploreMemory, MemoryRLM, interpreter
+from monocontext.dspy import interpreter
 from monocontext.errors import ContextTooLarge
 
 SIGNATURE = "context, question -> answer"
@@ -124,20 +124,10 @@ def errors_are_one_line() -> None:
     assert "\n" not in str(raised[0])
 
 
-def memories_run_async() -> None:
-    """`MemoryRLM.acall`."""
-    submit = "SUBMIT(exploration_strategy='find', relevant_memories=[memory_context[2:7]], confidence=1.0)"
-    rlm = MemoryRLM(ExploreMemory)
-    with dspy.context(lm=model(lambda asked: step(submit))):
-        done = asyncio.run(rlm.acall(query=QUESTION, memory_context=SECRET, search_depth=1))
-    assert done.relevant_memories == [SECRET[2:7]]
-
-
 if __name__ == "__main__":
     run_as_a_str()
     many_at_once()
     sub_calls_go_to_sub_lm()
     errors_are_one_line()
-    memories_run_async()
     assert measure_documents(run, cell=str, final=final, given=interpreter) < 4_000_000
     tell(measure("dspy", run, cell=str, final=final, given=interpreter))

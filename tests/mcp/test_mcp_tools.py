@@ -19,7 +19,6 @@ from monocontext import Monocontext, append, publish
 from monocontext.errors import AccessDenied, NotFound, ToolRefusal
 from monocontext.mcp import Served, Tools
 from monocontext.mcp.http import choose_token, listen, require_token
-from monocontext.mcp.tools import begin_call
 from monocontext.memory import Memory
 from monocontext.shell.process import Child
 from monocontext.stores.protocol import Store
@@ -430,19 +429,6 @@ def test_a_question_may_lower_the_limit_of_the_server_and_not_raise_it(tmp_path:
         options = {"lm": lm, "runner": "local", "budget": Budget(dollars=limit)}
         with pytest.raises(ToolRefusal, match="max_dollars is reached"):
             asyncio.run(make_ask_tools(served, options)["ask"]("q", max_dollars=asked))
-
-
-def test_a_turn_is_the_message_of_the_next_report(tmp_path: Path) -> None:
-    publish("the answer is 42", tmp_path)
-    options = {"lm": ScriptedLM(["```repl\nFINAL(1)\n```"]), "runner": "local"}
-    tool = make_ask_tools(Served({"t": str(tmp_path)}), options)
-
-    async def call() -> str:
-        message = begin_call()
-        await tool["ask"]("q")
-        return message[0]
-
-    assert asyncio.run(call()) == "turn 1 took 0 s"
 
 
 def test_a_token_can_be_sent_and_an_address_is_free() -> None:

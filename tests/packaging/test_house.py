@@ -28,19 +28,6 @@ def test_a_page_shows_the_house_of_today(name: str) -> None:
     assert page == HOUSE["page_with"](HOUSE["picture"](), page), "run: python docs/house.py --write"
 
 
-def test_every_room_says_what_it_does() -> None:
-    for container in ("monocontext", "rlm"):
-        for layer in HOUSE["layers"](container):
-            assert all(HOUSE["purpose"](container, name) for name in layer)
-
-
-def test_a_room_above_its_budget_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(HOUSE["BUDGET"], "monocontext/aio", [1, 10_000])
-    _, excess = HOUSE["weigh"]()
-    lines = HOUSE["lines_of"]("monocontext/aio")
-    assert any(line.startswith(f"monocontext/aio: {lines:,} lines of product, ") for line in excess)
-
-
 def test_no_public_name_of_a_module_stands_twice() -> None:
     """A class or constant is found by its name alone: what only its module uses has a `_` before it."""
     names: Counter[str] = Counter()

@@ -35,20 +35,6 @@ def run(program: str, *arguments: object) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_block_blocks() -> None:
-    assert run(
-        """
-        for name in MODULES:
-            try:
-                __import__(name)
-            except ModuleNotFoundError:
-                continue
-            print(name)
-        print(hasattr(os, "fork"))
-        """
-    ) == ["False"]
-
-
 @pytest.mark.slow
 def test_every_module_imports() -> None:
     """All but those whose extra is not installed."""

@@ -43,10 +43,6 @@ def test_make_help_has_a_line_for_each_target() -> None:
     assert all(shown.values())
 
 
-def test_make_alone_prints_the_help() -> None:
-    assert make() == make("help")
-
-
 def test_both_packages_and_the_changelog_name_the_same_release() -> None:
     log = (CHECKOUT / "CHANGELOG.md").read_text("utf-8")
     releases = re.findall(r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$", log, re.M)
@@ -58,13 +54,6 @@ def test_both_packages_and_the_changelog_name_the_same_release() -> None:
 def test_no_line_of_the_changelog_stands_twice() -> None:
     lines = Counter((CHECKOUT / "CHANGELOG.md").read_text("utf-8").splitlines())
     assert [line for line, count in lines.items() if line.startswith("- ") and count > 1] == []
-
-
-@pytest.mark.parametrize(("project", "package"), [("pyproject.toml", "monocontext"), ("rlm/pyproject.toml", "rlm")])
-def test_a_version_is_written_once(project: str, package: str) -> None:
-    told = tomllib.loads((CHECKOUT / project).read_text("utf-8"))
-    assert "version" not in told["project"]
-    assert told["tool"]["setuptools"]["dynamic"]["version"] == {"attr": f"{package}.__version__"}
 
 
 def test_rlm_takes_the_monocontext_of_its_own_release() -> None:

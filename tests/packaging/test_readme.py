@@ -32,14 +32,6 @@ def test_its_python_works_when_pasted(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_python_of_the_site_s_first_page_works_when_pasted() -> None:
-    (code,) = re.findall(r"^```python\n(.*?)^```$", (CHECKOUT / "docs" / "index.md").read_text("utf-8"), re.M | re.S)
-    text = "".join(f"line {number}\n" for number in range(100_000))
-    expected = f"{len(text)} {text.count('99')} line 500\n\n"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
-
-
 def test_it_names_what_the_runner_wasm_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/node")
     [install] = re.findall(r"`(npm install[^`]+)`", README)

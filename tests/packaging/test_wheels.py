@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -104,29 +103,6 @@ def test_an_sdist_holds_what_its_wheel_is_made_of(built: Path, distribution: str
     assert {(Path(package) / name).as_posix() for name in sources(folder)} <= names
 
 
-def test_describe_themselves(wheels: dict[str, Path]) -> None:
-    for distribution, wheel in wheels.items():
-        with zipfile.ZipFile(wheel) as archive:
-            (info,) = {name.split("/")[0] for name in archive.namelist() if ".dist-info/" in name}
-            metadata = archive.read(f"{info}/METADATA").decode()
-            entries = archive.read(f"{info}/entry_points.txt").decode()
-            licenses = [name for name in archive.namelist() if name.startswith(f"{info}/licenses/")]
-        assert f"\nVersion: {monocontext.__version__}\n" in metadata
-        assert "License-Expression: MIT" in metadata
-        assert "Requires-Python: >=3.11" in metadata
-        assert "Description-Content-Type: text/markdown" in metadata
-        assert "\nKeywords: llm,rlm," in metadata
-        assert {"Typing :: Typed", "Programming Language :: Python :: 3.13"} <= set(
-            re.findall("^Classifier: (.+)$", metadata, re.M)
-        )
-        assert licenses
-        if distribution == "monocontext":
-            assert "monocontext = monocontext.cli:main" in entries
-        else:
-            assert "rlm = rlm.cli:main" in entries
-            assert "Requires-Dist: monocontext" in metadata
-
-
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
     """A fresh virtual environment; gives its interpreter."""
@@ -178,14 +154,6 @@ def test_beside_rlms(wheels: dict[str, Path], environment: Path, rlms_first: boo
     run(*pip(environment, "uninstall", "monocontext"))
     assert rlm_files(environment) == theirs
     assert owner(environment) == "rlms"
-
-
-def test_the_package_rlm_is_a_distribution_of_its_own(wheels: dict[str, Path], environment: Path) -> None:
-    install(environment, wheels["monocontext"], wheels["monocontext_rlm"])
-    assert owner(environment) == "monocontext-rlm"
-    run(*pip(environment, "uninstall", "monocontext-rlm"))
-    assert run(environment, "-c", "import importlib.util as u; print(u.find_spec('rlm'))").strip() == "None"
-    assert run(environment, "-c", "import monocontext").strip() == ""
 
 
 PUBLISH_AND_READ = """

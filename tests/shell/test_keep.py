@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +11,7 @@ import pytest
 
 import monocontext
 from monocontext import publish
-from monocontext.errors import NotFound, StoreFailure
+from monocontext.errors import NotFound
 from monocontext.mcp import Served, Tools
 from monocontext.memory import Memory
 from monocontext.text_tools.keep import KeepTool
@@ -58,17 +56,6 @@ def test_fifty_megabytes_and_what_is_expired(tmp_path: Path) -> None:
     time.sleep(1.2)
     assert list(tool.text().documents) == ["large"]
     assert str(tool.text().documents["large"][-17:]) == large[-17:]
-
-
-def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool = KeepTool(Memory.open(tmp_path))
-
-    def full(file: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreFailure, match="No space left on device"):
-        tool.keep("text", "name")
 
 
 @pytest.mark.parametrize(
