@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rlm_replies import LazyText
 
 from rlm import RLM, Completion, ScriptedLM
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.runners.confine import bubblewrap
 from rlm.runners.local import LocalRunner
+from tests.rlm.rlm_replies import LazyText
 
 
 @pytest.fixture(scope="session", autouse=True)
