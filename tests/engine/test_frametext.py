@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monocontext.engine import frame as frametext
-from monocontext.engine.frame import CHECKPOINT_EVERY, FrameText
+from monocontext.engine.frame import FrameText
 from monocontext.errors import DamagedData
 from monocontext.format.codec import describe
 from monocontext.format.index import Frame
@@ -45,29 +43,6 @@ def test_all_ways(text: str, checkpoint_every: int, data: st.DataObject) -> None
             assert frame.newlines_before(byte) == frame_of(text).newlines_before(byte) == text.count("\n", 0, at)
         with pytest.raises(DamagedData, match=r"frame 3 of segments/a\.seg: expected \d+ newlines, found \d+"):
             frame.nth_newline(len(newlines))
-
-
-@pytest.mark.parametrize(
-    "size",
-    [CHECKPOINT_EVERY - 1, CHECKPOINT_EVERY, CHECKPOINT_EVERY + 1, 3 * CHECKPOINT_EVERY, 70 * CHECKPOINT_EVERY + 5],
-)
-def test_around_the_checkpoints_of_a_real_frame(size: int) -> None:
-    rng = random.Random(size)
-    text = "".join(rng.choices("abc\né漢😀", k=size))
-    frame = frame_of(text)
-    checkpoints = range(0, size + 1, CHECKPOINT_EVERY)
-    edges = {checkpoint + d for checkpoint in checkpoints for d in (-1, 0, 1)} | {size - 1, size}
-    places = sorted(place for place in edges if 0 <= place <= size)
-    starts = {place: len(text[:place].encode()) for place in places}
-    for place in places:
-        assert frame.to_byte(place) == starts[place]
-        assert frame.to_character(starts[place]) == place
-        for other in places[:: max(len(places) // 12, 1)]:
-            if place < other:
-                assert frame.slice(place, other) == text[place:other]
-    newlines = [i for i, character in enumerate(text) if character == "\n"]
-    for n in {0, len(newlines) // 2, len(newlines) - 1}:
-        assert frame.nth_newline(n) == newlines[n]
 
 
 def test_counts_that_lie_are_found_where_they_matter() -> None:

@@ -24,29 +24,6 @@ TEXT = "".join(f"{number:09d}\n" for number in range(20_000))
 # -- alone -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_wave_of_refusals_halves_once() -> None:
-    pressure = Pressure(64)
-    assert (pressure.limit, pressure.is_throttled) == (64, False)
-    assert pressure.refused(sent=0.0, now=0.1, running=64)
-    assert not any(pressure.refused(sent=0.05, now=0.1 + i / 1000, running=64) for i in range(63))
-    assert pressure.limit == 32
-    assert pressure.refused(sent=0.1, now=0.2, running=32)
-    assert (pressure.limit, pressure.is_throttled) == (16, True)
-    assert repr(pressure) == "<Pressure 16/64 requests at once>"
-
-
-def test_it_grows_by_one_for_each_window_of_answers() -> None:
-    pressure = Pressure(8)
-    pressure.refused(0.0, 0.0, running=8)
-    limits = []
-    for _ in range(40):
-        pressure.answered(now=0.0)
-        limits.append(pressure.limit)
-    # 4 answers at a limit of 4, 5 at 5, and so on: a little more, since the limit grows within a window.
-    assert [limits.index(limit) + 1 for limit in (5, 6, 7, 8)] == pytest.approx([4, 9, 15, 22], abs=2)
-    assert (limits[-1], pressure.is_throttled) == (8, False)
-
-
 def test_a_reader_that_asks_now_and_then_is_back_by_time() -> None:
     pressure = Pressure(64)
     pressure.refused(0.0, 0.0, running=64)

@@ -13,7 +13,6 @@ from monocontext.stores.memory import MemoryStore
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append
 from tests.simulated import SimulatedWorkers
-from tests.virtual import virtual_context
 
 from .counted import Counted, counted, stored, wait_until_idle
 
@@ -200,50 +199,6 @@ def test_statistics_agree_with_the_store() -> None:
     assert text.stats.gets == store.gets
     assert text.stats.bytes_fetched == store.bytes_read
     assert f"{store.gets} GETs, {store.bytes_read:,} bytes fetched" in str(text.stats)
-
-
-BLOCK = "x" * (256 << 10)
-
-
-def scan(frames: int, planted: int, find: Callable[[Monocontext], int]) -> tuple[int, CountingStore]:
-    store = CountingStore(virtual_context(frames, BLOCK, {planted: "needle" + BLOCK[6:]}))
-    context = Monocontext.open(store, cache_bytes=8 << 20)
-    store.reset()
-    found = find(context)
-    wait_until_idle(context)
-    return found, store
-
-
-@pytest.mark.parametrize("planted", [0, 3, 20, 100])
-def test_find_stops_early(planted: int) -> None:
-    found, store = scan(4000, planted, lambda context: context.find("needle"))
-    assert found == planted * len(BLOCK)
-    looked_at = (planted + 1) * len(BLOCK)
-    assert store.bytes_read <= 2 * looked_at + (1 << 20) + (256 << 10)  # and the index page
-
-
-@pytest.mark.parametrize("back", [0, 3, 20])
-def test_rfind_stops_early(back: int) -> None:
-    frames = 4000
-    found, store = scan(frames, frames - 1 - back, lambda context: context.rfind("needle"))
-    assert found == (frames - 1 - back) * len(BLOCK)
-    assert store.bytes_read <= 2 * (back + 1) * len(BLOCK) + (1 << 20) + (256 << 10)
-
-
-def test_newlines_of_a_terabyte_are_counted_without_reading_it() -> None:
-    frame = "x" * 999_999 + "\n"
-    store = CountingStore(virtual_context(1_000_000, frame))
-    context = Monocontext.open(store)
-    store.reset()
-    assert len(context) == 10**12
-    assert context.count("\n") == 10**6
-    assert store.gets == 0
-    assert context.count("\n", 5 * 10**11 + 7) == 5 * 10**5
-    assert store.gets == 2
-    assert context.lines[765_432] == frame
-    assert len(context.lines) == 10**6
-    assert context[3 * 10**11 : 3 * 10**11 + 5] == "xxxxx"
-    assert store.gets <= 2 + 10
 
 
 def test_a_sparse_step_does_not_read_what_it_skips(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from tests.simulated import SimulatedWorkers
 from tests.virtual import virtual_context
 
 from .counted import Counted, Slim, stored, wait_until_idle
+from .damaged import READINGS
 
 TEXT = "".join(f"line {i:04d} é漢😀\u2028\r\n" * (i % 3) + f"plain {i}\n" for i in range(300))
 
@@ -111,11 +112,8 @@ def test_an_abandoned_iterator_drops_what_has_not_started() -> None:
 # -- the end ----------------------------------------------------
 
 OPERATIONS: dict[str, Callable[[Monocontext], object]] = {
-    "slice": lambda c: c[700:710], "slice in the frame last read": lambda c: c[0:3], "item": lambda c: c[701],
-    "stepped": lambda c: c[::2], "iteration": list, "reversed": lambda c: list(reversed(c)),
-    "find": lambda c: c.find("missing"), "in": lambda c: "missing" in c, "count": lambda c: c.count("line"), "str": str,
-    "lines": lambda c: c.lines[40], "chunks": lambda c: list(c.chunks()), "splitlines": lambda c: c.splitlines(),
-    "startswith": lambda c: c.startswith("line"), "equality": lambda c: c == "x" * len(c),
+    **READINGS, "slice in the frame last read": lambda c: c[0:3], "in": lambda c: "missing" in c,
+    "a line": lambda c: c.lines[40], "startswith": lambda c: c.startswith("line"),
     "preload": lambda c: c._reader.preload(),  # type: ignore[union-attr]
 }  # fmt: skip
 

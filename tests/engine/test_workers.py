@@ -69,9 +69,3 @@ def test_where_no_thread_can_be_had_the_caller_does_each_job_once(monkeypatch: p
     for _ in range(3):
         threads.run(lambda: done.append(threading.get_ident()))
     assert done == [threading.get_ident()] * 3
-
-
-def test_errors_of_decoding_are_raised_where_they_are_waited_for() -> None:
-    with pytest.raises(ZeroDivisionError):
-        decode(lambda: 1 // 0)
-    assert decode(lambda: 7) == 7

@@ -12,7 +12,6 @@ from begun_threads import begun_threads
 
 from engine.counted import stored, wait_until_idle
 from monocontext import Monocontext, append
-from monocontext.engine.fetch.workers import LOCK
 from monocontext.testing import CountingStore, SlowStore
 from rlm import RLM, ScriptedLM
 
@@ -82,18 +81,6 @@ def test_a_failure_of_our_own_hangs_nobody(what: str, monkeypatch: pytest.Monkey
     thread.start()
     thread.join(20)
     assert read == [TEXT[500:510]]
-
-
-def test_requests_that_a_fork_left_to_the_parent_are_not_under_way_in_the_child() -> None:
-    context = Monocontext.open(SlowStore(stored(TEXT, frame_bytes=FRAME), 0.2))
-    context.prefetch([(0, 1000)])
-    ahead = context._reader.ahead  # type: ignore[union-attr]
-    with LOCK:
-        assert ahead._requests
-        for request in ahead._requests:
-            request.pid += 1
-        ahead.walk()
-        assert not ahead._requests
 
 
 def test_off_is_off() -> None:

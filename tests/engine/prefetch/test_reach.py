@@ -26,30 +26,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("code", "most_bytes"),
+    ("code", "least_bytes", "most_bytes"),
     [
-        (f"at = context.find({RARE!r})\nstart = context.rfind({HEADER!r}, 0, at)", 12 * FRAME_BYTES),
-        (f"at = context.find({HEADER!r})", 2 << 20),
-        (f"at = context.rfind({HEADER!r})", 2 << 20),
-        (f"has = {HEADER!r} in context", 2 << 20),
-        (f"import re\nfound = re.search({HEADER!r}, context)", 2 << 20),
+        (f"at = context.find({RARE!r})\nstart = context.rfind({HEADER!r}, 0, at)", 1, 12 * FRAME_BYTES),
+        (f"at = context.find({HEADER!r})", 1, 2 << 20),
+        (f"at = context.rfind({HEADER!r})", 1, 2 << 20),
+        (f"has = {HEADER!r} in context", 1, 2 << 20),
+        (f"import re\nfound = re.search({HEADER!r}, context)", 1, 2 << 20),
+        (f"print(context.count({HEADER!r}))", len(TEXT) * 0.9, float("inf")),
     ],
 )
-def test_a_search_that_ends_early_is_not_read_to_the_end(folder: Path, code: str, most_bytes: int) -> None:
+def test_a_search_is_read_as_far_as_it_goes(folder: Path, code: str, least_bytes: float, most_bytes: float) -> None:
     store = CountingStore(open_store(folder))
     with Monocontext.open(store) as context:
         with context.thinking():
             context.hint(f"```repl\n{code}\n```\n")
             wait_until_idle(context)
         read = sum(request.length or 0 for request in store.log if request.key.startswith("segments/"))
-        assert 0 < read <= most_bytes
-
-
-def test_a_search_for_every_place_is_read_to_the_end(folder: Path) -> None:
-    store = CountingStore(open_store(folder))
-    with Monocontext.open(store) as context:
-        with context.thinking():
-            context.hint(f"```repl\nprint(context.count({HEADER!r}))\n```\n")
-            wait_until_idle(context)
-        read = sum(request.length or 0 for request in store.log if request.key.startswith("segments/"))
-        assert read >= len(TEXT) * 0.9
+        assert least_bytes <= read <= most_bytes

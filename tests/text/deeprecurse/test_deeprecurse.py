@@ -39,18 +39,8 @@ from monocontext.writing.publish import publish
 from tests.budget import examples
 
 LINES = [
-    "plain\n",
-    "windows\r\n",
-    "café\n",
-    "漢字\n",
-    "\n",
-    "vt\x0b",
-    "nel\x85",
-    "U+2028\u2028",
-    "fs\x1c",
-    "cr\r",
-    "😀\n",
-]
+    "plain\n", "windows\r\n", "café\n", "漢字\n", "\n", "vt\x0b", "nel\x85", "U+2028\u2028", "fs\x1c", "cr\r", "😀\n",
+]  # fmt: skip
 
 Row = dict[str, Any]
 
@@ -88,14 +78,16 @@ def contexts(draw: st.DrawFn) -> tuple[list[Row], dict[str, str]]:
     return draw(st.permutations(rows)), texts
 
 
-def open_lines(
-    rows: list[Row], texts: dict[str, str], wrap: Callable[[Store], Store] = lambda store: store, **options: Any
-) -> LineView:
+def stored(rows: list[Row], texts: dict[str, str]) -> MemoryStore:
     store = MemoryStore(uuid.uuid4().hex, "prefix")
     for name, text in texts.items():
         store.put(name, text.encode())
     store.put(ROOT_KEY, json.dumps(rows).encode())
-    return Monocontext.open(wrap(store), unit="lines", **options)
+    return store
+
+
+def open_lines(store: Store, **options: Any) -> LineView:
+    return Monocontext.open(store, unit="lines", **options)
 
 
 bounds = st.none() | st.integers(-25, 25) | st.sampled_from([10**30, -(10**30)])
@@ -119,7 +111,7 @@ def test_slices_are_those_of_the_original(
     context: tuple[list[Row], dict[str, str]], ranges: list[tuple[int | None, int | None]], cache: int
 ) -> None:
     rows, texts = context
-    lines = open_lines(rows, texts, cache_bytes=cache)
+    lines = open_lines(stored(rows, texts), cache_bytes=cache)
     ordered = sorted(rows, key=lambda row: row["start_line"])
     assert len(lines) == (ordered[-1]["start_line"] + ordered[-1]["line_count"] if rows else 0)
     for start, stop in ranges:
@@ -137,8 +129,20 @@ def simple(segments: int = 5, lines: int = 4) -> tuple[list[Row], dict[str, str]
 WHOLE = [line for text in simple()[1].values() for line in text.splitlines(keepends=True)]
 
 
+class Gate(WrappedStore):
+    """Lets segments through once it is opened, those named at once."""
+
+    def __init__(self, store: Store, *free: str) -> None:
+        super().__init__(store)
+        self.open, self._free = threading.Event(), {ROOT_KEY, *free}
+
+    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        assert key in self._free or self.open.wait(60)
+        return super().get(key, most_bytes=most_bytes)
+
+
 def test_what_is_new_lines_one_by_one() -> None:
-    lines = open_lines(*simple())
+    lines = open_lines(stored(*simple()))
     assert list(lines) == WHOLE
     assert list(reversed(lines)) == WHOLE[::-1]
     assert [lines[i] for i in range(-20, 20)] == WHOLE + WHOLE
@@ -153,14 +157,8 @@ def test_what_is_new_lines_one_by_one() -> None:
 
 
 def test_requests() -> None:
-    counting: list[CountingStore] = []
-
-    def wrap(store: Store) -> Store:
-        counting.append(CountingStore(store))
-        return counting[0]
-
-    lines = open_lines(*simple(), wrap=wrap)
-    store = counting[0]
+    store = CountingStore(stored(*simple()))
+    lines = open_lines(store)
     opening = store.gets
     assert opening <= 2  # once to find that it is no context of ours, once to read it in lines
     assert len(lines) == 20
@@ -187,71 +185,46 @@ def test_segments_are_read_at_the_same_time() -> None:
                 everybody.wait()
             return super().get(key, most_bytes=most_bytes)
 
-    assert open_lines(*simple(), wrap=Together)[:] == "".join(WHOLE)
+    assert open_lines(Together(stored(*simple())))[:] == "".join(WHOLE)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_pass_that_was_under_way_at_a_fork_goes_on_in_the_child() -> None:
-    gate, rows_and_texts = threading.Event(), simple()
-    first_key = next(iter(rows_and_texts[1]))
-
-    class Gate(WrappedStore):
-        def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-            if key != ROOT_KEY and not key.endswith(first_key):
-                assert gate.wait(60)
-            return super().get(key, most_bytes=most_bytes)
-
-    lines = iter(open_lines(*rows_and_texts, wrap=Gate))
+    gate = Gate(stored(*simple()), "s0.txt")
+    lines = iter(open_lines(gate))
     first = next(lines)
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(10)
-        gate.set()
+        gate.open.set()
         os._exit(0 if [first, *lines] == WHOLE else 1)
     status = os.waitpid(child, 0)[1]
-    gate.set()
+    gate.open.set()
     assert status == 0
     assert [first, *lines] == WHOLE
 
 
 def test_a_folder_to_keep_it_in_is_refused(tmp_path: Path) -> None:
-    rows, texts = simple()
     with pytest.raises(ValueError, match="records no versions of its objects"):
-        open_lines(rows, texts, cache_dir=tmp_path)
+        open_lines(stored(*simple()), cache_dir=tmp_path)
 
 
 def test_one_request_for_many_readers() -> None:
-    gate = threading.Event()
-    counting: list[CountingStore] = []
-
-    class Gate(WrappedStore):
-        def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-            if key != ROOT_KEY:
-                assert gate.wait(60)
-            return super().get(key, most_bytes=most_bytes)
-
-    def wrap(store: Store) -> Store:
-        counting.append(CountingStore(Gate(store)))
-        return counting[0]
-
-    lines = open_lines(*simple(), wrap=wrap)
-    before = counting[0].gets
+    store = CountingStore(gate := Gate(stored(*simple())))
+    lines = open_lines(store)
+    before = store.gets
     with ThreadPoolExecutor(8) as threads:
         futures = [threads.submit(lambda: lines[0:3]) for _ in range(8)]
-        gate.set()
+        gate.open.set()
         assert {future.result() for future in futures} == {"".join(WHOLE[0:3])}
-    assert counting[0].gets == before + 1
+    assert store.gets == before + 1
 
 
 def test_a_segment_that_changes() -> None:
-    rows, texts = simple()
-    store = MemoryStore(uuid.uuid4().hex)
-    for name, text in texts.items():
-        store.put(name, text.encode())
-    store.put(ROOT_KEY, json.dumps(rows).encode())
-    lines = Monocontext.open(store, unit="lines", cache_bytes=0)
+    store = stored(*simple())
+    lines = open_lines(store, cache_bytes=0)
     assert lines[0] == WHOLE[0]
     store.put("s0.txt", b"other\n" * 4)
     with pytest.raises(ContextChanged, match=r"s0\.txt was replaced.*expected ETag \w+, found \w+"):
@@ -266,21 +239,21 @@ def test_a_segment_that_changes() -> None:
 
 
 def test_an_error_is_not_kept() -> None:
-    lines = open_lines(*simple(), wrap=lambda store: FaultyStore(store, [None, None, fail(), None]))
+    lines = open_lines(FaultyStore(stored(*simple()), [None, None, fail(), None]))
     with pytest.raises(OSError, match="fault on purpose"):
         lines[0:2]
     assert lines[0:2] == "".join(WHOLE[0:2])
 
 
 def test_closing() -> None:
-    lines = open_lines(*simple())
+    lines = open_lines(stored(*simple()))
     assert lines[0]
     lines.close()
     lines.close()
     with pytest.raises(ContextClosed):
         lines[0]
     with pytest.raises(ValueError, match="open it again"):
-        open_lines(*simple()).refresh()
+        open_lines(stored(*simple())).refresh()
 
 
 # -- manifests that are none ----------------------------------------------------

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -164,9 +162,3 @@ def test_without_the_private_module(context: Monocontext, monkeypatch: pytest.Mo
     with context_of(TEXT, 50, limit=200, name="regex-small") as small, pytest.raises(ContextTooLarge):
         regex.findall("nowhere", small)
     regex.purge()
-
-
-def test_importing_the_package_imports_no_regex() -> None:
-    code = "import sys, monocontext; print([name for name in sys.modules if name.startswith('monocontext.')])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "regex" not in loaded.stdout

@@ -18,39 +18,11 @@ from tests.simulated import SimulatedWorkers
 
 FRAME_BYTES = 512
 """The smallest frames that get filters."""
-
 WORDS = [
-    "error",
-    "timeout",
-    "Disk",
-    "failure",
-    "user_id",
-    "userid",
-    "alpha",
-    "request-7f3a",
-    "host-12",
-    "INFO",
-    "WARN",
-    "station",
-    "Kelvin",
-    "STRASSE",
-    "Straße",
-    "İstanbul",
-    "ıssız",
-    "Kelvin",
-    "ſtation",
-    "ΣΊΣΥΦΟΣ",
-    "σίσυφος",
-    "ﬁligree",
-    "漢字仮名交じり文",
-    "😀😀smile",
-    "éclair",
-    "̇dotted",
-    "ﬅyle",
-    "ﬆyle",
-    "ΐota",
-    "ΐota",
-]
+    "error", "timeout", "Disk", "failure", "user_id", "userid", "alpha", "request-7f3a", "host-12", "INFO", "WARN",
+    "station", "Kelvin", "STRASSE", "Straße", "İstanbul", "ıssız", "Kelvin", "ſtation", "ΣΊΣΥΦΟΣ", "σίσυφος",
+    "ﬁligree", "漢字仮名交じり文", "😀😀smile", "éclair", "̇dotted", "ﬅyle", "ﬆyle", "ΐota", "ΐota",
+]  # fmt: skip
 FILLERS = ["the", "of", "and", "a", "to", "in", "is", "it", "x", "zz"]
 
 

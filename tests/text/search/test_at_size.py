@@ -39,17 +39,3 @@ def test_a_request_id_in_three_places_cold(gigabytes: int, most_gets: int) -> No
         assert workers.now() < 3.5 * ROUND_TRIP_SECONDS  # with the one for the root: four
     search = context.stats.search
     assert (search.looked_at, search.hits, search.false_positives) == (3, 3, 0)
-
-
-def test_a_keyword_loop_over_lower() -> None:
-    """What models write most: the first place of each of some words, in another case."""
-    store = CountingStore(virtual_context(40_000, FRAME, {31_000: planted(31_000)}, filters=True))
-    context = Monocontext.open(store, workers=SimulatedWorkers(lambda request: 0.0))
-    lowered = context.lower()
-    store.reset()
-    result = {word: lowered.find(word) for word in ("exception", "traceback", REQUEST.upper().lower(), "outofmemory")}
-    assert result[REQUEST] == 31_000 * len(FRAME) + planted(0).index(REQUEST) + 31_000 % 7 * len(LINE)
-    assert sorted(result.values())[:3] == [-1, -1, -1]
-    segments = [request for request in store.log if request.key.startswith("segments/")]
-    assert len(segments) == 1
-    assert store.bytes_read < 1 << 20

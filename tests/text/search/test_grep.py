@@ -52,11 +52,6 @@ def test_lines(text: str, pattern: str) -> None:
     assert list(small(text).grep(pattern)) == grep_cases.hits(text, [re.compile(pattern)])
 
 
-def test_a_hit_says_where() -> None:
-    (hit,) = small("one\ntwo three\nfour").grep("th")
-    assert hit == Hit(offset=8, line_number=2, line="two three") == (8, 2, "two three")
-
-
 def test_a_match_stays_in_its_line() -> None:
     context = small("ab\ncd\nabcd\n")
     assert [hit.line_number for hit in context.grep(r"b\s*c")] == [3]

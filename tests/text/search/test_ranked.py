@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,6 @@ from monocontext.text import served_text
 from monocontext.text.search.passages import Passage
 from monocontext.text.search.terms import parse
 from monocontext.writing.publish import publish
-from rlm import RLM, ScriptedLM
 
 WORDS = ["river", "falcon", "copper", "maple", "harbor", "violet", "quartz", "meadow", "rocket", "lantern", "cedar"]
 
@@ -103,17 +101,6 @@ def test_equal_to_a_scan_where_filters_order_the_frames(seed: int) -> None:
         with Monocontext.open(store) as cold:
             assert cold.search(query, max_bytes=1 << 40) == expected, query
             assert cold.stats.search.searches
-
-
-def test_a_word_across_the_end_of_a_frame_is_found() -> None:
-    text = "".join(f"ident{i:05} " for i in range(60_000))
-    _, context = opened(text, frame_bytes=1 << 18)
-    cut = text.find("ident23831")
-    assert cut < 1 << 18 < cut + 10
-    [ranking] = context.search("ident23831")
-    assert "ident23831" in ranking.text
-    assert context[ranking.start : ranking.stop] == ranking.text
-    assert not context.search(text[1 << 18 : cut + 10])  # the end of the word is no word
 
 
 @pytest.mark.parametrize(("before", "text", "query"), [("care", "full moon", '"full moon"'), ("東", "京都", "京都")])
@@ -273,18 +260,6 @@ def test_queries_that_do_not_parse(query: str) -> None:
 @pytest.mark.parametrize("query", ['owl "text', 'owl" text', 'what did the "owl say?'])
 def test_one_quotation_mark_is_left_out(query: str) -> None:
     assert [ranking.text for ranking in plain("an owl in a text").search(query)] == ["an owl in a text"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("runner", ["local", "subprocess"])
-def test_the_code_of_a_model_searches(tmp_path: Path, large: str, runner: str) -> None:
-    """In a confined worker it asks through a channel, and gets what a direct search gives."""
-    publish(large, tmp_path / "ctx", frame_bytes=1 << 15)
-    with Monocontext.open(tmp_path / "ctx") as context:
-        expected = [tuple(item[:3]) for item in context.search("rotated credentials", k=2)]
-        assert len(expected) == 2
-        cell = "```repl\nFINAL(str([tuple(one[:3]) for one in context.search('rotated credentials', k=2)]))\n```"
-        assert RLM(lm=ScriptedLM([cell]), runner=runner).completion("q", context).answer == str(expected)
 
 
 def test_documents_are_named_and_chosen() -> None:

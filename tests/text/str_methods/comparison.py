@@ -30,8 +30,6 @@ class Counts:
     """By operation."""
     wrong: list[str] = field(default_factory=list)
     """What was done, expected and found."""
-    wrong_in: Counter[str] = field(default_factory=Counter)
-    """By operation."""
 
     @property
     def compared(self) -> int:
@@ -51,7 +49,6 @@ def compare(op: Operation, right: str, mine: Any, counts: Counts, story: str) ->
         counts.same += 1
         return expected_value, found_value
     else:
-        counts.wrong_in[op.name] += 1
         counts.wrong.append(f"{story}: {op}\n   expected {expected!r}\n   found    {result!r}")
     return None, None
 

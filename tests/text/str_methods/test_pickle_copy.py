@@ -89,16 +89,3 @@ def test_a_text_in_memory_says_so(name: str) -> None:
         pytest.raises(NotPicklable, match="in the memory of this process"),
     ):
         pickle.dumps((MAKERS | LISTS)[name](context))
-
-
-@pytest.mark.slow
-def test_a_text_opened_with_a_client_says_so(moto_s3: str) -> None:
-    import boto3
-
-    url = f"s3://{moto_s3}/by-client"
-    publish(TEXT, url)
-    with Monocontext.open(url, client=boto3.client("s3", region_name="us-east-1")) as context:
-        with pytest.raises(NotPicklable, match="client"):
-            pickle.dumps(context)
-        with pytest.raises(NotPicklable, match="client"):
-            pickle.dumps(context.view(3, 9))
