@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import random
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import coverage
@@ -134,7 +133,6 @@ def main() -> None:
     options.add_argument("--count", type=int, default=200)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--tests", type=int, default=300, help="how many tests of a line to run at most")
-    options.add_argument("--out", type=Path, help="a file for the results, JSON lines")
     asked = options.parse_args()
     data = coverage.CoverageData()
     data.read()
@@ -148,9 +146,6 @@ def main() -> None:
         said = f"{'caught' if by else 'MISSED'} {mutant.path}:{mutant.line} {mutant.before!r} -> {mutant.after!r}"
         ran = f"{len(chosen)} of {len(tests)} tests, {time.monotonic() - began:.0f} s"
         print(f"{number} {said} ({ran}) {by[:80]}", flush=True)
-        if asked.out:
-            with asked.out.open("a") as file:
-                file.write(json.dumps({**asdict(mutant), "by": by}) + "\n")
     print(f"{caught} of {asked.count} caught")
 
 

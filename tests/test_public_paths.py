@@ -53,10 +53,7 @@ PUBLIC: dict[str, list[str]] = {
     "rlm.runners.launcher": ["main"],
     "rlm.view": [],
 }  # fmt: skip
-OPTIONAL = {
-    "monocontext.dspy": "dspy.predict",
-    "monocontext.memory.langgraph_store": "langgraph",
-}
+OPTIONAL = {"monocontext.dspy": "dspy.predict", "monocontext.memory.langgraph_store": "langgraph"}
 
 
 @pytest.mark.parametrize("path", PUBLIC)

@@ -75,13 +75,8 @@ def test_names(place: Path) -> None:
 
 
 def test_documents_are_files(tmp_path: Path) -> None:
-    given = {
-        "a/deep/one.csv": TEXT[:300_007],
-        "a/two.csv": TEXT[300_007:],
-        "three": "",
-        "文/four": "ü\r\n",
-        "a/2": "no newline",
-    }
+    given = {"a/deep/one.csv": TEXT[:300_007], "a/two.csv": TEXT[300_007:], "a/2": "no newline"}
+    given |= {"three": "", "文/four": "ü\r\n"}
     publish(given, tmp_path / "ctx", frame_bytes=1 << 14)
     fs = open_filesystem(tmp_path / "ctx")
     assert fs.ls("", detail=False) == ["a", "text", "three", "文"]

@@ -89,7 +89,6 @@ class TestGet(AbstractGetTests, AbstractFixtures):  # type: ignore[misc]
         lambda fs, local: fs.open("a", "xb"),
         lambda fs, local: fs.open("one", "r+b"),
     ],
-    ids=["pipe", "put", "touch", "copy", "mv", "rm", "rm_file", "mkdir", "makedirs", "rmdir", "open-xb", "open-r+b"],
 )
 def test_what_writes_is_refused(write: Callable[[Any, Path], object], tmp_path: Path) -> None:
     place, local = f"memory://{uuid.uuid4().hex}", tmp_path / "local"

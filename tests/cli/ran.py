@@ -67,22 +67,20 @@ class Ran:
 
     def refused(self, *said: str) -> Ran:
         """One line that says what is wrong, exit 2, nothing on stdout."""
+        assert self.err.find("\n") == len(self.err) - 1, self.err
+        return self._said("monocontext: ", *said)
+
+    def _said(self, begin: str, *said: str) -> Ran:
         assert (self.code, self.out) == (2, ""), self
-        assert self.err.startswith("monocontext: ")
-        assert self.err.endswith("\n")
-        assert self.err.count("\n") == 1, self.err
+        assert self.err.startswith(begin)
         for each in said:
             assert each in self.err
         return self
 
     def misused(self, *said: str) -> Ran:
         """The complaint of the option parser: usage and reason, exit 2."""
-        assert (self.code, self.out) == (2, ""), self
         assert "Traceback" not in self.err
-        assert self.err.startswith("Usage: ")
-        for each in said:
-            assert each in self.err
-        return self
+        return self._said("Usage: ", *said)
 
 
 Cli = Callable[..., Ran]

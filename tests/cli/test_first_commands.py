@@ -162,4 +162,3 @@ def test_first_commands(cli: Cli, folder: Path) -> None:
             assert expected in found if expected else found == "", (row, out, err)
         assert not PRIVATE.search(out + err), (row, out, err)
         assert err.startswith("Usage: ") or err.count("\n") <= 1 or "runs confined" in err, (row, err)
-    assert len(ROWS) >= 60

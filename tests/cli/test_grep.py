@@ -53,7 +53,6 @@ def test_exit_codes(cli: Cli, context: Path) -> None:
     assert [cli("grep", "-l", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
     for pattern in ("a\nb", r"quick\n"):
         cli("grep", pattern, context).refused("the pattern needs a newline, but grep matches within a line")
-    cli("grep", "x", context / "elsewhere").refused("no context at")
     cli("grep", "s3://bucket/key", "the quick").misused("the URL comes last: `monocontext grep 'the quick' ")
     cli("grep", "x" * 5000, context.parent).refused("open one, such as")
     cli("grep", "-e", "x", "y", context).misused("one argument with -e, the URL")
@@ -85,13 +84,8 @@ def test_json_is_that_of_ripgrep(cli: Cli, context: Path) -> None:
 def test_on_a_terminal_a_text_steers_nothing(cli: Cli, tmp_path: Path) -> None:
     place = str(tmp_path / "hostile")
     cli("upload", "-", place, stdin="a \x1b]0;title\x07 needle\x9b2J\n".encode()).fine()
-    for words in (
-        ["grep", "needle", place],
-        ["grep", "-o", "n.*", place],
-        ["cat", place],
-        ["grep", "--json", "n", place],
-    ):
-        shown = on_a_terminal("stdout", *words)[1]
+    for words in (["grep", "needle"], ["grep", "-o", "n.*"], ["cat"], ["grep", "--json", "n"]):
+        shown = on_a_terminal("stdout", *words, place)[1]
         assert "needle" in shown
         assert "\x1b]0;" not in shown
         assert "\x9b" not in shown
@@ -102,9 +96,7 @@ def test_on_a_terminal_a_text_steers_nothing(cli: Cli, tmp_path: Path) -> None:
 
 def test_on_a_terminal_lines_have_numbers_and_colours(context: Path) -> None:
     found = on_a_terminal("stdout", "grep", "ERR.R", "-m", "1", "-A", "1", context)[1].split("\r\n")
-    assert (
-        found[0] == "\x1b[32m3\x1b[0m:\x1b[1;31mERROR\x1b[0m disk full 2" or "\x1b[1;31mERROR\x1b[0m disk" in found[0]
-    )
+    assert re.match("\x1b\\[32m\\d+\x1b\\[0m:\x1b\\[1;31mERROR\x1b\\[0m disk full ", found[0])
     assert re.match("\x1b\\[32m\\d+\x1b\\[0m-", found[1])
     _, plain = on_a_terminal("stdout", "grep", "ERR.R", "-m", "1", "-N", context, NO_COLOR="1")
     assert plain.startswith("ERROR disk full ")
@@ -127,14 +119,11 @@ def test_lines_are_those_of_the_file(cli: Cli, folder: Path, tmp_path: Path) -> 
     hits = [f"{name}:{line}:{RARE}" for name in ("40.txt", "sub/11.txt") for line in (8, 10)]
     assert cli("grep", "-n", RARE, folder).fine().out.splitlines() == hits
     assert cli("grep", RARE, folder).fine().out.splitlines() == [re.sub(r":\d+:", ":", hit) for hit in hits]
-    assert cli("grep", "-no", "3f0c", folder).fine().out.splitlines() == [
-        hit[: hit.rindex(":") + 1] + "3f0c" for hit in hits
-    ]
+    parts = [hit[: hit.rindex(":") + 1] + "3f0c" for hit in hits]
+    assert cli("grep", "-no", "3f0c", folder).fine().out.splitlines() == parts
     assert cli("grep", "-n", "-m", "1", RARE, folder).fine().out.splitlines() == hits[::2]
-    assert (
-        cli("grep", "-n", "--heading", RARE, folder).fine().out
-        == f"40.txt\n8:{RARE}\n10:{RARE}\n\nsub/11.txt\n8:{RARE}\n10:{RARE}\n"
-    )
+    said = cli("grep", "-n", "--heading", RARE, folder).fine().out
+    assert said == f"40.txt\n8:{RARE}\n10:{RARE}\n\nsub/11.txt\n8:{RARE}\n10:{RARE}\n"
     around = cli("grep", "-n", "-A1", "-B9", RARE, folder).fine().out.splitlines()
     assert (around[0], around[10:12]) == ("40.txt-1-line 40 0", ["40.txt-11-line 40 10", "--"])
     rows = [json.loads(line) for line in cli("grep", "--json", ".", folder).fine().out.splitlines()]

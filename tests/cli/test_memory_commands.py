@@ -116,10 +116,8 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
 
 
 def test_purge_goes_on_with_watch(cli: Cli, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    counts: list[object] = [StoreFailure("the server sleeps"), 1]
-    sleeps = [None, KeyboardInterrupt]
-    monkeypatch.setattr(Memory, "purge", Mock(side_effect=counts))
-    sleep = Mock(side_effect=sleeps)
+    monkeypatch.setattr(Memory, "purge", Mock(side_effect=[StoreFailure("the server sleeps"), 1]))
+    sleep = Mock(side_effect=[None, KeyboardInterrupt])
     monkeypatch.setattr("monocontext.cli.options.time", Mock(sleep=sleep))
     ran = cli("memory", "purge", "--watch", "--interval", "9", "--json", place)
     assert (ran.code, ran.out, ran.err) == (0, '{"removed": 1}\n', "monocontext: the server sleeps\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -67,12 +66,6 @@ def test_places_that_a_command_cannot_mean(cli: Cli, command: list[str]) -> None
     cli(*command, "memory://name", stdin=b"text").refused("memory://name", "directory or S3")
     cli(*command, "ftp://host/x", stdin=b"text").refused("ftp")
     cli(*command, "s3://", stdin=b"text").refused("s3://")
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
-def test_no_permission(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "closed").mkdir(mode=0o500)
-    cli("upload", "-", tmp_path / "closed" / "ctx", stdin=b"text").refused("permission")
 
 
 def test_no_such_profile(cli: Cli, moto_s3: str) -> None:

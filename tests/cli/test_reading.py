@@ -26,11 +26,8 @@ def test_cat_characters(cli: Cli, uploaded: Path, part: str) -> None:
     low, colon, high = part.partition(":")
     expected = TEXT[int(low) :][:1] if not colon else TEXT[int(low) if low else None : int(high) if high else None]
     assert cli("cat", uploaded, "--chars", part).fine().out == expected
-    assert cli("cat", uploaded, "--chars", part, "--json").fine().json == {
-        "url": uploaded.resolve().as_uri(),
-        "generation": 1,
-        "text": expected,
-    }
+    told = {"url": uploaded.resolve().as_uri(), "generation": 1, "text": expected}
+    assert cli("cat", uploaded, "--chars", part, "--json").fine().json == told
 
 
 @pytest.mark.parametrize("part", ["1:10", "3:15000", "-2:", ":-1", ":", "5", "-1", "7:3", "999999999:"])

@@ -74,14 +74,11 @@ def test_show_and_search(cli: Cli, machine: Path) -> None:
         "[Turn 1 - USER] 2026-02-10T10:00:00.000Z text -\nHello aaaa-1 [REDACTED:github]\n\n"
     )
     assert cli("sessions", "show", "aaaa", machine, "--turn", "1", "--json").fine().json["turn_number"] == 1
-    assert (
-        cli("sessions", "search", "HELLO BBBB", machine).fine().out == "bbbb-2:1 user: Hello bbbb-2 [REDACTED:github]\n"
-    )
+    said = cli("sessions", "search", "HELLO BBBB", machine).fine().out
+    assert said == "bbbb-2:1 user: Hello bbbb-2 [REDACTED:github]\n"
     assert cli("sessions", "search", "--ranked", "bbbb greeting", machine).fine().out.startswith("bbbb-2 (")
-    rows = [
-        json.loads(row) for row in cli("sessions", "search", "--ranked", "hello", machine, "--json").out.splitlines()
-    ]
-    assert {row["session_id"] for row in rows} == {"aaaa-1", "bbbb-2"}
+    ranked = cli("sessions", "search", "--ranked", "hello", machine, "--json").out.splitlines()
+    assert {json.loads(row)["session_id"] for row in ranked} == {"aaaa-1", "bbbb-2"}
     assert cli("sessions", "search", "--ranked", "the of", machine).code == 2
     assert cli("sessions", "search", "--ranked", "unsaid", machine).code == 1
     nothing = cli("sessions", "search", "unsaid", machine)
@@ -113,12 +110,11 @@ def test_hooks(cli: Cli, machine: Path, tmp_path: Path) -> None:
         assert written["mine"] == 1
         assert agent == "codex" or set(written["hooks"]) == {"SessionStart", "PreCompact", "SessionEnd", "Stop"}
         assert str(machine) in path.read_text()
-        assert (
-            (path.parent / "skills" / "upload-context" / "SKILL.md").read_text().startswith("---\nname: upload-context")
-        )
+        skill = path.parent / "skills" / "upload-context" / "SKILL.md"
+        assert skill.read_text().startswith("---\nname: upload-context")
         cli("hooks", "uninstall", "--agent", agent).fine()
         assert json.loads(path.read_text()) == {"mine": 1}
-        assert not (path.parent / "skills" / "upload-context").exists()
+        assert not skill.parent.exists()
         assert len(list(path.parent.glob("*.bak"))) == 2
 
 

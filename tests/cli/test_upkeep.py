@@ -37,9 +37,8 @@ def test_compact(cli: Cli, context: Path) -> None:
 
 
 def test_compact_to_other_sizes(cli: Cli, context: Path) -> None:
-    found = (
-        cli("compact", context, "--segment-bytes", "8K", "--frame-bytes", "16K", "--no-filters", "--json").fine().json
-    )
+    sizes = ("--segment-bytes", "8K", "--frame-bytes", "16K")
+    found = cli("compact", context, *sizes, "--no-filters", "--json").fine().json
     assert found["frames"] <= len(TEXT.encode()) / (12 << 10) + 1  # type: ignore[operator]
     assert cli("info", context, "--json").fine().json["filters"] == {"groups": 0, "frames": 0, "bytes": 0}
     assert cli("cat", context).fine().out == TEXT
@@ -53,10 +52,7 @@ def test_gc(cli: Cli, context: Path) -> None:
     assert (would["dry_run"], would["generations"]) == (True, generations)
     ran = cli("gc", context, "--older-than", "0s")
     assert ran.code == 0
-    assert (
-        ran.err
-        == "note: with a grace period below two days, uploads and compactions that are running have to start again\n"
-    )
+    assert ran.err.startswith("note: with a grace period below two days, uploads and compactions that are running ")
     assert f"removed {generations:,} versions, {would['segments']:,} segments" in ran.out
     assert "2 versions stay" in ran.out  # the newest, and the fence that has the same text
     assert len(list((context / "generations").glob("*.json"))) == 2

@@ -25,9 +25,7 @@ class Scripted(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
     def bind_tools(self, tools: Any, **_: Any) -> Any:
-        check_described(
-            {each.name: (each.description, set(each.args)) for each in map(_as_tool, tools)}
-        )  # fmt: skip
+        check_described({each.name: (each.description, set(each.args)) for each in map(_as_tool, tools)})
         return self
 
     @property

@@ -13,9 +13,7 @@ from tools_contract import check_described, measure, next_call
 
 def scripted(messages: Sequence[ChatMessage], **options: Any) -> ChatMessage:
     shown = [item.metadata for item in options["tools"]]
-    check_described(
-        {item.name: (item.description, set(item.get_parameters_dict()["properties"])) for item in shown}
-    )  # fmt: skip
+    check_described({item.name: (item.description, set(item.get_parameters_dict()["properties"])) for item in shown})
     results = [item.content or "" for item in messages if item.role == "tool"]
     call = next_call(results)
     if isinstance(call, str):

@@ -10,11 +10,9 @@ from tools_contract import check_described, measure, next_call
 
 
 def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    shown = {item.name: item for item in info.function_tools}
     check_described(
-        {
-            item.name: (item.description or "", set(item.parameters_json_schema["properties"]))
-            for item in info.function_tools
-        }
+        {name: (item.description or "", set(item.parameters_json_schema["properties"])) for name, item in shown.items()}
     )
     results = [part.content for item in messages for part in item.parts if isinstance(part, ToolReturnPart)]
     call = next_call(results)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import pickle
 import random
 import re
@@ -296,14 +295,6 @@ def test_a_place_that_is_not_there(tmp_path: Path, seaweed: object) -> None:
     for call in (*calls, lambda: store.delete("a", if_match="e")):
         with pytest.raises(NotFound, match="no bucket 'no-such-bucket'"):
             call()
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_read_only_directory_of_anothers(tmp_path: Path) -> None:
-    Memory.open(tmp_path).put("k", "v", 1000)
-    for path in (tmp_path, tmp_path / "entries"):
-        path.chmod(0o555)
-    assert Memory.open(tmp_path).get("k") == "v"
 
 
 @pytest.mark.parametrize("kind", [Memory, Sessions])

@@ -18,11 +18,7 @@ import rlm
 CHECKOUT = Path(__file__).parents[2]
 ROOTS = ["monocontext", "rlm", "benchmarks", "tests", "docs", "examples"]
 PAGES = [
-    ".github/CODE_OF_CONDUCT.md",
-    "CONTRIBUTING.md",
-    "README.md",
-    "rlm/README.md",
-    ".github/SECURITY.md",
+    *(".github/CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "README.md", "rlm/README.md", ".github/SECURITY.md"),
     *(str(page.relative_to(CHECKOUT)) for page in sorted(CHECKOUT.glob("docs/**/*.md"))),
 ]
 
@@ -64,11 +60,8 @@ def test_rlm_takes_the_monocontext_of_its_own_release() -> None:
 
 def test_actions_are_pinned() -> None:
     """A tag of an action may move; a commit may not."""
-    used = [
-        row
-        for item in (CHECKOUT / ".github/workflows").iterdir()
-        for row in re.findall(r"uses: (.*)", item.read_text())
-    ]
+    workflows = (CHECKOUT / ".github/workflows").iterdir()
+    used = [row for item in workflows for row in re.findall(r"uses: (.*)", item.read_text())]
     assert used
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v[\d.]+", row) for row in used), used
 

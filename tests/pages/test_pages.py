@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,14 +15,13 @@ import threading
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from monocontext import publish
 from monocontext.testing import S3StandIn
 from rlm.prompts.system import conversation
-from tests.pages.blocks import Block, blocks_of
 from tests.rlm.conftest import Endpoint
 from tests.sessions.agents import as_lines, small
 
@@ -37,8 +37,27 @@ TEXT = "".join(f"{n:06} {'ERROR disk full on db7' if n % 400 == 7 else 'INFO ser
 BUCKETS = ("bucket", "team")
 
 
+class Block(NamedTuple):
+    """What stands between two fences; `line` is that of its code in the page, from 1."""
+
+    language: str
+    line: int
+    code: str
+    not_run: str | None
+
+
+_FENCED = re.compile(
+    r"(?:^[ ]*<!-- not run: (?P<why>[^\n]+?) -->\n)?^(?P<fence> *`{3,})(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence) *$",
+    re.M | re.S,
+)
+
+
 def blocks(page: str) -> list[Block]:
-    return blocks_of((CHECKOUT / page).read_text("utf-8"))
+    text = (CHECKOUT / page).read_text("utf-8")
+    return [
+        Block(item["info"].strip(), text.count("\n", 0, item.start("code")) + 1, item["code"], item["why"])
+        for item in _FENCED.finditer(text)
+    ]
 
 
 def run(page: str) -> list[Block]:

@@ -36,9 +36,8 @@ def test_functions_read_what_is_kept(tmp_path: Path) -> None:
 def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
     tools = [KeepTool(Memory.open(tmp_path)) for _ in range(2)]
     with ThreadPoolExecutor(8) as threads:
-        names = [
-            reply.data.name for reply in threads.map(lambda i: tools[i % 2].keep(f"text {i}", "out.txt"), range(8))
-        ]
+        replies = threads.map(lambda i: tools[i % 2].keep(f"text {i}", "out.txt"), range(8))
+        names = [reply.data.name for reply in replies]
     assert sorted(names) == ["out-2.txt", *(f"out-{n}.txt" for n in range(3, 9)), "out.txt"]
     documents = tools[0].text().documents
     assert sorted(str(documents[name][:]) for name in names) == [f"text {i}\n" for i in range(8)]

@@ -205,6 +205,13 @@ def test_a_change_of_the_same_size_is_seen(tmp_path: Path, monkeypatch: pytest.M
     assert (result["replaced"]["names"], result["unknown"]) == (["0", "1", "2"], 17)
 
 
+def test_a_plain_file_opens_too(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("one\ntwo\n")
+    feed = ContextFeed(Monocontext.open(tmp_path / "notes.txt"))
+    assert text_of(ask(feed, "text")) == "one\ntwo"
+    assert [row["version"] for row in ask(feed, "history")["rows"]] == [1]
+
+
 # --- the server -------------------------------------------------------------------------------------------------------
 
 
