@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -100,6 +99,8 @@ def say_row(text: str) -> None:
 
 def emit(as_json: bool, row: Mapping[str, Any], text: str) -> None:
     """Print one row of a list: an object of JSON, or a text."""
+    import json  # here, so that Ctrl-C during this import is one line
+
     say_row(json.dumps(row) if as_json else text)
 
 

@@ -18,6 +18,7 @@ from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, FollowLinks, open_place
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import emit, note, say, write_bytes
+from monocontext.cli.upkeep import remove_documents
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.options import StoreOptions
@@ -228,8 +229,6 @@ def rm(
     if document:
         if recursive:
             raise click.UsageError("-r and --document cannot be combined")
-        from monocontext.cli.upkeep import remove_documents
-
         remove_documents(url, document, yes, forget, s3)
         return
     url = _place(url, s3)
