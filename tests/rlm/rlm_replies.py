@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,18 @@ def repl(code: str) -> str:
     return f"```repl\n{code}\n```"
 
 
-def calls() -> SubCalls:
-    return SubCalls(ScriptedLM(str.upper), Usage())
+def calls(script: Any = str.upper) -> SubCalls:
+    return SubCalls(ScriptedLM(script), Usage())
+
+
+@contextmanager
+def serving(server: Any) -> Iterator[Any]:
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 def runs(pid: int) -> bool:
@@ -85,5 +96,4 @@ class LazyText(lazy_kinds.LazyContext, lazy_kinds.LazyText):
     def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
         return 0, []
 
-    def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
-        return 0, []
+    handed_since = reads_since

@@ -20,9 +20,9 @@ def test_anthropic_streams_and_counts(anthropic_endpoint: Any) -> None:
     reply = lm.complete(ASK, on_delta=deltas.append)
     assert deltas == ["hel", "lo"]
     assert (reply.text, reply.input_tokens, reply.output_tokens, reply.model) == ("hello", 16, 7, "claude-x")
-    path, key, body = anthropic_endpoint.requests[0]
-    assert path == "/v1/messages"
-    assert key.endswith("sk-ant-secret")
+    body = anthropic_endpoint.requests[0]
+    assert anthropic_endpoint.paths[0] == "/v1/messages"
+    assert anthropic_endpoint.keys[0].endswith("sk-ant-secret")
     assert [block["text"] for block in body["system"]] == ["be brief"]
     assert [message["role"] for message in body["messages"]] == ["user", "user"]
     assert lm.complete(ASK[1:2], model="other").model == "other"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from rlm import RLM, ScriptedLM, Usage
@@ -79,13 +77,9 @@ THOUGHT: dict[str, tuple[str, str, str]] = {
     "a monologue": ("<inner_monologue>\nFINAL(41)\n</inner_monologue>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
     "a scratchpad": ("<scratchpad>\nFINAL(41)\n</scratchpad>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
     "spaces in a tag": ("< think >\nFINAL(41)\n</ think>\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
-    "granite": (
-        "Here is my thought process:\nFINAL(41)\nHere is my response:\nFINAL(42)", "FINAL(42)", "FINAL(41)",
-    ),
+    "granite": ("Here is my thought process:\nFINAL(41)\nHere is my response:\nFINAL(42)", "FINAL(42)", "FINAL(41)"),
     "granite, cut": ("Here's my thought process:\nFINAL(41)\n", "", "FINAL(41)"),
-    "apriel": (
-        "FINAL(41)\n[BEGIN FINAL RESPONSE]\nFINAL(42)\n[END FINAL RESPONSE]", "FINAL(42)", "FINAL(41)",
-    ),
+    "apriel": ("FINAL(41)\n[BEGIN FINAL RESPONSE]\nFINAL(42)\n[END FINAL RESPONSE]", "FINAL(42)", "FINAL(41)"),
     "harmony, a message without a channel": ("<|start|>assistant<|message|>FINAL(42)<|return|>", "FINAL(42)", ""),
     "cohere, its response": (
         "<|START_THINKING|>41<|END_THINKING|><|START_RESPONSE|>FINAL(42)<|END_RESPONSE|>", "FINAL(42)", "41",
@@ -152,15 +146,3 @@ def test_a_reply_of_thinking_alone_is_told_so() -> None:
     lm = ScriptedLM(["<think>FINAL(41)", "FINAL(42)"])
     assert RLM(lm=lm).completion("q", "text").answer == "42"
     assert "inside its thinking" in lm.calls[1][-2]["content"] + lm.calls[1][-1]["content"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [*(part * 5_000 + "</think>" for part in ("x <think>\n", "x <think> y ", "</think>", "<think>", "FINAL(\n", "`")),
-     "\n" * 50_000 + "x", "<|im_end|>\n" * 5_000 + "x", "</think>```\n" * 4_000],
-    ids=lambda text: text[:12],
-)  # fmt: skip
-def test_a_long_reply_of_marks_costs_little(text: str) -> None:
-    started = time.process_time()
-    split_thinking(text)
-    assert time.process_time() - started < 5

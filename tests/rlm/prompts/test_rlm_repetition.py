@@ -85,16 +85,15 @@ def test_requests_of_a_run_share_their_beginning_with_anthropic_and_mark_it(anth
     anthropic_endpoint.reply = lambda body: twenty_turns(next(turns))
     lm = AnthropicLM("m", base_url=anthropic_endpoint.url, api_key="k")
     assert RLM(lm=lm).completion("q", "text").iterations == 20
-    bodies = [body for _, _, body in anthropic_endpoint.requests]
     plain = []
-    for body in bodies:
+    for body in anthropic_endpoint.requests:
         blocks = [*body["system"], *(block for message in body["messages"] for block in message["content"])]
         marked = [i for i, block in enumerate(blocks) if block.pop("cache_control", None)]
         assert marked == [0, len(blocks) - 1]
         plain.append(json.dumps(body["system"]) + as_bytes(body["messages"]))
     assert shared(plain) == [1.0] * 19
     lm.complete([{"role": "user", "content": "one prompt, asked once"}])
-    assert "cache_control" not in json.dumps(anthropic_endpoint.requests[-1][2])
+    assert "cache_control" not in json.dumps(anthropic_endpoint.requests[-1])
 
 
 def test_after_a_compaction_the_beginning_is_shared_again() -> None:
@@ -111,5 +110,5 @@ def test_anthropic_gets_no_empty_message(anthropic_endpoint: Any) -> None:
     AnthropicLM("m", base_url=anthropic_endpoint.url, api_key="k").complete(
         [{"role": "user", "content": "a"}, {"role": "assistant", "content": " \n"}, {"role": "user", "content": "b"}]
     )
-    sent = anthropic_endpoint.requests[0][2]["messages"]
+    sent = anthropic_endpoint.requests[0]["messages"]
     assert [message["content"][0]["text"] for message in sent] == ["a", "b"]

@@ -1,8 +1,4 @@
-"""What endpoints send that the documents of their APIs do not say, and what must come out of it.
-
-A row says what is sent; `test_quirks.py` sends it in pieces of 1, 3 and all bytes, and whole where the API does that.
-The source is a public report in which such bytes, or their kin, are described.
-"""
+"""What endpoints send, what must come out of it, and the public report that describes such bytes or their kin."""
 
 from __future__ import annotations
 
@@ -405,16 +401,7 @@ responses("a search by the maker before the text", "OpenAI: web_search_call", Ou
 responses("commentary before the answer", "OpenAI: phase of messages", Out(thinking="I look."), response({**item(part("I look.")), "id": "c", "phase": "commentary"}, {**item(part("hello")), "phase": "final_answer"}), {"type": "response.output_item.added", "item": {"type": "message", "id": "c", "phase": "commentary"}}, {"type": "response.output_text.delta", "delta": "I look.", "item_id": "c"}, text_delta("hello"))
 ROWS.append(Row("a refusal that comes in one piece, behind text", "OpenAI: response.refusal.done", fails("I cannot", ReplyRefused, reason="refusal"), events(text_delta("hello"), {"type": "response.refusal.done", "refusal": "I cannot"}, end(response()), done=False, named=True), None, "responses"))
 for _kind in ("failed", "cancelled"):
-    ROWS.append(
-        Row(
-            f"`response.{_kind}` without a response",
-            "kin of openai: server_error",
-            fails(f"broke off (failed: {_kind})", again=True),
-            events(text_delta("hello"), {"type": f"response.{_kind}"}, done=False, named=True),
-            None,
-            "responses",
-        )
-    )
+    ROWS.append(Row(f"`response.{_kind}` without a response", "kin of openai: server_error", fails(f"broke off (failed: {_kind})", again=True), events(text_delta("hello"), {"type": f"response.{_kind}"}, done=False, named=True), None, "responses"))
 responses("`failed` without a reason", "kin", fails("broke off", again=True), response(status="failed"))
 responses("output of null", "kin", Out(""), {**response(), "output": [None, {"type": "message", "content": None}]})
 ROWS.append(Row("an event of an error", "openai: error events", fails("slow", RateLimited, again=True), events({"type": "error", "code": "rate_limit_exceeded", "message": "slow"}, done=False, named=True), None, "responses"))

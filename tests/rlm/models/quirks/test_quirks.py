@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 from quirks import ROWS, STOP, Answer, Row, delta, events
-from rlm_replies import ASK
+from rlm_replies import ASK, serving
 
 from rlm import AnthropicLM, Budget, BudgetSpent, LLMError, OpenAILM, Usage
 from rlm.calls.gateway import Gateway
@@ -56,13 +55,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(Server()) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
