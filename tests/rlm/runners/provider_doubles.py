@@ -1,8 +1,4 @@
-"""As much of the packages of E2B, Daytona, Vercel and Modal as examples/sandboxes use, with a process of this machine.
-
-Names, parameters and what crosses the streams are those of e2b 2.63.0, daytona 0.226.1 and vercel-sandbox 0.10.0.
-Imports nothing but the standard library.
-"""
+"""What examples/sandboxes use of e2b 2.63.0, daytona 0.226.1, vercel-sandbox 0.10.0 and modal, with a local process."""
 
 from __future__ import annotations
 
@@ -45,17 +41,21 @@ class LocalProcess:
         self.popen.wait()
 
 
-class E2BCommands:
-    def run(self, cmd: str, background: bool, stdin: bool, timeout: float, *, retain_output: bool) -> E2BCommandHandle:
-        assert background
-        assert stdin
-        assert timeout == 0
-        return E2BCommandHandle(LocalProcess(cmd))
+class E2BSandbox:
+    """Its commands and the handle of a command, too."""
 
+    def __init__(self) -> None:
+        self.commands = self
 
-class E2BCommandHandle:
-    def __init__(self, process: LocalProcess) -> None:
-        self._process = process
+    @classmethod
+    def create(cls, template: str, timeout: int, *, allow_internet_access: bool) -> E2BSandbox:
+        assert not allow_internet_access
+        return cls()
+
+    def run(self, cmd: str, background: bool, stdin: bool, timeout: float, *, retain_output: bool) -> E2BSandbox:
+        assert (background, stdin, timeout) == (True, True, 0)
+        self._process = LocalProcess(cmd)
+        return self
 
     def wait(self, on_stdout: Callable[[str], None]) -> None:
         for text in self._process.output():
@@ -65,16 +65,6 @@ class E2BCommandHandle:
 
     def send_stdin(self, data: str) -> None:
         self._process.send(data.encode())
-
-
-class E2BSandbox:
-    def __init__(self) -> None:
-        self.commands = E2BCommands()
-
-    @classmethod
-    def create(cls, template: str, timeout: int, *, allow_internet_access: bool) -> E2BSandbox:
-        assert not allow_internet_access
-        return cls()
 
     def kill(self) -> None:
         started[-1].kill()
@@ -120,25 +110,14 @@ class Daytona:
         started[-1].kill()
 
 
-class VercelProcess:
-    def __init__(self, process: LocalProcess) -> None:
-        self.stdin = SimpleNamespace(write=process.send)
-        self.stdout = process.output()
-
-
 class VercelSandbox:
-    def create_process(self, command: str, args: list[str], *, stdin: int) -> VercelProcess:
+    def create_process(self, command: str, args: list[str], *, stdin: int) -> SimpleNamespace:
         assert (command, args[0], stdin) == ("sh", "-c", subprocess.PIPE)
-        return VercelProcess(LocalProcess(args[1]))
+        process = LocalProcess(args[1])
+        return SimpleNamespace(stdin=SimpleNamespace(write=process.send), stdout=process.output())
 
     def destroy(self) -> None:
         started[-1].kill()
-
-
-class NetworkPolicy:
-    @classmethod
-    def deny_all(cls) -> str:
-        return "deny-all"
 
 
 def create_sandbox(*, source: SimpleNamespace, network_policy: str, execution_time_limit: float) -> VercelSandbox:
@@ -164,22 +143,20 @@ class ModalSandbox:
         started[-1].kill()
 
 
-def _module(**names: Any) -> SimpleNamespace:
-    return SimpleNamespace(**names)
-
-
 MODULES: dict[str, Any] = {
-    "e2b": _module(Sandbox=E2BSandbox),
-    "daytona": _module(
+    "e2b": SimpleNamespace(Sandbox=E2BSandbox),
+    "daytona": SimpleNamespace(
         Daytona=Daytona, CreateSandboxFromSnapshotParams=SimpleNamespace, SessionExecuteRequest=SimpleNamespace
     ),
-    "modal": _module(
+    "modal": SimpleNamespace(
         Sandbox=ModalSandbox,
-        App=_module(lookup=lambda name, create_if_missing: name),
-        Image=_module(debian_slim=lambda: _module(pip_install=lambda *names: "image")),
+        App=SimpleNamespace(lookup=lambda name, create_if_missing: name),
+        Image=SimpleNamespace(debian_slim=lambda: SimpleNamespace(pip_install=lambda *names: "image")),
     ),
-    "vercel": _module(),
-    "vercel.sandbox": _module(
-        NetworkPolicy=NetworkPolicy, SnapshotSource=SimpleNamespace, sync=_module(create_sandbox=create_sandbox)
+    "vercel": SimpleNamespace(),
+    "vercel.sandbox": SimpleNamespace(
+        NetworkPolicy=SimpleNamespace(deny_all=lambda: "deny-all"),
+        SnapshotSource=SimpleNamespace,
+        sync=SimpleNamespace(create_sandbox=create_sandbox),
     ),
 }

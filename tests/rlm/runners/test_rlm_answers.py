@@ -49,14 +49,8 @@ Make = Callable[..., LocalRunner]
             )
         ),
         pytest.param("try:\n    FINAL('x')\nexcept:\n    FINAL(None)", "x", id="a good offer, then a refused one"),
-        pytest.param(
-            "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nFINAL(P(1))",
-            "P(x=1)",
-            id="an object with a text of its own",
-        ),
-        pytest.param(
-            "try:\n    FINAL('kept')\nexcept Exception:\n    pass", "kept", id="except Exception lets it pass"
-        ),
+        pytest.param("import fractions\nFINAL(fractions.Fraction(1, 2))", "1/2", id="an object with a text of its own"),
+        pytest.param("try:\n    FINAL('kept')\nexcept Exception:\n    pass", "kept", id="except Exception"),
         pytest.param("try:\n    FINAL('kept')\nexcept:\n    print('on')", "kept", id="bare except does not lose it"),
         pytest.param("def f():\n    FINAL('deep')\nf()", "deep", id="from a function"),
         pytest.param("result = 'r'; FINAL(result)", "r", id="FINAL in code takes the value, not the name"),
@@ -150,8 +144,6 @@ REFUSED = [
     ("[len]", "what the list holds"),
     ("{'a': ValueError('no')}", "what the dict holds"),
 ]
-
-
 ENDINGS = [
     "v = {}\nFINAL_VAR('v')", "SUBMIT({})", "answer['content'] = {}; answer['ready'] = True",
     "v = {}\ntry:\n    FINAL(v)\nexcept:\n    pass",

@@ -6,7 +6,6 @@ import ast
 import re
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -78,10 +77,8 @@ def test_a_huge_last_value_is_bounded(runner_of: Make) -> None:
     shown = runner.run("context").stdout
     assert len(shown) < 1100
     assert "characters omitted" in shown
-    started = time.process_time()
     assert len(runner.run("[context] * 10**6").stdout) < 1100
     assert len(runner.run("{i: context for i in range(1000)}").stdout) < 1100
-    assert time.process_time() - started < 3
 
 
 def test_locals_are_recorded_by_bounded_repr(runner_of: Make) -> None:

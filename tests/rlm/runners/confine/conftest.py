@@ -1,7 +1,4 @@
-"""Workers to attack: in each way of confining, with a host that is root and one that is an ordinary user.
-
-`MONOCONTEXT_CONTAINERS=podman` (or docker; `make test-docker`) attacks workers in containers of that engine instead.
-"""
+"""Workers to attack, in each way, by both kinds of host; `MONOCONTEXT_CONTAINERS=podman` attacks containers."""
 
 from __future__ import annotations
 
@@ -15,10 +12,8 @@ from typing import Any
 
 import container_image
 import pytest
+from rlm_replies import calls
 
-from rlm import ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
 from rlm.runners.confine import bubblewrap
 from rlm.runners.process import ProcessRunner
 
@@ -72,7 +67,7 @@ def sandbox() -> Iterator[Callable[..., ProcessRunner]]:
     made: list[ProcessRunner] = []
 
     def make(context: object = "the context", script: Any = str.upper, **options: Any) -> ProcessRunner:
-        made.append(ProcessRunner(context, SubCalls(ScriptedLM(script), Usage()), **options))
+        made.append(ProcessRunner(context, calls(script), **options))
         return made[-1]
 
     yield make

@@ -1,7 +1,4 @@
-"""Make an image for the runner `docker` of what is installed here: this Python, the C library, our two packages.
-
-Nothing is pulled: a tar file of these goes through `import`, which podman and docker have alike.
-"""
+"""An image for the runner `docker`, by `import` of a tar of this Python, the C library and our packages: no pull."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A host process with secrets and a worker, driven over stdin: `python sandbox_probe.py WAY [IMAGE PROGRAM]`.
-
-It prints the facts that a hostile cell would like to know, then answers each line (a JSON object: `code`, or `facts`)
-with what became of it.
-"""
+"""A host with secrets and a worker: it prints its facts, then answers a JSON object with `code` a line."""
 
 from __future__ import annotations
 
@@ -49,7 +45,7 @@ def main() -> None:
     threading.Thread(target=_accept, args=(server,), daemon=True).start()
     way, *container = sys.argv[1:]
     shared: Any = {"subcalls": SubCalls(ScriptedLM(str.upper), Usage()), "cell_timeout": 60, "limits": LIMITS}
-    runner: RemoteRunner
+    runner: Any
     if container:
         runner = DockerRunner("the context", image=container[0], program=container[1], **shared)
     else:
@@ -57,7 +53,7 @@ def main() -> None:
     facts = {
         "pid": os.getpid(), "uid": os.getuid(), "port": server.getsockname()[1], "files": [str(file) for file in files],
         "abstract": f"sandbox-{os.getpid()}", "confinement": runner.confinement, "fd": held,
-        "worker": _launcher(runner), "datagrams": datagrams, "disk_bytes": LIMITS.disk_bytes,
+        "worker": runner._worker._popen.pid, "datagrams": datagrams, "disk_bytes": LIMITS.disk_bytes,
     }  # fmt: skip
     print(json.dumps(facts), flush=True)
     for line in sys.stdin:
@@ -74,11 +70,6 @@ def _answer(runner: RemoteRunner, code: str) -> dict[str, Any]:
         return {"raised": type(exc).__name__, "message": str(exc)}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"stdout": result.stdout, "stderr": result.stderr, "answer": result.final_answer, "peak_kb": peak}
-
-
-def _launcher(runner: RemoteRunner) -> int:
-    worker: Any = runner._worker
-    return int(worker._popen.pid)
 
 
 def _accept(server: socket.socket) -> None:

@@ -1,8 +1,4 @@
-"""Become an ordinary user, and run a program: `python sandbox_user.py UID PROGRAM...`, as root.
-
-Where the checkout or Python lie below a folder that is root's alone, they are shown to the user at their places, in a
-mount namespace of this process.
-"""
+"""Become an ordinary user, shown what lies below folders of root alone, and run `sandbox_user.py UID PROGRAM...`."""
 
 from __future__ import annotations
 

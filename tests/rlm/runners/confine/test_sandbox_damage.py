@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from rlm_replies import calls
 
-from rlm import ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
 from rlm.runners.process import ProcessRunner
 
 CHECK = "import json, re, collections\nprint(len(context), json.dumps({'a': 1}), re.sub('a', 'b', 'a'), isinstance(3, int))\nlen('abc')"
@@ -30,7 +28,7 @@ REPLACED = [
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[ProcessRunner]:
-    runner = ProcessRunner("the context", SubCalls(ScriptedLM(str.upper), Usage()))
+    runner = ProcessRunner("the context", calls())
     yield runner
     runner.close()
 
@@ -64,7 +62,7 @@ def test_what_cannot_is_replaced_and_the_lost_names_are_told(sandbox: ProcessRun
 @pytest.mark.parametrize("error", ["SystemExit", "KeyboardInterrupt", "GeneratorExit", "ValueError"])
 @pytest.mark.parametrize("value", ["A()", "[A()]", "{1: A()}"])
 def test_a_repr_that_raises_spoils_no_later_cell(sandbox: ProcessRunner, error: str, value: str) -> None:
-    made = sandbox.run(f"class A:\n    def __repr__(self): raise {error}\nbad = {value}\ngood = 1")
+    made = sandbox.run(f"class A:\n    def __repr__(self): raise {error}\nbad = {value}\ngood = 1\nglobals()[5] = 6")
     assert made.stderr == ""
     assert made.variables["good"] == "1"
     assert "bad" in made.variables

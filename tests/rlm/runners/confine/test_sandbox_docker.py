@@ -1,7 +1,4 @@
-"""The runner `docker` with a real engine: what is left when its host or it ends. `make test-docker` runs this.
-
-`make test-docker` runs the claims of `test_sandbox_claims.py` there, too.
-"""
+"""The runner `docker` with a real engine (`make test-docker`): what is left when its host or it ends."""
 
 from __future__ import annotations
 
@@ -12,10 +9,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ENGINE
+from rlm_replies import calls
 
-from rlm import ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
 from rlm.runners.confine.limits import Limits
 from rlm.runners.docker import DockerRunner
 
@@ -33,9 +28,7 @@ sys.stdin.read()
 
 
 def make_runner(image: str, **options: object) -> DockerRunner:
-    return DockerRunner(
-        "text " * 1000, SubCalls(ScriptedLM(str.upper), Usage()), image=image, program=ENGINE, **options
-    )  # type: ignore[arg-type]
+    return DockerRunner("text " * 1000, calls(), image=image, program=ENGINE, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

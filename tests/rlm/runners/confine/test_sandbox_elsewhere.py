@@ -68,12 +68,6 @@ def test_what_docker_says_is_the_reason(tmp_path: Path) -> None:
         DockerRunner("c", calls(), program="nodocker")
 
 
-def test_rlm_takes_options_for_its_runner(tmp_path: Path) -> None:
-    options = {"image": "the-image", "program": docker_at(tmp_path)}
-    rlm = RLM(lm=ScriptedLM(["```repl\nFINAL(context[0])\n```"]), runner="docker", runner_options=options)
-    assert rlm.completion("q", ["a"]).trajectory[0]["environment_kwargs"]["confinement"] == "docker"
-
-
 def test_two_texts_are_served_to_a_container(tmp_path: Path) -> None:
     publish("def needle(): pass\n" * 500, tmp_path / "code")
     publish("ok\n" * 900 + "needle failed\n", tmp_path / "logs")

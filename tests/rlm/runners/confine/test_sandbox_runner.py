@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -16,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rlm_replies import runs
+from rlm_replies import calls, runs
 
 import rlm
 from monocontext import Monocontext, publish
 from rlm import RLM, LLMError, ScriptedLM
-from rlm.calls.subcalls import SubCalls
-from rlm.calls.usage import Usage
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners.confine import bubblewrap
 from rlm.runners.process import Process, ProcessRunner
@@ -37,9 +34,11 @@ def test_data_crosses_as_what_it_is(sandbox: Make, context: object) -> None:
 
 
 def test_half_a_pair_leaves_the_sandbox_escaped(sandbox: Make) -> None:
-    runner = sandbox(names={"size": len})
-    result = runner.run("bad = 'x\\udc80'\nprint(bad, llm_query(bad), size(bad))\nFINAL(bad)")
-    assert (result.stdout, result.final_answer) == ("x\\udc80 X\\UDC80 7\n", "x\\udc80")
+    runner = sandbox(names={"size": len, "same": lambda value: value})
+    code = "print(bad, llm_query(bad), size(bad), same([None, True, -1.5, '', (1, {bad: ()})]))"
+    result = runner.run(f"bad = 'x\\udc80'\n{code}\nFINAL(bad)")
+    assert result.stdout == "x\\udc80 X\\UDC80 7 [None, True, -1.5, '', [1, {'x\\\\udc80': []}]]\n"
+    assert result.final_answer == "x\\udc80"
     assert result.variables["bad"] == "'x\\udc80'"
 
 
@@ -109,7 +108,9 @@ def test_functions_of_the_host_are_names_in_the_namespace(sandbox: Make) -> None
     )
     assert "KeyError: \"'none'\"" in runner.run("look_up('none')").stderr
     assert "TypeError" in runner.run("bad()").stderr
-    assert "cannot leave the sandbox" in runner.run("look_up(open)").stderr
+    kinds = "class Table:\n    def __iter__(self): return iter(['a', 'b'])\n"
+    for value in ("object()", "open", "{1: 2}", "b'x'", "bytearray(b'x')", "1 << 20_000", "Table()"):
+        assert "cannot leave the sandbox" in runner.run(f"{kinds}look_up({value})").stderr, value
     long = runner.run("len(look_up('é' * 100_000)['key'])")
     assert long.stdout == "100000\n"
 
@@ -125,9 +126,9 @@ def test_the_context_itself_reaches_a_function_by_name(sandbox: Make, context: o
 
 @pytest.mark.slow
 def test_what_is_left_of_the_runs_time_bounds_a_cell() -> None:
-    calls = SubCalls(ScriptedLM(str.upper), Usage())
-    calls.seconds_left = lambda: 0.2  # type: ignore[attr-defined]
-    runner = ProcessRunner("c", calls, cell_timeout=None)
+    sub_calls = calls()
+    sub_calls.seconds_left = lambda: 0.2  # type: ignore[attr-defined]
+    runner = ProcessRunner("c", sub_calls, cell_timeout=None)
     assert "CellTimeout" in runner.run("kept = 1\nimport time; time.sleep(60)").stderr
     assert runner.run("print(kept)").stdout == "1\n"
     runner.close()
@@ -136,14 +137,9 @@ def test_what_is_left_of_the_runs_time_bounds_a_cell() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "stuck",
-    [
-        "import time; time.sleep(60)",
-        "while True: pass",
-        "import threading; threading.Event().wait()",
-        "import re; re.match('(a+)+$', 'a' * 40 + 'b')",
-        "import os; os.read(os.pipe()[0], 1)",
-    ],
-)
+    ["import time; time.sleep(60)", "while True: pass", "import threading; threading.Event().wait()",
+     "import re; re.match('(a+)+$', 'a' * 40 + 'b')", "import os; os.read(os.pipe()[0], 1)"],
+)  # fmt: skip
 def test_what_a_signal_interrupts_keeps_the_variables(sandbox: Make, stuck: str) -> None:
     runner = sandbox(cell_timeout=0.5)
     runner.run("kept = 1")
@@ -298,30 +294,6 @@ def stored(text: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mono
     publish([text], place, frame_bytes=65536)
     with Monocontext.open(place) as context:
         yield context
-
-
-def test_a_lazy_text_is_itself_in_the_worker(sandbox: Make, stored: Monocontext, text: str) -> None:
-    runner = sandbox(stored)
-    code = """
-import re, json
-print(len(context), repr(context[1000:1020]), context[-3:], context.find('needle990'), context.rfind('needle5 '))
-print(context.count('needle77'), 'needle996' in context, len(re.findall(r'needle99\\d', context)))
-print(isinstance(context, str), type(context).__name__, len(context.split('\\n')), context.lines[77])
-print(sum(map(len, context.chunks(50_000))) == len(context), next(context.grep('needle500 ')).line_number)
-print(context[::-1][:10] if len(context) < 9 else context[-1:-11:-1], context.lower()[:6])
-"""
-    lines = text.splitlines(keepends=True)
-    matches = len(re.findall(r"needle99\d", text))
-    expected = [
-        f"{len(text)} {text[1000:1020]!r} {text[-3:]} {text.find('needle990')} {text.rfind('needle5 ')}",
-        f"{text.count('needle77')} True {matches}",
-        f"True str {len(text.splitlines()) + 1} {lines[77]}",
-        f"True {next(i for i, line in enumerate(lines, 1) if 'needle500 ' in line)}",
-        f"{text[-1:-11:-1]} {text.lower()[:6]}",
-    ]
-    result = runner.run(code)
-    assert result.stderr == ""
-    assert result.stdout == "\n".join(expected) + "\n"
 
 
 def test_what_is_read_in_the_worker_is_counted_on_the_host(sandbox: Make, stored: Monocontext) -> None:

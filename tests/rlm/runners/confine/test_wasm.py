@@ -210,8 +210,6 @@ def test_tampering_with_the_channel_ends_the_run(module: WasmRunner, sent: str) 
     assert outcome(module, "print(context)") == "the context"
 
 
-# -- what JavaScript would find ----------------------------------------------------------------------------------------
-
 BEHIND = """
 import fs from "node:fs";
 import child from "node:child_process";
