@@ -112,10 +112,11 @@ def test_an_answer_that_is_code_is_run(reply: str, turns: int) -> None:
      "```javascript\nfour = 4\n```\nFINAL(f'{four}')", "FINAL(rows[:4])", "FINAL(', '.join(rows))",
      "FINAL(context[10:20)", "FINAL(re.search(r'(t', context)", "FINAL(at = context.find('t')\nprint(at))",
      "FINAL(`context[:4]`)", "FINAL(There are {kept} items)", "FINAL('There are {kept:,} items')", "FINAL([answer])",
-     "FINAL(your_answer)", "FINAL(<your final answer>)", "FINAL([answer here])", "FINAL(result)", "FINAL(FINAL(4))"],
+     "FINAL(your_answer)", "FINAL(<your final answer>)", "FINAL([answer here])", "FINAL(result)", "FINAL(FINAL(4))",
+     "FINAL(failed)", "FINAL(context[max(0, at - 500):at + 1500])"],
 )  # fmt: skip
 def test_code_that_was_not_run_is_no_answer(reply: str) -> None:
-    lm = ScriptedLM([repl("kept = 4"), reply, "FINAL(done)"])
+    lm = ScriptedLM([repl("kept = 4\nfailed = 1 / 0"), reply, "FINAL(done)"])
     assert RLM(lm=lm, runner="local").completion("q", "text").answer == "done"
 
 
@@ -154,35 +155,19 @@ def test_empty_replies_are_told_and_noted() -> None:
     assert "5 of 5 replies of the root model were empty" in done.notes
 
 
-def test_a_name_that_failing_code_assigns_is_no_answer() -> None:
-    lm = ScriptedLM([repl("four = 1 / 0"), "FINAL(four)", "FINAL(done)"])
-    assert RLM(lm=lm, runner="local").completion("q", "text").answer == "done"
-
-
 @pytest.mark.parametrize(
     ("final", "answer"),
     [("f'{1 + 3}'", "4"), ("'a' + 'b'", "ab"), ("'%d items' % 4", "4 items"), ("', '.join(['a', 'b'])", "a, b"),
      ("str(4)", "4"), ("The set is {x, y}", "The set is {x, y}"),
      ("\\frac{kept}{2}", "\\frac{kept}{2}"), ("It is {unknown}", "It is {unknown}"), ('{"kept": 4}', '{"kept": 4}'),
      ("context[0:5] is where the name stands", "context[0:5] is where the name stands"),
-     ("\"context.find('x')\"", "context.find('x')"), ("the resulting text", "the resulting text")],
+     ("\"context.find('x')\"", "context.find('x')"),
+     *((words, words) for words in ("the resulting text", "os.path.join", "print(x) prints x", "len", "five", "f(x)",
+                                    "kept or more", "kept score", "a[0]"))],
 )  # fmt: skip
 def test_an_answer_that_can_only_be_code_is_run_and_other_braces_are_words(final: str, answer: str) -> None:
     lm = ScriptedLM([repl("kept = 4"), f"FINAL({final})"])
     assert RLM(lm=lm, runner="local").completion("q", "text").answer == answer
-
-
-@pytest.mark.parametrize(
-    "answer", ["os.path.join", "print(x) prints x", "len", "five", "four or more", "f(x)", "four score", "a[0]"]
-)
-def test_words_that_look_like_code_are_an_answer(answer: str) -> None:
-    assert RLM(lm=ScriptedLM([repl("four = 4"), f"FINAL({answer})"])).completion("q", "text").answer == answer
-
-
-def test_an_answer_over_names_that_are_not_there_is_none() -> None:
-    lm = ScriptedLM(["FINAL(context[max(0, at - 500):at + 1500])", "FINAL(done)"])
-    assert RLM(lm=lm).completion("q", "text").answer == "done"
-    assert "NameError: name 'at' is not defined" in last_user(lm, 1)
 
 
 def test_an_answer_named_answer_is_the_draft() -> None:
@@ -204,14 +189,6 @@ def test_an_empty_output_hints_at_print_and_variables_are_named() -> None:
     RLM(lm=lm).completion("q", "text")
     assert "No output: use print(...)" in last_user(lm, 1)
     assert "REPL variables: a, b" in last_user(lm, 1)
-
-
-@pytest.mark.parametrize("code", ["# I would look for it", "", "\n  # a\n\n# b"])
-def test_a_block_of_comments_only_says_so(code: str) -> None:
-    lm = ScriptedLM([repl(code), "FINAL(x)"])
-    RLM(lm=lm).completion("q", "text")
-    assert "Nothing was run: this block holds comments only, or is empty." in last_user(lm, 1)
-    assert "No output" not in last_user(lm, 1)
 
 
 def test_a_reply_cut_at_the_token_limit_runs_when_it_is_complete() -> None:
@@ -267,19 +244,6 @@ def test_a_refused_answer_goes_back_to_the_model_which_repairs_it() -> None:
 
 @pytest.mark.parametrize(
     ("reply", "answer"),
-    [("It is probably 42. ", "It is probably 42."), ("So:\nFINAL(42)", "42"), ("FINAL_VAR(x)", "5")],
-)
-def test_after_the_last_turn_one_more_call_forces_an_answer_marked_as_such(reply: str, answer: str) -> None:
-    lm = ScriptedLM([repl("x = 5"), repl("x"), reply])
-    completion = RLM(lm=lm, max_iterations=2).completion("q", "text")
-    assert completion.answer == answer
-    assert (completion.finished, completion.reason, completion.iterations) == (False, "max_iterations", 2)
-    assert "All 2 turns are used" in last_user(lm, 2)
-    assert completion.trajectory[-1]["final_answer"] == answer
-
-
-@pytest.mark.parametrize(
-    ("reply", "answer"),
     [
         (repl("FINAL('forty-two')"), "forty-two"),
         (repl("n = x + 37") + "\n" + repl("FINAL(n)"), "42"),
@@ -290,6 +254,9 @@ def test_after_the_last_turn_one_more_call_forces_an_answer_marked_as_such(reply
         ("```\nThe answer is 42.\n```", "The answer is 42."),
         ("```text\nFINAL(42)\n```", "42"),
         ("```markdown\n# 42\n\nby counting\n```", "# 42\n\nby counting"),
+        ("It is probably 42. ", "It is probably 42."),
+        ("So:\nFINAL(42)", "42"),
+        ("FINAL_VAR(x)", "5"),
         ("As JSON:\n```json\n{}\n```", "As JSON:\n```json\n{}\n```"),
         (repl("print(x)"), "a draft"),
         (repl("FINAL(None)"), "a draft"),
@@ -303,5 +270,6 @@ def test_after_the_last_turn_one_more_call_forces_an_answer_marked_as_such(reply
 def test_a_forced_answer_is_run_or_stripped_never_a_fenced_block(reply: str, answer: str) -> None:
     lm = ScriptedLM([repl("x = 5; answer['content'] = 'a draft'"), reply])
     completion = RLM(lm=lm, max_iterations=1).completion("q", "text")
-    assert completion.answer == answer
+    assert completion.answer == completion.trajectory[-1]["final_answer"] == answer
     assert (completion.finished, completion.reason, completion.iterations) == (False, "max_iterations", 1)
+    assert "All 1 turns are used" in last_user(lm, 1)

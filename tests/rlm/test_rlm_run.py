@@ -11,10 +11,8 @@ from rlm_replies import repl
 
 from rlm import RLM, RLM_REPL, Completion, LLMError, ScriptedLM, ScriptExhausted
 
-Complete = Callable[..., Completion]
 
-
-def test_a_failing_root_ends_the_run(complete: Complete) -> None:
+def test_a_failing_root_ends_the_run(complete: Callable[..., Completion]) -> None:
     with pytest.raises(LLMError, match="endpoint down"):
         complete([repl("1"), LLMError("endpoint down")])
     with pytest.raises(ScriptExhausted, match="script of 1 replies has no reply number 2"):
@@ -45,12 +43,7 @@ def test_scripted_lm_function_gets_prompt_or_messages() -> None:
         (["what?"], "text", TypeError, r"must be a str, not list.*completion\(query, context\)"),
         (None, "text", TypeError, "must be a str, not NoneType"),
         (" \n", "text", ValueError, "the question is empty"),
-        (
-            "x" * 100_001,
-            "what?",
-            ValueError,
-            r"100,001 characters.*12,500 tokens.*completion\(query",
-        ),
+        ("x" * 100_001, "what?", ValueError, r"100,001 characters.*12,500 tokens.*completion\(query"),
         ("what?", "s3://bucket/text", ValueError, r"address, not a text: give Monocontext.open\('s3://bucket/text'\)"),
         ("what?", __file__, ValueError, "the name of a file, not its text"),
     ],

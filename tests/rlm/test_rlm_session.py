@@ -48,15 +48,8 @@ def test_the_next_question_says_which_variables_an_interrupt_has_cost(monkeypatc
 
 
 def test_persistent_keeps_one_namespace_over_the_context_of_the_first_question() -> None:
-    lm = ScriptedLM(
-        [
-            repl("x = context; FINAL(1)"),
-            repl("FINAL(x + '!')"),
-            repl("FINAL(x.upper())"),
-            repl("FINAL('x' in globals())"),
-        ]
-    )
-    with RLM(lm=lm, persistent=True) as rlm:
+    codes = ["x = context; FINAL(1)", "FINAL(x + '!')", "FINAL(x.upper())", "FINAL('x' in globals())"]
+    with RLM(lm=ScriptedLM(list(map(repl, codes))), persistent=True) as rlm:
         rlm.completion("first", "text")
         assert rlm.completion("second").answer == "text!"
         assert rlm.completion("third", context="te" + "xt").answer == "TEXT"

@@ -12,7 +12,6 @@ from rlm_replies import repl
 
 from rlm import RLM, Budget, ModelUsage, Reply, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
-from rlm.errors import BudgetSpent
 from rlm.prompts.system import conversation
 
 MANY = repl("answer['content'] = 'a draft'\nfor i in range(50):\n    last = llm_query(f'q{i}')\n    print(last)")
@@ -61,27 +60,16 @@ def test_dollars_by_a_table_of_ones_own_and_unknown_prices_say_so() -> None:
 
 
 @pytest.mark.slow
-def test_seconds_end_a_run_between_calls_in_a_cell_and_in_mid_stream() -> None:
+def test_seconds_end_a_run_between_calls_and_in_a_cell() -> None:
     def slow(prompt: str) -> str:
         time.sleep(0.05)
         return "x"
 
     completion = RLM(lm=ScriptedLM([MANY]), sub_lm=ScriptedLM(slow), max_seconds=0.3).completion("q", "t")
     assert (completion.reason, completion.answer) == ("max_seconds", "a draft")
-    loop = RLM(lm=ScriptedLM([repl("answer['content'] = 'kept'\nwhile True: pass")]), max_seconds=0.3).completion(
-        "q", "t"
-    )
+    lm = ScriptedLM([repl("answer['content'] = 'kept'\nwhile True: pass")])
+    loop = RLM(lm=lm, max_seconds=0.3).completion("q", "t")
     assert (loop.reason, loop.answer) == ("max_seconds", "kept")
-
-    class Streaming(ScriptedLM):
-        def complete(self, messages: Any, *, model: Any = None, on_delta: Any = None) -> Reply:
-            for _ in range(1000):
-                time.sleep(0.01)
-                on_delta("word ")
-            raise AssertionError("nobody broke off")
-
-    stream = RLM(lm=Streaming([]), max_seconds=0.2).completion("q", "t")
-    assert (stream.reason, stream.answer, stream.iterations) == ("max_seconds", "", 1)
 
 
 def test_nothing_is_asked_when_the_budget_is_nothing() -> None:
@@ -132,20 +120,6 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout == "interrupted\n", done.stderr
-
-
-def test_a_call_of_a_cancelled_run_says_why() -> None:
-    """No limit is reached, and there is no answer to give."""
-    gate = Gateway(Usage(), Budget(seconds=600.0))
-    prompt = [{"role": "user", "content": "x"}]
-    lm = ScriptedLM(lambda text: gate.stop("cancelled") or "a reply")  # type: ignore[func-returns-value]
-    with pytest.raises(BudgetSpent, match=r"^the call was broken off: the run was cancelled$"):
-        gate.ask(lm, prompt)
-    with pytest.raises(BudgetSpent, match=r"^no more calls: the run was cancelled$"):
-        gate.ask(lm, prompt)
-    spent = Gateway(Usage(), Budget(calls=0))
-    with pytest.raises(BudgetSpent, match=r"^no more calls: max_calls is reached; answer from what you have$"):
-        spent.ask(lm, prompt)
 
 
 @pytest.mark.parametrize("call", ["llm_query('x', model='gpt-99')", "llm_query_batched(['x'] * 4, model='gpt-99')"])

@@ -1,7 +1,4 @@
-"""Golden cases of money: usage in the shapes of the providers, and what each of them charges for it by its own rule.
-
-The prices are those of models that are old enough not to change any more, written out as their providers publish them.
-"""
+"""What each provider charges by its own rule, for models old enough that the published prices change no more."""
 
 from __future__ import annotations
 
@@ -12,8 +9,7 @@ from typing import Any
 import pytest
 from rlm_replies import ASK
 
-import rlm
-from rlm import RLM, ModelUsage, Usage
+from rlm import RLM
 from rlm.calls.usage import check_prices, dollars
 from rlm.models.anthropic import count_usage as count_messages
 from rlm.models.chat import count_usage as count_chat
@@ -152,9 +148,3 @@ def test_usage_counts_the_details_and_a_resumed_run_has_them(endpoint: Any, tmp_
     assert completion.usage.to_dict()["model_usage_summaries"]["gpt-5"]["cache_read_tokens"] == 190_000
     again = RLM.resume_run(path)
     assert again.usage.models["gpt-5"] == used
-
-
-def test_the_table_is_there_by_its_old_name() -> None:
-    assert rlm.PRICES["gpt-4o"] == (2.5, 10.0)
-    assert Usage().prices == {}
-    assert ModelUsage().to_dict() == {"total_calls": 0, "total_input_tokens": 0, "total_output_tokens": 0}

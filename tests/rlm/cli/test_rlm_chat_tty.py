@@ -47,16 +47,19 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
+    def _read(self) -> None:
+        if select.select([self._master], [], [], 0.1)[0]:
+            try:
+                self.seen += os.read(self._master, 65536).decode(errors="replace")
+            except OSError:  # it has ended
+                time.sleep(0.05)
+
     def until(self, pattern: str) -> str:
         """What was seen up to the first match behind what was looked at before."""
         deadline = time.monotonic() + WAIT_SECONDS
         while (found := re.search(pattern, self.seen)) is None:
             assert time.monotonic() < deadline, f"no {pattern!r} in {self.seen!r}"
-            if select.select([self._master], [], [], 0.1)[0]:
-                try:
-                    self.seen += os.read(self._master, 65536).decode(errors="replace")
-                except OSError:
-                    assert re.search(pattern, self.seen), f"it ended without {pattern!r}: {self.seen!r}"
+            self._read()
         before, self.seen = self.seen[: found.end()], self.seen[found.end() :]
         return before
 
@@ -73,11 +76,7 @@ class Terminal:
         deadline = time.monotonic() + WAIT_SECONDS
         while self.process.poll() is None:
             assert time.monotonic() < deadline, f"it goes on: {self.seen!r}"
-            if select.select([self._master], [], [], 0.1)[0]:
-                try:
-                    self.seen += os.read(self._master, 65536).decode(errors="replace")
-                except OSError:
-                    time.sleep(0.05)
+            self._read()
         return self.process.returncode
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from rlm.models.thinking import split_thinking
 from rlm.prompts.replies import codes_of_json, parse_reply
 from rlm.runners.syntax import compiles
 
@@ -227,10 +228,14 @@ def test_invalid_escapes_in_code_warn_nobody(recwarn: pytest.WarningsRecorder) -
     "part",
     ["court ", "a", " ", "`", "```\n", "```repl\nx = (\n```\n", "~~~python\n", "```repl\n</code>\n", "<", "<plan>\n",
      "<code>\nx\n", "<invoke name=x>\n", "<parameter name=x>", "{", "python\n", "FINAL(", "FINAL(\n", "FINAL(a) ",
-     "FINAL(x\n1) y\n", "FINAL([)\n", "x(", "a , ", "(", "*", "- ", "print(1)\nno code\n", "x = (\n"],
+     "FINAL(x\n1) y\n", "FINAL([)\n", "x(", "a , ", "(", "*", "- ", "print(1)\nno code\n", "x = (\n", "\n",
+     "x <think>\n", "x <think> y ", "</think>", "<think>", "<|im_end|>\n", "</think>```\n"],
 )  # fmt: skip
 def test_a_long_reply_costs_linear_time(part: str) -> None:
     """20,000 characters; a quadratic step would take a minute."""
     started = time.process_time()
-    parse_reply((part * 20_000)[:20_000] + " x")
+    for end in (" x", "</think>"):
+        text = (part * 20_000)[:20_000] + end
+        split_thinking(text)
+        parse_reply(text)
     assert time.process_time() - started < 2.5

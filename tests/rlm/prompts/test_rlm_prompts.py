@@ -11,11 +11,9 @@ from rlm.context.description import describe
 from rlm.prompts.replies import parse_reply
 from rlm.prompts.system import opening_messages, system_prompt
 
-CHARACTERS = 100_000
-
 
 def prompt(context: object, **options: Any) -> str:
-    return system_prompt(describe(context), prompt_characters=CHARACTERS, output_limit=20_000, **options)
+    return system_prompt(describe(context), prompt_characters=100_000, output_limit=20_000, **options)
 
 
 @pytest.mark.parametrize(("context", "most"), [("text", 2_900), (["a"], 2_750), ({"a": 1}, 2_500), (None, 2_000)])

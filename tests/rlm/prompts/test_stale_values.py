@@ -1,7 +1,4 @@
-"""What a careful reader takes for the answer of a reply; where a reader would ask, the reply is sent back.
-
-Code that was not run, in the shapes of public reports, runs or is sent back.
-"""
+"""What a careful reader takes for the answer; where a reader would ask, or code was not run, it is sent back."""
 
 from __future__ import annotations
 
@@ -39,20 +36,6 @@ def test_no_value_of_an_earlier_turn_is_the_answer(reply: str) -> None:
     assert RLM(lm=lm, runner="local").completion("q", "text").answer in ("42", "sent back")
 
 
-@pytest.mark.parametrize(
-    ("reply", "answer"),
-    [("FINAL_VAR(x)", "1"), ("FINAL(x)", "1"), ("**FINAL(x)**", "1"), ("FINAL(str(x))", "1"),
-     ("FINAL(x = 5 is the setting)", "x = 5 is the setting"), ("Here is the final answer:\n\nFINAL_VAR(x)", "1"),
-     ("FINAL_VAR(x)\n\nThis is the answer.", "1"), ("FINAL_VAR(x)\nFINAL_VAR(x)", "1"),
-     ("I could not verify this. " * 40 + "It is Rome.\nFINAL(Rome)", "Rome"),
-     ("The capital = Paris.\nFINAL(Paris)", "Paris"),
-     ("f(x) = 3.\n\nFINAL(f(x) equals 3)", "f(x) equals 3"), ("FINAL(10,000)", "10,000"), ("FINAL(N/A)", "N/A")],
-)  # fmt: skip
-def test_words_and_names_beside_no_code_are_answers(reply: str, answer: str) -> None:
-    lm = ScriptedLM(["```repl\nx = 1; d = [1]; print(x)\n```", reply])
-    assert RLM(lm=lm, runner="local").completion("q", "text").answer == answer
-
-
 SEEN = "```repl\nresult = 'Paris'; rows = ['a', 'b']; count = 12; name = 'result'; print(count)\n```"
 READ: dict[str, str | None] = {
     # --- words that are Python too ---
@@ -69,6 +52,12 @@ READ: dict[str, str | None] = {
     "FINAL_VAR(name)": "result", "FINAL_VAR(`name`)": "result", "FINAL_VAR(result, sources=[(0, 2)])": "Paris",
     "FINAL_VAR(result.upper())": None, "FINAL_VAR(result), which is Paris": None, "FINAL_VAR(The answer)": None,
     "So the result becomes Rome.\nFINAL_VAR('result')": None, "FINAL_VAR(result) and FINAL_VAR(count)": None,
+    "FINAL_VAR(count)": "12", "FINAL(count)": "12", "**FINAL(count)**": "12", "FINAL(str(count))": "12",
+    "FINAL(count = 5 is the setting)": "count = 5 is the setting", "FINAL_VAR(count)\nFINAL_VAR(count)": "12",
+    "Here is the final answer:\n\nFINAL_VAR(count)": "12", "FINAL_VAR(count)\n\nThis is the answer.": "12",
+    "The capital = Paris.\nFINAL(Paris)": "Paris", "f(x) = 3.\n\nFINAL(f(x) equals 3)": "f(x) equals 3",
+    "FINAL(10,000)": "10,000", "FINAL(N/A)": "N/A",
+    "I could not verify this. " * 40 + "It is Rome.\nFINAL(Rome)": "Rome",
     # --- an answer that is given, and one that is not ---
     "Based on the output, it is Rome.\n\n**FINAL(Rome)**\n\nLet me know if you need more!": "Rome",
     "I see that count = 12.\n\nFINAL(12)": "12", "Use `FINAL(x)` to answer.\nFINAL(Rome)": "Rome",

@@ -37,19 +37,6 @@ def test_a_run_of_ours(recorded: Path) -> None:
     assert all(a["end"] <= b["start"] + 0.01 for a, b in zip(state["rows"], state["rows"][1:], strict=False))
 
 
-def test_a_turn_holds_what_the_line_holds(recorded: Path) -> None:
-    feed = RowFeed(recorded)
-    turn = feed.turn(1)
-    assert turn["response"].startswith("Two places.")
-    assert [cell["code"] for cell in turn["cells"]][1] == "replies = llm_query_batched(parts)\nprint(len(replies))"
-    assert turn["cells"][1]["stdout"] == "2\n"
-    call = turn["cells"][1]["calls"][0]
-    assert call["response"] == call["prompt"].upper()
-    assert call["model"] == "gpt-5-nano"
-    assert feed.prompt(0)[0]["role"] == "system"
-    assert "NameError" in feed.turn(2)["cells"][0]["stderr"]
-
-
 def test_a_run_of_rlms_has_times_in_a_row(tmp_path: Path) -> None:
     sums = {"total_calls": 1, "total_input_tokens": 7, "total_output_tokens": 3}
     sub = {"root_model": "gpt-5-mini", "prompt": {"a": 1}, "response": "r", "execution_time": 0.2,

@@ -21,7 +21,6 @@ from rlm.view.feed import RowFeed
 from rlm.view.page import ViewServer, export, run_page
 
 cli = CliRunner()
-HOSTILE = "</script><script>window.hacked=1</script><!--<script>\u2028<img src=x onerror=window.hacked=1>"
 
 
 def get(server: ViewServer, path: str, **headers: str) -> tuple[int, http.client.HTTPMessage, bytes]:
@@ -66,7 +65,11 @@ def test_data_is_given_as_json(recorded: Path, serving: Callable[[Path], ViewSer
     server = serving(recorded)
     assert json.loads(get(server, "/state")[2]) == json.loads(json.dumps(RowFeed(recorded).state()))
     assert [row["turn"] for row in json.loads(get(server, "/state?first=3&generation=0")[2])["rows"]] == [4]
-    assert json.loads(get(server, "/turn?number=0")[2])["response"].startswith("I look first.")
+    turn = json.loads(get(server, "/turn?number=1")[2])
+    assert turn["response"].startswith("Two places.")
+    assert turn["cells"][1]["stdout"] == "2\n"
+    call = turn["cells"][1]["calls"][0]
+    assert (call["response"], call["model"]) == (call["prompt"].upper(), "gpt-5-nano")
     assert json.loads(get(server, "/prompt?number=1")[2])[0]["role"] == "system"
 
 
