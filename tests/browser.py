@@ -54,15 +54,13 @@ def chromium() -> Iterator[Any]:
 
 
 class Window:
-    """A page that notes everything that a console would complain about, and every request that leaves."""
+    """A page that notes everything that a console would complain about."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
         self.complaints: list[str] = []
-        self.requests: list[str] = []
         page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        page.on("request", lambda request: self.requests.append(request.url))
 
     def open(self, url: str) -> Any:
         self.page.goto(url)

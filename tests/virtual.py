@@ -1,7 +1,4 @@
-"""A context of any size, made of one repeated frame and a few planted ones, in a few megabytes of memory.
-
-Its search filters are computed when they are read: nearly all columns are equal, since nearly all frames are.
-"""
+"""A context of any size of one repeated frame and a few planted ones; its filters are computed when they are read."""
 
 from __future__ import annotations
 

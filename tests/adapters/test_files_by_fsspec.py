@@ -1,8 +1,4 @@
-"""fsspec's own suite of what a filesystem gives (`fsspec.tests.abstract`), over documents as files.
-
-Of its five suites the one of `get` needs nothing written through the filesystem. `copy`, `put`, `pipe` and `open` (of
-exclusive creation) are about writing: here each of those verbs is refused.
-"""
+"""fsspec's own suite of `get` over documents as files; what its other four suites write is refused."""
 
 from __future__ import annotations
 

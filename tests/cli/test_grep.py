@@ -44,9 +44,6 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
     return tmp_path / "folder"
 
 
-# -- as grep does ------------------------------------------------------------------------------------------------------
-
-
 def test_exit_codes(cli: Cli, context: Path) -> None:
     assert [cli("grep", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
     assert [cli("grep", "-c", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
@@ -102,9 +99,6 @@ def test_on_a_terminal_lines_have_numbers_and_colours(context: Path) -> None:
     assert plain.startswith("ERROR disk full ")
 
 
-# -- source files ------------------------------------------------------------------------------------------------------
-
-
 def test_names_of_source_files(cli: Cli, folder: Path, context: Path) -> None:
     assert cli("grep", "-l", RARE, folder).fine().out == "40.txt\nsub/11.txt\n"
     every = cli("grep", "-l", "line", folder).fine().out.splitlines()
@@ -150,9 +144,6 @@ def test_a_text_without_documents_is_named_by_its_place(cli: Cli, tmp_path: Path
     assert cli("grep", "-l", "ERROR", tmp_path / "plain").fine().out == f"{tmp_path / 'plain'}\n"
 
 
-# -- what is read ------------------------------------------------------------------------------------------------------
-
-
 def test_stats(cli: Cli, folder: Path) -> None:
     found = cli("grep", "--stats", "-c", RARE, folder)
     assert (found.code, found.out) == (0, "40.txt:2\nsub/11.txt:2\n")
@@ -166,9 +157,6 @@ def test_stats(cli: Cli, folder: Path) -> None:
     assert re.fullmatch(r"GETs: \d+; seconds: \d+\.\d\d", gets)
     assert "frames: none pruned, every line is looked at" in cli("grep", "--stats", r"\d{9}", folder).err
     assert "none pruned" in cli("grep", "--stats", "-v", "no such line", folder).err
-
-
-# -- a pattern that does not end ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("pattern", "option"), [("(a+)+$", "--only-matching"), ("(a|a)*b", "--json")])

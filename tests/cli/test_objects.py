@@ -78,8 +78,6 @@ def test_a_key_that_no_file_can_have_does_not_end_the_rest(moto_s3: str, cli: Cl
     assert sorted(path.name for path in (tmp_path / "there").iterdir() if path.is_file()) == ["a", "z"]
 
 
-# -- settings that cannot be sent --------------------------------------------------------------------------------------
-
 NAMES = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"]
 BREAKS = ["{}\n", "{}\r", "{}\r\nx-evil: 1", "\x00{}".replace("\x00", "\x01"), "{}\x7f", "{}\t", "{}\x85"]
 VERBS = [["ls", "s3://bucket/x"], ["cat", "s3://bucket/x"], ["rm", "s3://bucket/x"]]

@@ -56,7 +56,6 @@ def test_ctrl_c_while_modules_are_imported(context: Path, module: str) -> None:
 
 
 def test_ctrl_c_in_a_callback_of_the_interpreter() -> None:
-    """It is not swallowed."""
     program = """
 import os, signal, sys, weakref
 class It: pass

@@ -1,9 +1,4 @@
-"""What every host is asked: a question about a text of 4 GiB, by code that slices, finds, greps and answers.
-
-Runs inside the host's own environment, where neither pytest nor the rest of the tests is. The text is a virtual one
-behind the S3 protocol, served by a stand-in of this process, so that hosts with processes of their own open it again
-the way they would open a real one, and every byte that is sent is counted.
-"""
+"""A question about a virtual text of 4 GiB behind S3, in the host's own environment, where no pytest is."""
 
 from __future__ import annotations
 

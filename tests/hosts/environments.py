@@ -1,10 +1,4 @@
-"""One environment for each host, with the versions that were measured: several hosts install a package named `rlm`.
-
-    python -m tests.hosts.environments [NAME...]    # build them, all by default
-
-They lie in `.venv-hosts/<name>`, or where MONOCONTEXT_HOSTS says. `monocontext` goes in as a wheel, since a checkout
-on the path would put our `rlm` before the host's.
-"""
+"""Build an environment for each host in `.venv-hosts/<name>`: python -m tests.hosts.environments [NAME...]"""
 
 from __future__ import annotations
 
@@ -55,7 +49,7 @@ DEEPAGENTS = Host("deepagents", "deepagents", ("deepagents==0.7.32", SHELL))
 
 
 def build(host: Host, wheels: list[Path]) -> None:
-    """Make or complete an environment; the wheels are installed each time."""
+    """Make or complete an environment. `monocontext` is a wheel: a checkout would put our `rlm` before the host's."""
     uv = Path(sys.executable).with_name("uv")
     if not host.python.exists():
         subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, PLACE / host.name], check=True)

@@ -1,7 +1,4 @@
-"""The real hosts over a text of 4 GiB. `make test-hosts` builds their environments and runs this; else it is skipped.
-
-Each host runs in a process of its own interpreter, and tells what it saw on its last line.
-"""
+"""The real hosts over a text of 4 GiB, each in its own interpreter. `make test-hosts` builds their environments."""
 
 from __future__ import annotations
 
@@ -22,7 +19,6 @@ HERE = Path(__file__).parent
 
 @pytest.mark.parametrize("host", [*HOSTS, *FRAMEWORKS], ids=lambda host: host.name)
 def test_a_host_answers_over_4_gib(host: Host) -> None:
-    """The answer is right, and little is read before and during the run."""
     if not host.python.exists():
         pytest.skip(f"no environment for {host.name}: make test-hosts HOSTS={host.name}")
     told = [line.removeprefix("SEEN ") for line in started(host).splitlines() if line.startswith("SEEN ")]
@@ -33,7 +29,6 @@ def test_a_host_answers_over_4_gib(host: Host) -> None:
 
 
 def test_a_deep_agent_works_on_documents() -> None:
-    """The backend answers as deepagents' own does on a folder with the same files, and its agent reads them."""
     if not DEEPAGENTS.python.exists():
         pytest.skip("no environment for deepagents: make test-hosts HOSTS=deepagents")
     assert "deepagents: equal" in started(DEEPAGENTS)

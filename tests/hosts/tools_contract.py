@@ -1,7 +1,4 @@
-"""What each agent framework is asked: to find a secret in 4 GiB with `monocontext.tools`, by a scripted model.
-
-Runs inside the framework's own environment.
-"""
+"""Each agent framework, in its own environment, finds a secret in 4 GiB with the tools by a scripted model."""
 
 from __future__ import annotations
 

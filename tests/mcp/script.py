@@ -1,7 +1,4 @@
-"""What any client can rely on, asked over a real connection. Run as a program:
-
-python tests/mcp/script.py
-"""
+"""What any client can rely on, asked over a real connection: python tests/mcp/script.py"""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The servers over real connections: the script, and the MCP Inspector as another client.
-
-`MONOCONTEXT_MCP_PYTHONS`: interpreters whose environments hold an SDK, separated by `:`; else this one, if it has one.
-"""
+"""The servers over real connections, by the SDKs of the interpreters in `MONOCONTEXT_MCP_PYTHONS`, parted by `:`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The signatures and the agent in the real `dspy`. Run as a program, in an environment that has it.
-
-The model is a script: what it is shown is measured, and it can only know what its code has read.
-"""
+"""The signatures and the agent in the real `dspy`, by a scripted model. A program for an environment that has it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Every module imports where POSIX's own modules and calls are missing, and texts are written and read there.
-
-Windows itself is not here: a process on Linux from which these modules and calls are taken stands for it.
-"""
+"""Modules import, and texts are stored, where POSIX's own modules and calls are missing, as on Windows."""
 
 from __future__ import annotations
 

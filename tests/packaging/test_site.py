@@ -56,7 +56,8 @@ def test_each_public_name_says_what_it_is() -> None:
     "module", ["monocontext", "monocontext.aio", "monocontext.memory", "monocontext.sessions", "rlm"]
 )
 def test_each_method_says_what_it_does(module: str) -> None:
-    classes = [value for name in import_module(module).__all__ if inspect.isclass(value := _get(module, name))]
+    public = import_module(module)
+    classes = [value for name in public.__all__ if inspect.isclass(value := getattr(public, name))]
     told = {
         f"{item.__name__}.{name}": inspect.getdoc(getattr(item, name))
         for item in classes
@@ -65,10 +66,6 @@ def test_each_method_says_what_it_does(module: str) -> None:
     }
     assert told
     assert [name for name, doc in told.items() if not doc] == []
-
-
-def _get(module: str, name: str) -> object:
-    return getattr(import_module(module), name)
 
 
 def test_each_page_is_in_the_menu() -> None:
@@ -91,7 +88,7 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
         f"{module}.{name}"
         for module, name in documented()
         if f'id="{ELSEWHERE.get(module, module)}.{name}"' not in shown
-        and getattr(re, name, module) is not _get(module, name)  # Python documents its flags
+        and getattr(re, name, module) is not getattr(import_module(module), name)  # Python documents its flags
     ]
     assert missing == [], missing
     commands = (tmp_path / "reference" / "commands" / "index.html").read_text("utf-8")

@@ -64,11 +64,6 @@ def wheels(built: Path) -> dict[str, Path]:
     return result
 
 
-def contents(wheel: Path) -> list[str]:
-    with zipfile.ZipFile(wheel) as archive:
-        return archive.namelist()
-
-
 def sources(folder: Path) -> set[str]:
     """The package's files in the checkout: its code, and what its page is made of."""
     return {
@@ -84,7 +79,8 @@ def sources(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize(("distribution", "package"), [("monocontext", "monocontext"), ("monocontext_rlm", "rlm")])
 def test_holds_its_package_and_nothing_else(wheels: dict[str, Path], distribution: str, package: str) -> None:
-    names = contents(wheels[distribution])
+    with zipfile.ZipFile(wheels[distribution]) as archive:
+        names = archive.namelist()
     own = {name.removeprefix(f"{package}/") for name in names if name.startswith(f"{package}/")}
     rest = {name.split("/")[0] for name in names if not name.startswith(f"{package}/")}
     assert own == sources(CHECKOUT / package)

@@ -1,7 +1,4 @@
-"""Run the blocks of one page in order, in one namespace and one folder: `python run_page.py PAGE < blocks.json`.
-
-Blocks are `[language, line, code]`. Python may await. A shell ends at the first command that fails.
-"""
+"""Run the blocks of a page, `[language, line, code]` in JSON on stdin, in one namespace and folder; it may await."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Every block of code in the README and the documentation runs, or says that it does not, and why.
-
-Above a block that cannot run stands `<!-- not run: why -->`, which readers do not see. What is no code is `text`.
-"""
+"""Every block of code on our pages runs, or says why not: `<!-- not run: why -->`. What is no code is `text`."""
 
 from __future__ import annotations
 

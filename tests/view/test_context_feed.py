@@ -212,9 +212,6 @@ def test_a_plain_file_opens_too(tmp_path: Path) -> None:
     assert [row["version"] for row in ask(feed, "history")["rows"]] == [1]
 
 
-# --- the server -------------------------------------------------------------------------------------------------------
-
-
 def get(server: ContextServer, path: str) -> tuple[int, Any]:
     link = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
     link.request("GET", path)
