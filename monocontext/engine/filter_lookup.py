@@ -14,7 +14,7 @@ from monocontext.engine.fetch.cache import CachedBytes
 from monocontext.engine.fetch.requests import FILTER_GAP_BYTES, FetchItem, Missing
 from monocontext.engine.fetch.workers import LOCK
 from monocontext.format.directories import entries_in
-from monocontext.format.filters.query import Query, literals
+from monocontext.format.filters.query import Literal, Query, leaves
 from monocontext.format.index import Frame, Page
 from monocontext.format.refs import FilterDirectory, FilterRef
 from monocontext.records import dataclass, field
@@ -286,7 +286,7 @@ class FilterLookup:
                 return Missing(error.args)
             runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
             has_rows = bool(rows)
-        query_bytes = sum([len(literal.text) for literal in literals(query)])
+        query_bytes = sum([len(leaf.text) for leaf in leaves(query) if isinstance(leaf, Literal)])
         hits = FilterHits(runs, has_rows, 150 * len(runs) + query_bytes + 200)
         with LOCK:
             self._fetcher.cache.put(("hits", query, within_line, section.first), hits)

@@ -167,7 +167,7 @@ class FrameTable:
             page = self.page(number)
             order = page.between(start, stop, backward)
             for offset in range(0, len(order), BLOCK_FRAMES):
-                yield page.frames(order[offset : offset + BLOCK_FRAMES])
+                yield [page[i] for i in order[offset : offset + BLOCK_FRAMES]]
 
     def locate(self, character: int) -> Frame:
         """The frame that holds a character of the text (at most 1 GET, for its index page)."""
@@ -277,7 +277,7 @@ class FrameTable:
                 for page in self.fetch_pages(range(first, min(first + PAGES_AHEAD, pages.stop))):
                     within = page.between(start, stop)
                     if not page.all_frames_have(flag, within.start, within.stop):
-                        lacking = [frame.number for frame in page.frames(within) if not frame.flags & flag]
+                        lacking = [frame.number for frame in map(page.__getitem__, within) if not frame.flags & flag]
                         runs += [(number, number + 1) for number in lacking]
                 if len(runs) > max(64, self.frames // 50):
                     return None

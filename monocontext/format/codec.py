@@ -111,7 +111,10 @@ def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:
 def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
     """The text of a frame, in UTF-8. Raises `DamagedData` unless stored length, checksum, size and characters match. A
     frame of another size is refused before it is decompressed."""
-    body = _as_bytes(stored)
+    # Copied unless it is a whole `bytes` object: google-crc32c takes only `bytes`, and a cached frame must not keep the
+    # response with its neighbours alive.
+    whole = stored.obj if isinstance(stored, memoryview) else stored
+    body = whole if isinstance(whole, bytes) and len(whole) == len(stored) else bytes(stored)
     if len(body) != frame.stored_bytes:
         raise _damaged(frame, f"length differs: expected {frame.stored_bytes} stored bytes, found {len(body)}")
     if (checksum := google_crc32c.value(body)) != frame.crc32c:
@@ -134,13 +137,6 @@ def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
 
 def _damaged(frame: Frame, problem: str) -> DamagedData:
     return DamagedData(f"frame {frame.number} of {frame.object}: {problem}")
-
-
-def _as_bytes(stored: bytes | memoryview) -> bytes:
-    """The bytes of a view. They are copied unless the view covers a whole `bytes` object: google-crc32c takes only
-    `bytes`, and a cached frame must not keep the response with its neighbours alive."""
-    whole = stored.obj if isinstance(stored, memoryview) else stored
-    return whole if isinstance(whole, bytes) and len(whole) == len(stored) else bytes(stored)
 
 
 def _inflate(stored: bytes, frame: Frame) -> bytes:

@@ -265,10 +265,6 @@ class Page:
         low, high = self.at_character(max(start, self.starts[0])), self.at_character(min(stop, self.starts[-1]) - 1)
         return range(high, low - 1, -1) if backward else range(low, high + 1)
 
-    def frames(self, numbers: range) -> list[Frame]:
-        """The frames with these numbers in the page."""
-        return [self[i] for i in numbers]
-
     def all_frames_have(self, flag: int, start: int, stop: int) -> bool:
         """Whether frames [start, stop) all have `flag`, one bit; frames are numbered in the page."""
         return all(item & flag for item in self._columns["flags"][start:stop])

@@ -114,7 +114,6 @@ class Manifest:
 
     @property
     def frames(self) -> int:
-        """The number of frames."""
         return self.pages[-1].frames if self.pages else 0
 
     @property
@@ -129,7 +128,6 @@ class Manifest:
 
     @property
     def newlines(self) -> int:
-        """The number of newlines in the text."""
         return self.pages[-1].newlines if self.pages else 0
 
     @property

@@ -14,11 +14,8 @@ _BUCKET_NAMES = 1024
 """The most names in a bucket on average: some 18 KB, which one request reads."""
 _EMPTY = 0xFFFFFFFF
 """The document number of an unused entry."""
-
-
-def _entry_type() -> Any:
-    """The numpy type of an entry: the hash in two numbers that sort like its bytes, and the document's number."""
-    return np.dtype([("high", ">u8"), ("low", ">u4"), ("number", "<u4")])
+_ENTRY: Any = np.dtype([("high", ">u8"), ("low", ">u4"), ("number", "<u4")])
+"""The type of an entry: the hash in two numbers that sort like its bytes, and the document's number."""
 
 
 def entries_of(hashes: bytes | bytearray, first: int = 0) -> Any:
@@ -26,7 +23,7 @@ def entries_of(hashes: bytes | bytearray, first: int = 0) -> Any:
     count = len(hashes) // HASH_BYTES
     if first + count > _EMPTY:
         raise InvalidText(f"a context can have at most {_EMPTY:,} documents, not {first + count:,}")
-    entries = np.empty(count, _entry_type())
+    entries = np.empty(count, _ENTRY)
     halves = np.frombuffer(bytes(hashes), np.dtype([("high", ">u8"), ("low", ">u4")]))
     entries["high"], entries["low"] = halves["high"], halves["low"]
     entries["number"] = np.arange(first, first + count, dtype=np.uint32)
@@ -71,7 +68,7 @@ def join(data: bytes, ref: NameTableRef, entries: Any) -> Any:
 
 def encode_names(entries: Any) -> tuple[bytes, int, int]:
     """The bytes of a table, its number of buckets, and the entries of each. `entries` are from `last_of_each_name`."""
-    entries = entries.astype(_entry_type())  # numpy joins arrays in the byte order of the machine
+    entries = entries.astype(_ENTRY)  # numpy joins arrays in the byte order of the machine
     bits = max(0, (len(entries) - 1) // _BUCKET_NAMES).bit_length()
     buckets = entries["high"].astype(np.uint64) >> np.uint64(64 - bits) if bits else np.zeros(len(entries), np.uint64)
     counts = np.bincount(buckets.astype(np.int64), minlength=1 << bits)
@@ -89,7 +86,7 @@ def decode_names(data: bytes, ref: NameTableRef) -> Any:
     if len(data) != size * ref.buckets:
         raise DamagedData(f"{documents_key(ref.id)}: expected {size * ref.buckets} bytes, found {len(data)}")
     bodies = (check_bucket(data[i * size : (i + 1) * size], i, ref) for i in range(ref.buckets))
-    result = np.frombuffer(b"".join(bodies), _entry_type())
+    result = np.frombuffer(b"".join(bodies), _ENTRY)
     result = result[result["number"] != _EMPTY]
     if len(result) != ref.names:
         raise DamagedData(f"{documents_key(ref.id)}: expected {ref.names} names, found {len(result)}")

@@ -125,9 +125,6 @@ class FilterRef:
         """The number of folded bytes after a frame from which its column is computed."""
         return self.overlap_bytes + GRAM_BYTES - 1
 
-    def key(self, part: int) -> str:
-        return filter_key(self.parts[part])
-
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(map(filter_key, self.parts))

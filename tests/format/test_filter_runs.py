@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from monocontext.format.filters.building import Columns
+from monocontext.format.filters.columns import compute_column
+from monocontext.format.filters.grams import shrink_rows
 from monocontext.format.filters.joining import SMALL_FRAMES, Moved, added, cleared, join, moved, put_filter, runs_of
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FilterRef, check_filters
@@ -68,21 +70,16 @@ class Text:
         result: list[int] = []
         for ref in self.refs:
             layout = FilterLayout(ref)
-            rows = layout.decode(0, self.objects[ref.key(0)])
+            rows = layout.decode(0, self.objects[ref.keys[0]])
             columns = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
             for first, column, count in ref.runs:
                 for number in range(count):
-                    made, stored = self.made_column(first + number, ref), columns[:, column + number]
+                    made = shrink_rows(compute_column(self.frames[first + number], b""), len(columns), axis=0)
+                    stored = columns[:, column + number]
                     assert not (made & ~stored).any(), "a gram is missing"
                     assert len(self.sizes) > 1 or (made == stored).all()
                     result.append(first + number)
         assert sorted(result) == [number for number, covered in enumerate(self.covered) if covered]
-
-    def made_column(self, frame: int, ref: FilterRef) -> np.ndarray:
-        from monocontext.format.filters.columns import compute_column
-        from monocontext.format.filters.grams import shrink_rows
-
-        return shrink_rows(compute_column(self.frames[frame], b""), FilterLayout(ref).rows, axis=0)
 
 
 @pytest.mark.parametrize("sizes", [(1,), (1, 8, 40)])
@@ -126,5 +123,5 @@ def test_rows_that_fill_a_block_each() -> None:
     wide = replace(text.refs[0], width=5000)
     wide = put_filter(wide, lambda start, stop: np.full((stop - start, 625), 255, np.uint8), put)
     for ref in (cleared(wide, get, put), join([wide], get, put)):
-        rows = FilterLayout(ref).decode(0, text.objects[ref.key(0)])
+        rows = FilterLayout(ref).decode(0, text.objects[ref.keys[0]])
         assert np.unpackbits(rows, axis=1, bitorder="little").sum(axis=1).tolist() == [10] * len(rows)

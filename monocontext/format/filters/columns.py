@@ -10,7 +10,7 @@ import hashlib
 import math
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,6 @@ _GROUPS = 4
 """The words of a slot are counted in this many groups, of which the most frequent one counts."""
 _LONGEST = 99
 """Longer words count as words of this length."""
-_PAIR_BYTES = 6
-"""The length of two CJK characters."""
 _PAIRED = range(0xE3, 0xEA)
 """The first bytes of CJK characters."""
 _MASKS = np.array([(1 << 8 * min(index, hashing.EDGE)) - 1 for index in range(_LONGEST + 1)], np.uint64)
@@ -116,7 +114,7 @@ def _hashes(folded: bytes) -> NDArray[np.int64]:
     if not folded.isascii():
         leads = raw - np.uint8(_PAIRED.start) < len(_PAIRED)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
-        mixed = np.concatenate([mixed, (eights[pairs] & _MASKS[_PAIR_BYTES]) * np.uint64(hashing.FIRST)])
+        mixed = np.concatenate([mixed, (eights[pairs] & _MASKS[6]) * np.uint64(hashing.FIRST)])  # 2 of 3 bytes
     mixed *= np.uint64(hashing.MIX)
     mixed >>= np.uint64(64 - hashing.HASH_BITS)
     hashes: NDArray[np.int64] = mixed.view(np.int64)
@@ -148,7 +146,9 @@ class ColumnFile:
         """Add the column of the next frame, which the folded text `following` follows."""
         self._rows.fill(0)
         column = compute_column(frame, following, self._rows)
-        self._grams.append(_estimate_grams(int(np.count_nonzero(column[: 1 << MAX_BITS]))))
+        rows = 1 << MAX_BITS
+        share = min(int(np.count_nonzero(column[:rows])), rows - 1) / rows
+        self._grams.append(-rows * math.log1p(-share))  # the most likely number of distinct ones
         location = self._tile_frames % 8
         if location == 0:
             self._tile.append(column.copy())
@@ -163,7 +163,8 @@ class ColumnFile:
 
     def flush(self) -> None:
         """Write the tile to the file. The first tile sets the limit of stored rows: twice its own need."""
-        self.bits = _bits_for(self._grams)
+        grams, lower = np.asarray(self._grams), range(MIN_BITS, MAX_BITS)
+        self.bits = next((bits for bits in lower if np.mean(-np.expm1(-grams / (1 << bits))) <= FULL), MAX_BITS)
         if not self._tile:
             return
         if not self._tile_widths:
@@ -185,21 +186,6 @@ class ColumnFile:
             pieces.append(shrink_rows(tile, stop - start, axis=0))
             offset += width * height(self.top_bits)
         return np.concatenate(pieces, axis=1)
-
-
-def _estimate_grams(set_count: int) -> float:
-    """The most likely number of distinct grams that set `set_count` rows of 2 ** MAX_BITS."""
-    rows = 1 << MAX_BITS
-    return -rows * math.log1p(-min(set_count, rows - 1) / rows)
-
-
-def _bits_for(grams: Sequence[float]) -> int:
-    """The least height at which columns with this many distinct grams are at most `FULL` on average."""
-    counts = np.asarray(grams)
-    for bits in range(MIN_BITS, MAX_BITS):
-        if float(np.mean(-np.expm1(-counts / (1 << bits)))) <= FULL:
-            return bits
-    return MAX_BITS
 
 
 class StoredRows:
@@ -227,20 +213,16 @@ class StoredRows:
                     self.errors.append(error)
             if not self.errors:
                 file.flush()
-                self._rows = np.memmap(file, np.uint8, "r", shape=(self._layout.rows, self._layout.row_bytes))
-
-    def packed(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Rows [start, stop) as they are stored, eight columns a byte."""
-        return self._rows[start:stop]
+                self.rows = np.memmap(file, np.uint8, "r", shape=(self._layout.rows, self._layout.row_bytes))
 
     def read(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
         """Rows [start, stop) of `height(bits)`, with a byte for each bit. Missing rows are those of half the bits."""
         if bits > self._ref.bits:
             times = height(bits) // self._layout.rows
-            packed = self._rows[np.arange(start, stop) // times]
+            packed = self.rows[np.arange(start, stop) // times]
         else:
             merged_rows = self._layout.rows // height(bits)
-            packed = shrink_rows(self._rows[start * merged_rows : stop * merged_rows], stop - start, axis=0)
+            packed = shrink_rows(self.rows[start * merged_rows : stop * merged_rows], stop - start, axis=0)
         return np.unpackbits(packed, axis=1, count=self._layout.columns, bitorder="little")
 
     def holds(self, column: int, frame: bytes, following: bytes) -> bool:
@@ -250,7 +232,7 @@ class StoredRows:
             return True
         number, position = divmod(column, 8 * _TILE_BYTES)
         if self._tile is None or self._tile[0] != number:
-            tile = self._rows[:, number * _TILE_BYTES : (number + 1) * _TILE_BYTES]
+            tile = self.rows[:, number * _TILE_BYTES : (number + 1) * _TILE_BYTES]
             self._tile = number, np.ascontiguousarray(tile)
         stored = self._tile[1][:, position // 8] >> position % 8
         computed = compute_column(frame, following[: self._ref.reach_bytes])

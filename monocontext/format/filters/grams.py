@@ -124,18 +124,9 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
         grams += [folded[start : start + GRAM_BYTES] for start in starts]
     last = len(grams) - 1
     picked = grams if len(grams) <= MAX_ROWS else [grams[i * last // (MAX_ROWS - 1)] for i in range(MAX_ROWS)]
-    picked.sort(key=_rareness, reverse=True)
-    return tuple(dict.fromkeys(_row_of(gram, bits) for gram in picked))
-
-
-def _rareness(gram: bytes) -> int:
-    """A number that is larger for a gram with rarer bytes, in code, logs and prose."""
-    return sum(_COMMON.find(byte) % len(_COMMON) for byte in gram)
-
-
-def _row_of(gram: bytes, bits: int) -> int:
-    """The row of a gram in a filter with 2 ** bits rows of grams."""
-    return int.from_bytes(gram, "little") * MULTIPLIER % (1 << GRAM_BITS) >> (GRAM_BITS - bits)
+    picked.sort(key=lambda gram: sum(_COMMON.find(byte) % len(_COMMON) for byte in gram), reverse=True)
+    products = (int.from_bytes(gram, "little") * MULTIPLIER % (1 << GRAM_BITS) for gram in picked)
+    return tuple(dict.fromkeys(product >> (GRAM_BITS - bits) for product in products))
 
 
 def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:

@@ -152,8 +152,7 @@ def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
 
 
 def cleared(ref: FilterRef, get: Get, put: Put) -> FilterRef:
-    """Store a filter with no bit in columns that have no frame (1 GET and 1 PUT for each object): a third of the time
-    of `join`, which leaves these columns out."""
+    """Store a filter with no bit in columns that have no frame (1 GET and 1 PUT for each object)."""
     import numpy as np
 
     from monocontext.format.filters.columns import StoredRows
@@ -165,7 +164,7 @@ def cleared(ref: FilterRef, get: Get, put: Put) -> FilterRef:
     for _, column, count in ref.runs:
         columns[column : column + count] = 1
     kept = np.packbits(columns, bitorder="little")
-    return put_filter(replace(ref, seed=fresh_seed()), lambda start, stop: stored.packed(start, stop) & kept, put)
+    return put_filter(replace(ref, seed=fresh_seed()), lambda start, stop: stored.rows[start:stop] & kept, put)
 
 
 def put_filter(ref: FilterRef, rows: Callable[[int, int], NDArray[np.uint8]], put: Put) -> FilterRef:

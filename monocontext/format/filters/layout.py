@@ -32,8 +32,6 @@ CHECKSUM_BYTES = 4
 class FilterLayout:
     """The places of the rows of one filter, which follow from its numbers of columns and rows."""
 
-    __slots__ = ("block_bytes", "blocks_per_part", "columns", "ref", "row_bytes", "rows", "rows_per_block")
-
     def __init__(self, ref: FilterRef):
         self.ref = ref
         self.rows = height(ref.bits)
@@ -44,19 +42,9 @@ class FilterLayout:
             self.rows_per_block *= 2
         self.block_bytes = self.rows_per_block * self.row_bytes + CHECKSUM_BYTES
         self.blocks_per_part = max(FILTER_PART_BYTES // self.block_bytes, 1)
-
-    @property
-    def blocks(self) -> int:
-        return self.rows // self.rows_per_block
-
-    @property
-    def parts(self) -> int:
-        """The number of objects."""
-        return -(-self.blocks // self.blocks_per_part)
-
-    @property
-    def size_bytes(self) -> int:
-        return self.blocks * self.block_bytes
+        self.blocks = self.rows // self.rows_per_block
+        self.parts = -(-self.blocks // self.blocks_per_part)
+        self.size_bytes = self.blocks * self.block_bytes
 
     def first_rows(self, rows: Sequence[int]) -> Sequence[int]:
         """Those of the rows of a literal that leave some one frame too many: each rules out half of them or more."""
@@ -87,7 +75,7 @@ class FilterLayout:
         for row in rows:
             block = row // self.rows_per_block
             part, position = divmod(block, self.blocks_per_part)
-            results[block] = self.ref.key(part), position * self.block_bytes
+            results[block] = self.ref.keys[part], position * self.block_bytes
         return results
 
     def check(self, stored: bytes, block: int) -> bytes:
@@ -95,7 +83,7 @@ class FilterLayout:
         rows = stored[:-CHECKSUM_BYTES]
         recorded, computed = int.from_bytes(stored[-CHECKSUM_BYTES:], "little"), self.checksum(rows, block)
         if len(stored) != self.block_bytes or recorded != computed:
-            key = self.ref.key(block // self.blocks_per_part)
+            key = self.ref.keys[block // self.blocks_per_part]
             raise DamagedData(
                 f"block {block} of {key}: expected {self.block_bytes} bytes with crc32c {recorded:08x}, "
                 f"found {len(stored)} with {computed:08x} (`monocontext index --filters --rebuild` rebuilds them)"
@@ -105,8 +93,7 @@ class FilterLayout:
     def checksum(self, rows: bytes, block: int) -> int:
         """The checksum at the end of a block. It also covers the number of the block and the seed of the filter, so
         another block of the same length is refused."""
-        result: int = google_crc32c.value(rows + block.to_bytes(4, "little") + self.ref.seed.to_bytes(4, "little"))
-        return result
+        return int(google_crc32c.value(rows + block.to_bytes(4, "little") + self.ref.seed.to_bytes(4, "little")))
 
     def encode(self, rows: NDArray[np.uint8], first_row: int) -> bytes:
         """The stored form of whole blocks of rows, given as an array of shape (rows, row_bytes)."""
@@ -122,14 +109,11 @@ class FilterLayout:
         import numpy as np
 
         first = part * self.blocks_per_part
-        count = min(self.blocks_per_part, self.blocks - first)
-        if len(stored) != count * self.block_bytes:
-            raise DamagedData(
-                f"{self.ref.key(part)}: length differs: expected {count * self.block_bytes} bytes, found {len(stored)}"
-            )
-        size = self.block_bytes
-        if not checks:
-            rows = np.ascontiguousarray(np.frombuffer(stored, np.uint8).reshape(count, size)[:, :-CHECKSUM_BYTES])
-            return rows.reshape(-1, self.row_bytes)
-        blocks = [self.check(stored[i * size : (i + 1) * size], first + i) for i in range(count)]
-        return np.frombuffer(b"".join(blocks), np.uint8).reshape(-1, self.row_bytes)
+        count, size = min(self.blocks_per_part, self.blocks - first), self.block_bytes
+        if len(stored) != count * size:
+            key = self.ref.keys[part]
+            raise DamagedData(f"{key}: length differs: expected {count * size} bytes, found {len(stored)}")
+        for i in range(count if checks else 0):
+            self.check(stored[i * size : (i + 1) * size], first + i)
+        blocks = np.frombuffer(stored, np.uint8).reshape(count, size)
+        return np.ascontiguousarray(blocks[:, :-CHECKSUM_BYTES]).reshape(-1, self.row_bytes)

@@ -39,13 +39,11 @@ class Records(Protocol):
 
     def prefetch_pages(self, numbers: Sequence[int]) -> None:
         """Load the records of these frames, for which `frame` is called next."""
-        ...
 
     def frame(self, number: int) -> Frame: ...
 
     def number_at(self, character: int) -> int:
         """The number of the frame with this character of the text."""
-        ...
 
 
 class Planner:
@@ -137,9 +135,8 @@ class Planner:
             return np.zeros(self.stop - self.first, np.bool_)
         may_contain, is_known = np.ones(self.stop - self.first, np.bool_), False
         for layout, numbers in zip(self.layouts, self._rows_of(literal), strict=True):
-            columns = _common_columns(layout, [rows[layout, number] for number in numbers if (layout, number) in rows])
-            if columns is not None:
-                is_known = True
+            if given := [rows[layout, number] for number in numbers if (layout, number) in rows]:
+                columns, is_known = _common_columns(layout, given), True
                 for frames, column in self._clipped(layout.ref):
                     may_contain[frames] = columns[column : column + frames.stop - frames.start]
         if not is_known:
@@ -152,11 +149,10 @@ class Planner:
         """The frames with one of the words as often as the query says."""
         result = np.zeros(self.stop - self.first, np.bool_)
         for layout, numbers in zip(self.layouts, self._rows_of(query), strict=True):
-            for number in numbers:
-                columns = _common_columns(layout, [rows[layout, number]] if (layout, number) in rows else [])
-                if columns is not None:
-                    for frames, column in self._clipped(layout.ref):
-                        result[frames] |= columns[column : column + frames.stop - frames.start]
+            for row in (rows[layout, number] for number in numbers if (layout, number) in rows):
+                columns = _common_columns(layout, [row])
+                for frames, column in self._clipped(layout.ref):
+                    result[frames] |= columns[column : column + frames.stop - frames.start]
         return result
 
     def _trace_back(self, may_contain: Frames, literal: Literal, records: Records, within_line: bool) -> Frames | None:
@@ -186,10 +182,8 @@ class Planner:
         return may_contain
 
 
-def _common_columns(layout: FilterLayout, rows: list[bytes]) -> NDArray[np.bool_] | None:
-    """For each column of a filter, whether all these rows have its bit; `None` without rows."""
-    if not rows:
-        return None
+def _common_columns(layout: FilterLayout, rows: list[bytes]) -> NDArray[np.bool_]:
+    """For each column of a filter, whether all these rows have its bit."""
     common = np.bitwise_and.reduce(np.stack([np.frombuffer(row, np.uint8) for row in rows]), axis=0)
     return np.unpackbits(common, count=layout.columns, bitorder="little").view(np.bool_)
 

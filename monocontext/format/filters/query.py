@@ -61,11 +61,6 @@ def leaves(query: Query | None) -> tuple[Literal | FrequencyQuery, ...]:
     return () if query is None else (query,)
 
 
-def literals(query: Query | None) -> tuple[Literal, ...]:
-    """All literals of a query, in order."""
-    return tuple(leaf for leaf in leaves(query) if isinstance(leaf, Literal))
-
-
 def requires(query: Query | None, text: str) -> bool:
     """Whether every match has this text, as far as the query says."""
     match query:
