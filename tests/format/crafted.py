@@ -1,4 +1,4 @@
-"""Contexts made by hand, so that they can hold what no writer of ours would write: consistent roots over any lie."""
+"""Texts that no writer of ours would write: consistent roots over any lie."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ SEGMENT = segment_key("5e9" * 20)
 
 
 def root_of(*pages: object, **changes: object) -> Manifest:
-    """A root that holds the given pages and is sound otherwise."""
     fields = {"generation": 1, "write_id": "crafted", "created": "2026-01-01T00:00:00+00:00", "pages": pages}
     return Manifest(**(fields | changes))  # type: ignore[arg-type]
 
 
 def write_root(store: Store, root: Manifest | bytes) -> None:
-    """Put a root where readers look, whatever is there."""
     data = root if isinstance(root, bytes) else root.to_bytes()
     store.put(ROOT_KEY, data)
     store.put(generation_key(1), data)
@@ -50,12 +48,8 @@ def craft(
     stored: Callable[[int, bytes], bytes] = lambda number, data: data,
     named: bool = False,
 ) -> Manifest:
-    """A context of the given frames in one segment.
-
-    The segment is called SEGMENT, or by its content if `named`. `stored` changes what is stored of a frame, `lie` what
-    is recorded of it, `run` what is said of the segment. Lengths and checksums of the stored bytes agree unless `lie`
-    changes them.
-    """
+    """A text of these frames in one segment, called SEGMENT, or by its content if `named`. `stored` changes what is
+    stored of a frame, `lie` what is recorded of it, lengths and checksums too, `run` what is said of the segment."""
     bodies, records = [], []
     for number, data in enumerate(frames):
         try:

@@ -52,12 +52,13 @@ def test_a_limit_of_a_whole_object(any_store: Store) -> None:
 
 @pytest.mark.parametrize("transport", ["own", "boto3"])
 def test_nothing_of_it_is_downloaded(transport: str) -> None:
-    with S3StandIn({"a": bytes(64 << 20), "b": b"small"}) as server:
-        with closing(open_store(server.url(), endpoint=server.endpoint, transport=transport)) as store:
-            with pytest.raises(DamagedData, match="67,108,864 bytes, at most 1,000"):
-                store.get("a", most_bytes=1000)
-            assert server.counts["GET"] == 1
-            assert store.get("b", most_bytes=1000).data == b"small"
+    with S3StandIn({"a": bytes(64 << 20)}) as server:
+        with (
+            closing(open_store(server.url(), endpoint=server.endpoint, transport=transport)) as store,
+            pytest.raises(DamagedData, match="67,108,864 bytes, at most 1,000"),
+        ):
+            store.get("a", most_bytes=1000)
+        assert server.counts["GET"] == 1
         assert server.bytes_sent < 64 << 20
 
 
@@ -67,9 +68,8 @@ def test_a_root(folder: LocalStore, key: str) -> None:
     append("more\n", folder)
     huge(folder, key)
     counted = CountingStore(folder)
-    generation = None if key == ROOT_KEY else 2
     with pytest.raises(DamagedData, match=f"{key} is too large: 1,073,741,824 bytes"):
-        Monocontext.open(counted, generation=generation)
+        Monocontext.open(counted, generation=None if key == ROOT_KEY else 2)
     assert counted.bytes_read == 0
     if key == ROOT_KEY:  # a copy: the next writer takes the newest generation, and repairs it
         append("and more\n", folder)
@@ -83,14 +83,10 @@ def test_unknown_fields_are_not_parsed() -> None:
         Manifest.from_bytes(root, "here")
 
 
-def test_no_writer_commits_a_root_that_no_reader_takes(folder: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish("text\n", folder)
+def test_no_writer_commits_a_root_that_no_reader_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monocontext.writing.commit, "MOST_ROOT_BYTES", 100)
     with pytest.raises(ContextTooLarge, match=r"the next root would have .* bytes, at most 100 are allowed"):
         publish("text\n", open_store(f"memory://{uuid.uuid4().hex}"))
-    monkeypatch.undo()
-    with Monocontext.open(folder) as context:
-        assert str(context) == "text\n"
 
 
 def test_an_entry_of_a_memory(folder: LocalStore) -> None:
@@ -116,7 +112,6 @@ def test_what_is_kept_of_sessions(folder: LocalStore, tmp_path: Path) -> None:
 
 def test_a_store_of_an_earlier_release_needs_no_bound() -> None:
     """Users wrote stores whose `get` takes a key alone; what comes is counted then."""
-
     store = MemoryStore("older")
     publish("some text\n", store)
 

@@ -113,10 +113,6 @@ def raw_page(table: bytes, records: list[FrameRecord] = RECORDS, count: int | No
 ROW = {"object": "segments/a.seg", "offset": 0, "frames": 3, "codec": "raw"}
 
 
-def test_a_page_made_here_byte_by_byte_is_sound() -> None:
-    assert Page(*seal(raw_page(json.dumps([ROW]).encode())), None).runs == (FrameRun("segments/a.seg", 0, 3, "raw"),)
-
-
 NO_PAGES: dict[str, list[bytes]] = {
     "expected to begin with": [b"", b"MCPAGE\x00\x02" + encode_page(RUNS, RECORDS)[8:]],
     "": [b"MCPAGE\x00\x01"],

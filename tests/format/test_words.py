@@ -46,12 +46,3 @@ def test_endings() -> None:
     words = ["rotates", "rotating", "rotations", "users", "bus", "is", "string", "song", "cities"]
     stems = ["rotat", "rotat", "rotat", "user", "bus", "is", "str", "song", "citi"]
     assert [stem_of(word.encode()).decode() for word in words] == stems
-
-
-def test_words_of_a_frame_that_the_text_behind_it_goes_on_with() -> None:
-    """A word that the frame cuts counts as what the frame has of it."""
-    folded = b"cut off " * 3 + b"cu"
-    for behind in (b"", b"t", b"t off ", b"tting"):
-        column = compute_column(folded, behind)[1 << MAX_BITS :]
-        assert (column == compute_column(folded, b"")[1 << MAX_BITS :]).all()
-        assert np.count_nonzero(column) == 2

@@ -11,8 +11,8 @@ import pytest
 from monocontext import Monocontext
 from monocontext.format import directories
 from monocontext.format.directories import expand
-from monocontext.format.manifest import Manifest, find_root
-from monocontext.format.refs import PageDirectory
+from monocontext.format.manifest import find_root
+from monocontext.format.refs import PageDirectory, level_of
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
 from monocontext.writing.publish import append, publish
@@ -34,22 +34,19 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("monocontext.writing.splice._SPLIT_FRAMES", 12)
     monkeypatch.setattr(sys.modules["monocontext.format.filters.building"], "GROUP_FRAMES", 40)
     monkeypatch.setattr("monocontext.format.filters.joining._MOST_FRAMES", 40)
-    sizes = {"PAGES": 4, "FILTERS": 3, "KEPT_PAGES": 2, "KEPT_FILTERS": 2, "MOST_NAMED_BYTES": 2000}
-    for name, value in sizes.items():
+    for name, value in (
+        ("PAGES", 4),
+        ("FILTERS", 3),
+        ("KEPT_PAGES", 2),
+        ("KEPT_FILTERS", 2),
+        ("MOST_NAMED_BYTES", 2000),
+    ):
         monkeypatch.setattr(directories, name, value)
 
 
 def lines(count: int, seed: int = 0) -> str:
     random = Random(seed)
     return "".join(f"line {seed}.{i} {random.getrandbits(80):x} é漢\n" for i in range(count))
-
-
-def root_of(store: Store) -> Manifest:
-    return find_root(store).manifest
-
-
-def levels(root: Manifest) -> list[int]:
-    return [page.level if isinstance(page, PageDirectory) else 0 for page in root.pages]
 
 
 def same(store: Store, text: str, random: Random) -> None:
@@ -105,7 +102,7 @@ def test_upkeep(seed: int) -> None:
         more = lines(random.randrange(1, 900), i)
         append(more, store, filters=seed != 1)
         text += more
-    before = root_of(store)
+    before = find_root(store).manifest
     assert before.has_directories
     after = add_filters(store) if seed == 1 else compact(store, segment_bytes=4000, frame_bytes=600)
     assert after.generation > before.generation
@@ -122,7 +119,7 @@ def test_upkeep(seed: int) -> None:
     same(store, text, random)
     named = {info.key for info in store.list("index/")}
     wanted: set[str] = set()
-    expand(root_of(store), lambda ref: (wanted.add(ref.key), store.get(ref.key).data)[1])
+    expand(find_root(store).manifest, lambda ref: (wanted.add(ref.key), store.get(ref.key).data)[1])
     assert {key for key in named if key.endswith(".dir")} == wanted
     assert gc(store, older_than_seconds=0).objects == 1, "the generation before the fence"
 
@@ -130,7 +127,7 @@ def test_upkeep(seed: int) -> None:
 def test_damage_is_named() -> None:
     store, text = memory(), lines(8000)
     root = publish(text, store, **LAYOUT)  # type: ignore[arg-type]
-    [first, *_] = [page for page in root.pages if isinstance(page, PageDirectory)]
+    first = root.pages[0]
     data = bytearray(store.get(first.key).data)
     data[len(data) // 2] ^= 1
     store.put(first.key, bytes(data))
@@ -164,4 +161,4 @@ def test_gets_of_a_slice() -> None:
     with Monocontext.open(counted) as context:
         assert counted.gets == 1
         assert context[len(text) // 3] == text[len(text) // 3]
-    assert counted.gets == 1 + max(levels(root)) + 2  # directories from the top down, a page, a frame
+    assert counted.gets == 1 + level_of(root.pages[0]) + 2  # directories from the top down, a page, a frame

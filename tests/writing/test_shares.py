@@ -12,9 +12,9 @@ import pytest
 from monocontext import Monocontext, append, publish
 from monocontext.engine.reader import Reader
 from monocontext.errors import AccessDenied, InvalidText, NotFound
-from monocontext.format import inline
 from monocontext.format.manifest import find_root
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
 from monocontext.testing import WrappedStore
 from monocontext.writing import index_in_place, shares
 from monocontext.writing.index_in_place import index
@@ -49,10 +49,9 @@ def tree(root: Path, dice: random.Random) -> list[Path]:
     return given[: dice.choice((1, 2, 2))]
 
 
-def told(place: Any, is_covered: bool = True) -> dict[str, Any]:
+def told(place: Any, is_covered: bool = True) -> tuple[Any, ...]:
     """What readers see of a text; its filters are whole and its answers those of the `str`."""
-    report = verify(place)
-    assert report.problems == []
+    assert verify(place).problems == []
     root = find_root(open_store(place) if isinstance(place, str | Path) else place).manifest
     assert not (root.filters and is_covered) or gaps(root.filters, root.frames) == []
     with Monocontext.open(place) as context:
@@ -63,11 +62,7 @@ def told(place: Any, is_covered: bool = True) -> dict[str, Any]:
             assert (context.find(needle), context.count(needle)) == (whole.find(needle), whole.count(needle))
         records = [context.documents.table.document(number) for number in range(context.documents.count)]
         counts = [(row.name, len(row), row.newlines, row.bytes) for row in records]
-        return {
-            "text": whole,
-            "documents": {name: str(one) for name, one in context.documents.items()},
-            "counts": counts,
-        }
+        return whole, {name: str(one) for name, one in context.documents.items()}, counts
 
 
 @pytest.fixture(autouse=True)
@@ -78,8 +73,6 @@ def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_in_place, "_MOST_OBJECTS", 5)
     monkeypatch.setattr(shares, "_JOINED", 2)
     monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
-    monkeypatch.setattr(inline, "MOST_TEXT_BYTES", 0)
-    monkeypatch.setattr(inline, "MOST_GROWN_BYTES", 0)
 
 
 def sent(sources: Any, store: Any, **options: Any) -> list[str]:
@@ -117,12 +110,12 @@ def test_objects_that_workers_index(seed: int, tmp_path: Path) -> None:
     for number in range(dice.randrange(1, 40)):
         data = content(dice).replace(b"\x00", b"")
         (tmp_path / "texts" / f"{number:02}.txt").write_bytes(data.decode("utf-8", "ignore").encode())
-    notes: tuple[list[str], list[str]] = ([], [])
-    index(tmp_path / "texts", tmp_path / "alone", frame_bytes=600, note=notes[0].append)
+    alone, spread = list[str](), list[str]()
+    index(tmp_path / "texts", tmp_path / "alone", frame_bytes=600, note=alone.append)
     with ThreadPoolExecutor(2) as pool:
-        index(tmp_path / "texts", tmp_path / "spread", frame_bytes=600, note=notes[1].append, executor=pool)
+        index(tmp_path / "texts", tmp_path / "spread", frame_bytes=600, note=spread.append, executor=pool)
     assert told(tmp_path / "spread") == told(tmp_path / "alone")
-    assert notes[0] == notes[1]
+    assert alone == spread
     assert len(list(open_store(tmp_path / "spread").list("filters/"))) < 12  # not one for each of 40 shares
 
 
@@ -170,8 +163,7 @@ def test_bad_text_and_a_missing_file_are_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["ab", "line\n" * 100])
-def test_a_share_whose_frames_all_stay_open_leaves_no_filter(text: str) -> None:
-    store = memory()
+def test_a_share_whose_frames_all_stay_open_leaves_no_filter(store: Store, text: str) -> None:
     with ThreadPoolExecutor(1) as threads:
         publish(text, store, frame_bytes=600, executor=threads, replace=True)
     assert not list(store.list("filters/"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-import sys
 import threading
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,7 +14,7 @@ import pytest
 
 from monocontext import Monocontext, regex
 from monocontext.errors import AlreadyExists, DamagedData, NotAContext, NotFound, StoreFailure, UnsupportedFormat
-from monocontext.format.manifest import ROOT_KEY, find_root, generation_key, read_generation
+from monocontext.format.manifest import ROOT_KEY, Manifest, find_root, generation_key, read_generation
 from monocontext.stores.protocol import Store
 from monocontext.testing import Crash, CrashingStore, WrappedStore
 from monocontext.writing.publish import append, publish
@@ -28,9 +27,9 @@ NEW = "".join(f"new line {i} 漢\r\n" for i in range(15)) + "no newline at the e
 LAYOUT = {"frame_bytes": 50, "segment_bytes": 120}
 
 
-def small_pages(monkeypatch: pytest.MonkeyPatch, frames: int) -> None:
-    # By its module: the package's attribute of this name is the function.
-    monkeypatch.setattr(sys.modules["monocontext.writing.pages"], "FRAMES_PER_PAGE", frames)
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.writing.pages.FRAMES_PER_PAGE", 5)
 
 
 WRITES: dict[str, tuple[Callable[[Store], object], str]] = {
@@ -41,10 +40,10 @@ WRITES: dict[str, tuple[Callable[[Store], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("landed", [False, True])
 @pytest.mark.parametrize("name", WRITES)
-def test_a_crash_at_every_put(name: str, landed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pages(monkeypatch, 5)
+def test_a_crash_at_every_put(name: str, landed: bool) -> None:
     write, new = WRITES[name]
     seen = set()
     for puts in range(100):
@@ -62,8 +61,7 @@ def test_a_crash_at_every_put(name: str, landed: bool, monkeypatch: pytest.Monke
         assert verify(store).problems == []
         committed = any(info.key == generation_key(2) for info in store.list("generations/"))
         seen.add(committed)
-        fresh = str(Monocontext.open(store, generation=1).refresh())
-        assert fresh == (new if committed else OLD)
+        assert str(Monocontext.open(store, generation=1).refresh()) == (new if committed else OLD)
         if not committed:
             write(store)
             assert text_of(store) == new
@@ -71,15 +69,13 @@ def test_a_crash_at_every_put(name: str, landed: bool, monkeypatch: pytest.Monke
             append("more\n", store)
             assert text_of(store) == new + "more\n"
         assert verify(store).problems == []
-    else:
-        pytest.fail("never came to an end")
-    assert puts >= 2
+    assert 2 <= puts < 99
     assert seen == {False, True} or (landed and puts == 2)
 
 
-@pytest.mark.parametrize("landed", [False, True], ids=["before", "landed"])
-def test_a_crash_at_every_put_of_the_first_publish(landed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pages(monkeypatch, 5)
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("landed", [False, True])
+def test_a_crash_at_every_put_of_the_first_publish(landed: bool) -> None:
     for puts in range(100):
         store = memory()
         crashing = CrashingStore(store, puts, landed=landed)
@@ -132,33 +128,28 @@ def test_a_lost_answer_to_the_commit(name: str, error: type[Exception]) -> None:
 
 
 @pytest.mark.parametrize("error", [AlreadyExists, StoreFailure])
-def test_a_lost_answer_to_the_pointer(error: type[Exception]) -> None:
-    store = memory()
+def test_a_lost_answer_to_the_pointer(store: Store, error: type[Exception], recwarn: pytest.WarningsRecorder) -> None:
     publish(OLD, store)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        append(NEW, LostAck(store, ROOT_KEY, error))
+    append(NEW, LostAck(store, ROOT_KEY, error))
     assert text_of(store) == OLD + NEW
     assert len(list(store.list("generations/"))) == 2
-    assert all("committed, but manifest.json could not be updated" in str(warning.message) for warning in caught)
+    assert all("committed, but manifest.json could not be updated" in str(warning.message) for warning in recwarn)
 
 
-def test_a_commit_that_did_not_land_is_an_error() -> None:
+def test_a_commit_that_did_not_land_is_an_error(store: Store) -> None:
     class Refusing(WrappedStore):
         def put(self, key: str, data: bytes, **condition: Any) -> str:
             if key.startswith("generations/"):
                 raise StoreFailure("no answer")
             return super().put(key, data, **condition)
 
-    store = memory()
     publish(OLD, store)
     with pytest.raises(StoreFailure, match="no answer"):
         append(NEW, Refusing(store))
     assert text_of(store) == OLD
 
 
-def test_readers_see_whole_texts_while_others_append() -> None:
-    store = memory()
+def test_readers_see_whole_texts_while_others_append(store: Store) -> None:
     publish("0\n" * 10, store, frame_bytes=10)
     stop = threading.Event()
 
@@ -183,13 +174,9 @@ def test_readers_see_whole_texts_while_others_append() -> None:
 # -- publish, append, replace ----------------------------------------------------
 
 
-def test_append_where_nothing_is() -> None:
+def test_append_of_nothing_and_where_nothing_is(store: Store) -> None:
     with pytest.raises(NotFound, match=r"no context there to append to.*`upload`"):
-        append(NEW, memory())
-
-
-def test_append_of_nothing() -> None:
-    store = memory()
+        append(NEW, store)
     publish(OLD, store)
     assert append("", store).generation == 1
     assert append([], store).generation == 1
@@ -200,8 +187,7 @@ def test_append_of_nothing() -> None:
 
 
 @pytest.mark.parametrize("pointer", ["lagging", "missing", b"", b"garbage", b"{", b"\xff\xfe"])
-def test_a_pointer_is_repaired_by_the_next_writer(pointer: str | bytes) -> None:
-    store = memory()
+def test_a_pointer_is_repaired_by_the_next_writer(store: Store, pointer: str | bytes) -> None:
     publish(OLD, store)
     first = store.get(ROOT_KEY).data
     append("one\n", store)
@@ -239,25 +225,16 @@ def test_a_pointer_is_repaired_by_the_next_writer(pointer: str | bytes) -> None:
     ],
 )
 def test_what_is_foreign_or_newer_is_never_written_over(
-    there: bytes, error: type[Exception], write: Callable[[Store], object]
+    store: Store, there: bytes, error: type[Exception], write: Callable[[Store], object]
 ) -> None:
-    store = memory()
     store.put(ROOT_KEY, there)
     with pytest.raises(error):
         write(store)
     assert [(info.key, store.get(info.key).data) for info in store.list()] == [(ROOT_KEY, there)]
 
 
-# -- refresh ----------------------------------------------------
-
-
-def test_unknown_optional_fields_survive_no_append_that_would_make_them_lie() -> None:
+def test_unknown_optional_fields_survive_no_append_that_would_make_them_lie(store: Store) -> None:
     """What a newer writer said of its generation (a filter, a summary) does not hold for the text that follows."""
-    import dataclasses
-
-    from monocontext.format.manifest import Manifest
-
-    store = memory()
     root = publish(OLD, store)
     data = dataclasses.replace(root, extra={"shelf": "of generation 1"}).to_bytes()
     store.put(ROOT_KEY, data)
@@ -266,9 +243,8 @@ def test_unknown_optional_fields_survive_no_append_that_would_make_them_lie() ->
     assert text_of(store) == OLD + "more"
 
 
-def test_iterators_belong_to_the_generation_that_they_were_made_in() -> None:
+def test_iterators_belong_to_the_generation_that_they_were_made_in(store: Store) -> None:
     """Those too that have given nothing yet when the text moves."""
-    store = memory()
     publish(OLD, store, frame_bytes=50)
     context = Monocontext.open(store)
     made = [

@@ -39,8 +39,7 @@ def test_an_iterable_streams_with_metadata(store: MemoryStore, tmp_path: Path) -
     long = "x" * (3 << 20)
     items = [("a", "1", {"k": [1, None]}), ("b", tmp_path / "file"), "unnamed", ("c", long), ("a", "2")]
     publish(documents(iter(items)), store)
-    expected = [("a", "1"), ("b", "from a file"), ("2", "unnamed"), ("c", long), ("a", "2")]
-    assert texts_of(store) == expected
+    assert texts_of(store) == [("a", "1"), ("b", "from a file"), ("2", "unnamed"), ("c", long), ("a", "2")]
     with Monocontext.open(store) as context:
         assert context.documents.metadata("b") == {}
         assert context.documents.metadata_of(0) == {"k": [1, None]}
@@ -55,23 +54,17 @@ def test_files_of_a_directory_are_documents_whatever_they_hold(store: MemoryStor
     (tmp_path / "a.txt").write_text("=== FILE: forged ===\nnot a file\n")
     (tmp_path / "sub" / "b.txt").write_text("no newline")
     publish(tmp_path, store)
-    assert texts_of(store) == [
-        ("a.txt", "=== FILE: forged ===\nnot a file\n"),
-        ("sub/b.txt", "no newline"),
-    ]
+    assert texts_of(store) == [("a.txt", "=== FILE: forged ===\nnot a file\n"), ("sub/b.txt", "no newline")]
     with Monocontext.open(store) as context:
         assert str(context).count("=== FILE: ") == 3
         assert context.documents.at(str(context).index("not a file")).name == "a.txt"  # type: ignore[union-attr]
 
 
 def test_plain_text_has_no_documents(store: MemoryStore) -> None:
-    root = publish("text", store)
-    assert root.documents is None
+    assert publish("text", store).documents is None
     with Monocontext.open(store) as context:
         assert dict(context.documents) == {}
-        assert len(context.documents) == context.documents.count == 0
-        with pytest.raises(ValueError, match="one text without documents"):
-            Monocontext.open(store, shape="list")
+        assert context.documents.count == 0
 
 
 def test_documents_without_text_are_kept(store: MemoryStore) -> None:
@@ -87,18 +80,15 @@ def test_documents_without_text_are_kept(store: MemoryStore) -> None:
 
 
 def test_pages_fill_and_names_are_found_in_tables(store: MemoryStore) -> None:
-    counted = CountingStore(store)
-    given = [(f"name {i}", str(i)) for i in range(9000)]
-    publish(documents(given), store)
+    publish(documents((f"name {i}", str(i)) for i in range(9000)), store)
     append(documents([("name 5", "anew"), ("more", "text")]), store)
     append(documents([(f"other {i}", str(i)) for i in range(5000)]), store)
     assert verify(store).problems == []
-    with Monocontext.open(counted) as context:
+    with Monocontext.open(store) as context:
         found = context.documents
-        assert context.documents.count == 14_002
-        assert str(found["name 5"]) == "anew"
-        assert str(found["name 8999"]) == "8999"
-        assert str(found["other 4999"]) == "4999"
+        assert found.count == 14_002
+        names = {"name 5": "anew", "name 8999": "8999", "other 4999": "4999"}
+        assert {name: str(found[name]) for name in names} == names
         assert "absent" not in found
         assert len(found) == 14_001
     with Monocontext.open(store) as context:
@@ -141,10 +131,8 @@ def test_an_append_whose_pages_were_collected_changes_nothing(store: MemoryStore
         append(documents(rows()), store)
     assert collected == 1
     assert texts_of(store) == [("first", "text")]
-    report = verify(store)
-    assert (report.problems, report.documents) == ([], 1)
-    with Monocontext.open(store) as context:
-        assert context.generation == before.generation + 1  # the fence
+    assert verify(store).problems == []
+    assert Monocontext.open(store).generation == before.generation + 1  # the fence
     append(documents((f"name {i}", "x" * size) for i in range(6000)), store)
     assert [name for name, _ in texts_of(store)] == ["first", *(f"name {i}" for i in range(6000))]
 
@@ -184,12 +172,11 @@ def test_a_dict_needs_different_names(store: MemoryStore) -> None:
 def test_damage_of_documents_is_found(tmp_path: Path) -> None:
     publish(documents((f"name {i}", str(i)) for i in range(9000)), tmp_path)
     for file in (tmp_path / "documents").iterdir():
-        data = bytearray(file.read_bytes())
+        whole = file.read_bytes()
+        data = bytearray(whole)
         data[len(data) // 2] ^= 1
         file.chmod(0o644)
-        whole = file.read_bytes()
         file.write_bytes(data)
-        report = verify(tmp_path)
-        assert any(file.name in problem for problem in report.problems)
+        assert any(file.name in problem for problem in verify(tmp_path).problems)
         file.write_bytes(whole)
     assert verify(tmp_path).ok

@@ -9,12 +9,11 @@ import pytest
 from monocontext.errors import ContextChanged
 from monocontext.format.manifest import find_root, generation_key
 from monocontext.stores.memory import MemoryStore
-from monocontext.testing import WrappedStore
 from monocontext.writing.appended import TIER_FACTOR, merged
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
-from tests.writing.upkeep.upkept import memory, text_of
+from tests.writing.upkeep.upkept import Overtaken, memory, text_of
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -36,8 +35,7 @@ def test_few_pieces_and_each_byte_is_stored_again_once_a_tier(seed: int) -> None
 LINE = "{:06d} the quick brown fox jumps over the lazy dog, é\n"
 
 
-def test_a_long_text_closes_the_short_ones_before_it() -> None:
-    store = memory()
+def test_a_long_text_closes_the_short_ones_before_it(store: MemoryStore) -> None:
     pieces = [LINE.format(0), *(LINE.format(n) for n in range(9)), LINE.format(7) * 1000, LINE.format(8), "end"]
     publish(pieces[0], store, frame_bytes=1024)
     for piece in pieces[1:]:
@@ -64,39 +62,27 @@ def test_pairs_of_cr_and_lf_and_codecs_mix(codec: str) -> None:
 # -- writers that are paused ------------------------------------------------------------------------------------------
 
 
-class Sleepy(WrappedStore):
-    """Before the first root is put, others append so many times and remove what they can."""
-
-    def __init__(self, store: MemoryStore, appends: int) -> None:
-        super().__init__(store)
-        self.appends = appends
-
-    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        if key.startswith("generations/"):
-            for number in range(self.appends):
-                append(LINE.format(number), self.store)
-            if self.appends:
-                gc(self.store, older_than_seconds=0)
-            self.appends = 0
-        return super().put(key, data, if_absent=if_absent, if_match=if_match)
+def others(store: MemoryStore, appends: int) -> None:
+    """Append so many times, and remove what can be removed."""
+    for number in range(appends):
+        append(LINE.format(number), store)
+    gc(store, older_than_seconds=0)
 
 
-def test_a_writer_that_slept_while_its_number_was_freed_begins_anew() -> None:
+def test_a_writer_that_slept_while_its_number_was_freed_begins_anew(store: MemoryStore) -> None:
     """Its root is written at a number that others have passed and removed: it is taken back, and nothing is lost."""
-    store = memory()
     publish("begin\n", store)
-    root = append("late\n", Sleepy(store, 10))
+    root = append("late\n", Overtaken(store, lambda: others(store, 10)))
     assert root.generation == 13
     assert text_of(store) == "begin\n" + "".join(map(LINE.format, range(10))) + "late\n"
     assert find_root(store).manifest == root
     assert verify(store).problems == []
 
 
-def test_a_writer_that_slept_for_long_says_that_it_cannot_tell() -> None:
-    store = memory()
+def test_a_writer_that_slept_for_long_says_that_it_cannot_tell(store: MemoryStore) -> None:
     publish("begin\n", store)
     with pytest.raises(ContextChanged, match="generation 2 was written, and is 80 behind the newest"):
-        append("late\n", Sleepy(store, 80))
+        append("late\n", Overtaken(store, lambda: others(store, 80)))
     assert text_of(store) == "begin\n" + "".join(map(LINE.format, range(80)))
     assert not [info for info in store.list("generations/") if info.key == generation_key(2)]
     append("more\n", store)

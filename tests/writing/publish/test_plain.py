@@ -9,21 +9,14 @@ import pytest
 
 from monocontext import Monocontext, publish
 from monocontext.errors import ContextChanged, InvalidText, MonocontextError, NotFound
-from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
 from monocontext.writing import plain
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    files = {
-        "a.txt": b"one\n",
-        "sub/b.py": "zwei é\n".encode(),
-        ".git/config": b"hidden\n",
-        "x.bin": b"\0\1",
-        "l.txt": b"\xe9",
-    }
-    for name, data in files.items():
+    files = {"a.txt": b"one\n", "sub/b.py": "zwei é\n".encode(), ".git/config": b"hidden\n", "x.bin": b"\0\1"}
+    for name, data in (files | {"l.txt": b"\xe9"}).items():
         (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "src" / name).write_bytes(data)
     return tmp_path / "src"
@@ -77,16 +70,11 @@ def test_a_folder_of_texts_is_none_itself(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"open one, such as .*ctx"):
         Monocontext.open(tmp_path / "place")
     (tmp_path / "place" / "ctx" / "manifest.json").unlink()
-    with Monocontext.open(tmp_path / "place" / "ctx") as text:  # its generations are still there
-        assert str(text) == "text"
+    assert str(Monocontext.open(tmp_path / "place" / "ctx")) == "text"  # its generations are still there
 
 
 def test_an_object_is_read_in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    bucket = open_store("memory://plain-objects")
-    bucket.put("logs/app.log", b"first\nlast\n")
-    with S3StandIn(bucket) as server:
+    with S3StandIn({"logs/app.log": b"first\nlast\n"}) as server:
         with Monocontext.open(server.url("logs/app.log"), endpoint=server.endpoint) as text:
             assert (str(text), text.find("last")) == ("first\nlast\n", 6)
         monkeypatch.setattr(plain, "MOST_PLAIN_BYTES", 3)
@@ -97,32 +85,22 @@ def test_an_object_is_read_in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["manifest.json", f"generations/{1:020d}.json"])
-def test_the_root_of_a_text_is_no_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+def test_the_root_of_a_text_is_no_text(name: str, tmp_path: Path) -> None:
     publish("text", tmp_path / "ctx")
     with pytest.raises(NotFound, match=r"is a part of a stored text, whose URL is .*/ctx$"):
         Monocontext.open(tmp_path / "ctx" / name)
-    bucket = open_store("memory://roots")
-    bucket.put(f"ctx/{name}", (tmp_path / "ctx" / name).read_bytes())
     with (
-        S3StandIn(bucket) as server,
+        S3StandIn({f"ctx/{name}": (tmp_path / "ctx" / name).read_bytes()}) as server,
         pytest.raises(NotFound, match=r"is a part of a stored text, whose URL is s3://.*/ctx$"),
     ):
         Monocontext.open(server.url(f"ctx/{name}"), endpoint=server.endpoint)
     (tmp_path / "manifest.json").write_text('{"format": 1}')
-    with Monocontext.open(tmp_path / "manifest.json") as text:
-        assert str(text) == '{"format": 1}'
+    assert str(Monocontext.open(tmp_path / "manifest.json")) == '{"format": 1}'
 
 
-def test_an_upload_that_has_begun_is_no_folder_of_files(tmp_path: Path) -> None:
-    (tmp_path / "segments").mkdir()
-    (tmp_path / "segments" / "0.seg").write_text("half of an upload\n")
-    with pytest.raises(NotFound):
-        Monocontext.open(tmp_path)
+def test_an_upload_that_begins_is_no_folder_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the folder is read, and before."""
 
-
-def test_nor_is_one_that_begins_while_the_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def publish_late(path: Path, *arguments: Any, **options: Any) -> object:
         (path / "segments").mkdir()
         (path / "segments" / "0.seg").write_text("half of an upload\n")
@@ -130,5 +108,6 @@ def test_nor_is_one_that_begins_while_the_folder_is_read(tmp_path: Path, monkeyp
 
     (tmp_path / "note").write_text("what was there before\n")
     monkeypatch.setattr(plain, "publish", publish_late)
-    with pytest.raises(NotFound):
-        Monocontext.open(tmp_path)
+    for _ in range(2):
+        with pytest.raises(NotFound):
+            Monocontext.open(tmp_path)

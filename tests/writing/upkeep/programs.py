@@ -22,14 +22,14 @@ STEPS = (
 )
 
 
-def text_of(texts: dict[str, str]) -> str:
+def whole_of(texts: dict[str, str]) -> str:
     """What a publish of these documents stores."""
     return "".join(text if not text or text.endswith("\n") else text + "\n" for text in texts.values())
 
 
 def check(store: Store, texts: dict[str, str], chance: random.Random) -> None:
     """The text, its documents and what searches find in it are those of `texts`."""
-    whole = text_of(texts)
+    whole = whole_of(texts)
     with Monocontext.open(store) as context:
         assert str(context) == whole
         assert "".join(context.lines) == whole
@@ -37,8 +37,8 @@ def check(store: Store, texts: dict[str, str], chance: random.Random) -> None:
         assert {name: str(context.documents[name]) for name in context.documents} == texts
         for name in context.documents:
             record = context.documents.record(name)
-            lines = whole.count("\n", 0, record.start), texts[name].count("\n")
-            assert (record.first_line, record.newlines) == lines
+            assert record.first_line == whole.count("\n", 0, record.start)
+            assert record.newlines == texts[name].count("\n")
     if not whole:
         return
     with Monocontext.open(store) as context:  # nothing of it is in memory
@@ -91,7 +91,7 @@ class Program:
         """Take a step of a random kind, and check what it left."""
         kind = self.chance.choice(STEPS)
         if kind == "open":
-            self.opened.append((Monocontext.open(self.store, cache_bytes=0), text_of(self.texts)))
+            self.opened.append((Monocontext.open(self.store, cache_bytes=0), whole_of(self.texts)))
         else:
             upkeep = {"compact": compact, "filters": add_filters, "gc": lambda store: gc(store, older_than_seconds=0)}
             upkeep[kind](self.store) if kind in upkeep else getattr(self, f"_{kind}")()
@@ -99,10 +99,6 @@ class Program:
         self._look_back(kind)
         with Monocontext.open(self.store) as context:
             self.versions[context.generation] = dict(self.texts)
-
-    def close(self) -> None:
-        while self.opened:
-            self.opened.pop()[0].close()
 
     def _look_back(self, kind: str) -> None:
         """Earlier generations read as they were. Once they are removed, that or an error."""
@@ -120,28 +116,26 @@ class Program:
             except MonocontextError:
                 assert is_removed
         if is_removed or len(self.opened) > 3:
-            self.close()
+            self.opened.clear()
         if is_removed:
             self.versions.clear()
         elif self.versions:
             number = self.chance.choice(list(self.versions))
             with Monocontext.open(self.store, generation=number) as context:
-                assert str(context) == text_of(self.versions[number])
+                assert str(context) == whole_of(self.versions[number])
 
     def _replace(self) -> None:
-        changed = self.changed()
-        replace(self.store, changed)
-        self.texts |= changed
+        self._change(replace, self.changed())
 
     def _update(self) -> None:
-        changed = self.changed() | self.new()
-        update(self.store, changed)
-        self.texts |= changed
+        self._change(update, self.changed() | self.new())
 
     def _append(self) -> None:
-        added = self.new()
-        append(dict(added), self.store)
-        self.texts |= added
+        self._change(lambda store, texts: append(texts, store), self.new())
+
+    def _change(self, verb: Callable[[Store, dict[str, str]], object], changed: dict[str, str]) -> None:
+        verb(self.store, dict(changed))
+        self.texts |= changed
 
     def _delete(self, forget: bool = False) -> None:
         gone = self.some()
@@ -152,12 +146,10 @@ class Program:
         self._delete(forget=True)
 
     def _restore(self) -> None:
-        if not self.versions:
-            return
-        number = self.chance.choice(list(self.versions))
-        texts = self.versions[number]
-        restore(self.store, number)
-        self.texts = dict(texts)
+        if self.versions:
+            number = self.chance.choice(list(self.versions))
+            restore(self.store, number)
+            self.texts = dict(self.versions[number])
 
     def _sync(self) -> None:
         """The folder gets what the context holds but for some changes. A file that stays is not written again, also

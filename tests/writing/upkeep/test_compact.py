@@ -1,10 +1,10 @@
-"""Compaction: the same text in few objects, whoever reads, appends or crashes meanwhile."""
+"""Compaction: the same text in few objects."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 from random import Random
 
 import pytest
@@ -12,7 +12,6 @@ import pytest
 from monocontext import Monocontext, replace
 from monocontext.format.index import Frame
 from monocontext.stores import open_store
-from monocontext.stores.memory import forget
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore
 from monocontext.writing.index_in_place import index
@@ -22,15 +21,7 @@ from monocontext.writing.upkeep.compact import compact, plan
 from monocontext.writing.upkeep.gc import gc
 from monocontext.writing.upkeep.verify import verify
 
-from .upkept import (
-    FRAME_BYTES,
-    SEGMENT_BYTES,
-    check,
-    grow_context,
-    memory,
-    root,
-    words,
-)
+from .upkept import FRAME_BYTES, SEGMENT_BYTES, check, grow_context, memory, root, words
 
 
 @pytest.fixture
@@ -42,11 +33,7 @@ def segments_of(store: Store) -> list[str]:
     """The objects that the newest generation's text lies in, in order, each once for each run."""
     with Monocontext.open(store) as context:
         reader = context._source.reader  # type: ignore[attr-defined]
-        names = [reader.frame(number).object for number in range(reader.manifest.frames)]
-    return [name for number, name in enumerate(names) if number == 0 or names[number - 1] != name]
-
-
-# -- what becomes of a text --------------------------------------------------------------------------------------------
+        return [name for name, _ in groupby(reader.frame(n).object for n in range(reader.manifest.frames))]
 
 
 def test_nothing_to_do_costs_two_requests_and_the_pages(random: Random) -> None:
@@ -58,8 +45,7 @@ def test_nothing_to_do_costs_two_requests_and_the_pages(random: Random) -> None:
         assert (store.puts, store.gets) == (0, 3)  # two roots, and a LIST of segments
 
 
-def test_without_filters(random: Random) -> None:
-    store = memory()
+def test_without_filters(store: Store, random: Random) -> None:
     text = grow_context(store, random, 1000, 40)
     before = root(store).filters
     after = compact(store, segment_bytes=SEGMENT_BYTES, filters=False)
@@ -92,9 +78,6 @@ def test_the_plan() -> None:
     assert plan(stretches(full, half, full), layout, {"b": 500}) == [(10, 15)]
 
 
-# -- virtual segments --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("allowed", [True, False])
 def test_virtual_segments_stay_where_they_are(allowed: bool, random: Random) -> None:
     elsewhere, here = (f"memory://{uuid.uuid4().hex}" for _ in range(2))
@@ -117,23 +100,16 @@ def test_virtual_segments_stay_where_they_are(allowed: bool, random: Random) -> 
         assert sum(ref.frames for ref in after.filters) == after.frames - 1 > of_objects[0].frames
     assert verify(here, allow=[elsewhere]).problems == []
     whole = "".join(texts + more)
-    with Monocontext.open(here, allow=[elsewhere]) as context:
-        assert str(context) == whole
+    assert str(Monocontext.open(here, allow=[elsewhere])) == whole
     with Monocontext.open(here, allow=[elsewhere]) as context:
         for at in range(0, len(whole) - 12, 501):
             assert context.find(whole[at : at + 12]) == whole.find(whole[at : at + 12])
         assert context.stats.search.pruned > 0
     assert compact(here, allow=allow) == after
-    for url in (elsewhere, here):
-        forget(url.removeprefix("memory://"))
 
 
-# -- beside others -----------------------------------------------------------------------------------------------------
-
-
-def test_dead_bytes_are_given_back(random: Random) -> None:
+def test_dead_bytes_are_given_back(store: Store, random: Random) -> None:
     """Of a segment with frames that edits have replaced, once half of it is dead."""
-    store = memory()
     texts = {f"d{number}": words(random, 20) + "\n" for number in range(100)}
     publish(texts, store, frame_bytes=FRAME_BYTES, segment_bytes=SEGMENT_BYTES)
     for number in range(0, 100, 3):

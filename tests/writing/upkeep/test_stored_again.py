@@ -1,8 +1,4 @@
-"""A text is published, replaced, and published again while `gc` removes what nothing names: what is stored again stays.
-
-Each test forces one order of the requests of both. It holds on every kind of store, whatever its ETags and conditions
-are, since no name is stored twice.
-"""
+"""A text is published, replaced, and published again while `gc` runs: no name is stored twice."""
 
 from __future__ import annotations
 
@@ -24,20 +20,7 @@ from .upkept import FRAME_BYTES, SEGMENT_BYTES, Aging, Overtaken, memory, text_o
 
 LAYOUT = {"frame_bytes": FRAME_BYTES, "segment_bytes": SEGMENT_BYTES}
 DOCUMENTS = {f"{n}.txt": words(Random(n), 12) + "\n" for n in range(40)}
-TEXT = words(Random(1), 400)
 FOLDERS = ("segments/", "index/", "filters/", "documents/")
-
-
-@pytest.fixture(autouse=True)
-def documents_lie_in_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also pages of few documents, and tables of few names."""
-    monkeypatch.setattr(documents, "INLINE_BYTES", 100)
-    monkeypatch.setattr(documents, "DOCUMENTS_PER_PAGE", 16)
-
-
-def is_text(store: Store, text: str) -> None:
-    assert verify(store).problems == []
-    assert text_of(store) == text
 
 
 def test_a_generation_that_another_collector_removes_meanwhile() -> None:
@@ -56,17 +39,20 @@ def test_a_generation_that_another_collector_removes_meanwhile() -> None:
     others = [lambda: gc(store, older_than_seconds=0)]
     assert gc(Late(store), older_than_seconds=3600).generations == 0
     assert not others
-    is_text(store, "first\nsecond\n")
+    assert verify(store).problems == []
+    assert text_of(store) == "first\nsecond\n"
 
 
-def test_no_name_is_stored_twice(tmp_path: Path) -> None:
+def test_no_name_is_stored_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is done again: not by any writer, not by one who builds on another's root."""
-    source = tmp_path / "source.txt"
-    source.write_text(TEXT)
+    monkeypatch.setattr(documents, "INLINE_BYTES", 100)
+    monkeypatch.setattr(documents, "DOCUMENTS_PER_PAGE", 16)
+    source, text = tmp_path / "source.txt", words(Random(1), 400)
+    source.write_text(text)
     stored = Stored(memory())
     for _ in range(2):
         publish(DOCUMENTS, stored, replace=True, **LAYOUT)  # type: ignore[arg-type]
-        append(TEXT, Overtaken(stored, lambda: append("short\n", stored)), segment_bytes=SEGMENT_BYTES)
+        append(text, Overtaken(stored, lambda: append("short\n", stored)), segment_bytes=SEGMENT_BYTES)
         compact(Overtaken(stored, lambda: append("short\n", stored)), segment_bytes=2 * SEGMENT_BYTES)
         add_filters(stored, rebuild=True)
         index([source], stored, frame_bytes=FRAME_BYTES, replace=True)

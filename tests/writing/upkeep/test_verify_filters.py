@@ -17,7 +17,6 @@ from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import FILTER_KIND, FilterRef, filter_key
 from monocontext.stores.protocol import Store
-from monocontext.writing.documents import documents
 from monocontext.writing.publish import append, publish
 from monocontext.writing.upkeep.verify import verify
 
@@ -59,11 +58,6 @@ def tamper(store: Store, number: int, change: Callable[[np.ndarray, FilterRef], 
     rewrite(store, manifest, number, parts=(name,))
 
 
-def problem(store: Store) -> str:
-    (found,) = verify(store).problems
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("store", [11_000], indirect=True)
 @pytest.mark.parametrize("number", [0, 1])
@@ -76,7 +70,8 @@ def test_a_bit_that_is_missing(store: Store, number: int, frame: int) -> None:
         bits[np.flatnonzero(bits[:, index])[0], index] = 0
 
     tamper(store, number, clear_one)
-    assert f"lacks grams or words of 1 frames, the first of them frame {ref.first_frame + index}" in problem(store)
+    (problem,) = verify(store).problems
+    assert f"lacks grams or words of 1 frames, the first of them frame {ref.first_frame + index}" in problem
     assert number or ref.frames > 2 * 256, "more than a tile"
 
 
@@ -89,7 +84,8 @@ def test_damaged_objects(store: Store) -> None:
     assert any(f"of {first}: expected" in line for line in verify(store).problems)
     store.put(first, data)
     store.delete(second)
-    assert second in problem(store)
+    (problem,) = verify(store).problems
+    assert second in problem
 
 
 def test_a_filter_takes_no_more_room_than_its_objects_have() -> None:
@@ -104,21 +100,19 @@ def test_a_filter_takes_no_more_room_than_its_objects_have() -> None:
 
 
 def test_another_filter_under_the_name(store: Store) -> None:
-    """All its checksums are right; its name is not."""
     manifest = root(store)
     key = manifest.filters[0].keys[0]
     tamper(store, 0, lambda bits, ref: bits.fill(1))
     full = store.get(root(store).filters[0].keys[0]).data
     store.put(key, full)
     rewrite(store, manifest, 0, parts=manifest.filters[0].parts)
-    assert f"{key}: content differs from the name" in problem(store)
+    (problem,) = verify(store).problems
+    assert f"{key}: content differs from the name" in problem
 
 
 def test_filters_of_other_tables_are_not_compared(store: Store) -> None:
-    manifest = root(store)
     tamper(store, 0, lambda bits, ref: bits.fill(0))
-    manifest = root(store)
-    rewrite(store, manifest, 0, fold="unicode-99.0")
+    rewrite(store, root(store), 0, fold="unicode-99.0")
     assert verify(store).ok
 
 
@@ -126,13 +120,8 @@ def test_document_counts_that_are_not_those_of_the_text() -> None:
     texts = ["é" * 5000, "e\n" * 2500, "", "short é", "short\ne"]
     stores: list[Store] = [memory(), memory()]
     for store, order in zip(stores, (texts, [texts[1], texts[0], "", texts[4], texts[3]]), strict=True):
-        publish(
-            documents({str(number): text for number, text in enumerate(order)}.items()),
-            store,
-            frame_bytes=FRAME_BYTES,
-            segment_bytes=100,
-            codec="raw",
-        )
+        texts_by_name = {str(number): text for number, text in enumerate(order)}
+        publish(texts_by_name, store, frame_bytes=FRAME_BYTES, segment_bytes=100, codec="raw")
     assert verify(stores[0]).problems == []
     wrong = dataclasses.replace(root(stores[0]), documents=root(stores[1]).documents).to_bytes()
     for key in (ROOT_KEY, generation_key(1)):

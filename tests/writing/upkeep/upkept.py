@@ -24,7 +24,6 @@ SEGMENT_BYTES = 4096
 
 
 def memory() -> MemoryStore:
-    """An empty store that nothing else knows."""
     return MemoryStore(uuid.uuid4().hex, "prefix")
 
 
@@ -96,7 +95,6 @@ class Aging(WrappedStore):
         self.stored: dict[str, float] = {}
 
     def turn(self, seconds: float) -> None:
-        """Let so much time pass."""
         self.stored = {key: at - seconds for key, at in self.stored.items()}
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
