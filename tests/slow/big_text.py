@@ -27,6 +27,17 @@ _OTHER = (
 ABSENT = "this needle is nowhere"
 
 
+def memory_bytes(pid: int | str = "self") -> int:
+    """The most memory a process has had resident since its program started (VmHWM), 0 once it has ended. `ru_maxrss`
+    is inherited from whoever forked it."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    result = [line.split() for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(result[0][1]) << 10 if result else 0
+
+
 def blocks(size_bytes: int, seed: int = 1) -> Iterator[bytes]:
     """UTF-8 in pieces of about a megabyte, each ending a line, until `size_bytes` are there or a little more."""
     rng = random.Random(seed)
@@ -41,9 +52,8 @@ def blocks(size_bytes: int, seed: int = 1) -> Iterator[bytes]:
             f"{second}:{i // 167:02d}:{i % 60:02d} {level} [{ids[16 * i : 16 * i + 16]}] {message} #{number}.{i}\n"
             for i, (level, message) in enumerate(zip(levels, messages, strict=True))
         )
-        data = text.encode()
-        yield data
-        written += len(data)
+        yield text.encode()
+        written += len(text.encode())
         number += 1
 
 
@@ -56,13 +66,12 @@ class BigText:
     bytes: int
     lines: int
     sha256: str
-    starts: list[tuple[int, int]]
+    starts: list[list[int]]
     """First character and first byte of each block, and of the end."""
 
     @classmethod
     def write(cls, path: Path, size_bytes: int, seed: int = 1) -> BigText:
-        """Make the file and the description beside it."""
-        digest, starts, characters, size, lines = hashlib.sha256(), [(0, 0)], 0, 0, 0
+        digest, starts, characters, size, lines = hashlib.sha256(), [[0, 0]], 0, 0, 0
         with path.open("wb") as file:
             for block in blocks(size_bytes, seed):
                 file.write(block)
@@ -70,22 +79,14 @@ class BigText:
                 characters += len(block.decode())
                 size += len(block)
                 lines += block.count(b"\n")
-                starts.append((characters, size))
-        facts = {
-            "characters": characters,
-            "bytes": size,
-            "lines": lines,
-            "sha256": digest.hexdigest(),
-            "starts": starts,
-        }
-        path.with_suffix(".json").write_text(json.dumps(facts))
+                starts.append([characters, size])
+        path.with_suffix(".json").write_text(json.dumps([characters, size, lines, digest.hexdigest(), starts]))
         return cls(path, characters, size, lines, digest.hexdigest(), starts)
 
     @classmethod
     def load(cls, path: Path) -> BigText:
         """The description of a file that `write` made."""
-        facts = json.loads(path.with_suffix(".json").read_text())
-        return cls(path, **{**facts, "starts": [tuple(start) for start in facts["starts"]]})
+        return cls(path, *json.loads(path.with_suffix(".json").read_text()))
 
     def slice(self, start: int, stop: int) -> str:
         """Characters [start, stop), from the file."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
-from slow.machine import memory_bytes
+from slow.big_text import memory_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,6 @@ class Place:
 
     @property
     def arguments(self) -> list[str]:
-        """The options as a command takes them."""
         return [part for name, value in self.options.items() for part in (f"--{name}", value)]
 
     @contextmanager
@@ -41,8 +40,6 @@ class Ended:
 
     code: int
     peak_bytes: int
-    """The most memory it had resident."""
-    seconds: float
     errors: str
 
 
@@ -52,10 +49,8 @@ def command(*arguments: str) -> list[str]:
 
 def run(*arguments: str, kill_when: Callable[[], bool] = lambda: False) -> Ended:
     """Run a command to its end, or kill it (-9) as soon as `kill_when()`; looks every 10 ms."""
-    began, peak = time.perf_counter(), 0
-    process = subprocess.Popen(
-        command(*arguments), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+    peak, none = 0, subprocess.DEVNULL
+    process = subprocess.Popen(command(*arguments), stdin=none, stdout=none, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         while process.poll() is None:
@@ -63,7 +58,7 @@ def run(*arguments: str, kill_when: Callable[[], bool] = lambda: False) -> Ended
             if kill_when():
                 process.kill()
             time.sleep(0.01)
-        return Ended(process.wait(), peak, time.perf_counter() - began, process.stderr.read())
+        return Ended(process.wait(), peak, process.stderr.read())
     finally:
         process.kill()
         process.wait()
