@@ -253,6 +253,7 @@ def test_filters_keep_what_they_know(store: MemoryStore) -> None:
     assert len(row["runs"]) == 1
 
 
+@pytest.mark.slow
 def test_a_needle_after_a_hundred_edits(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """In prose and dumps, whose filters have other numbers of rows, a search reads few rows of one large filter."""
     monkeypatch.setattr(Reader, "is_one_wave", lambda self, start, stop: False)
