@@ -37,9 +37,6 @@ def orphans(store: Store) -> list[str]:
     return [info.key for info in store.list() if OBJECT.fullmatch(info.key) and id_in(info.key) not in named]
 
 
-# -- two writers at once -----------------------------------------------------------------------------------------------
-
-
 class Meeting(WrappedStore):
     """Another writer acts right before the first PUT of an object in a folder."""
 
@@ -153,9 +150,6 @@ def test_a_reader_never_sees_what_no_version_has(store: Store, tmp_path: Path) -
     assert listed_generations(store) == [1, 2]
 
 
-# -- servers -----------------------------------------------------------------------------------------------------------
-
-
 class RefusesIfMatch(WrappedStore):
     """As behind a proxy that weakens ETags: If-Match never holds."""
 
@@ -227,9 +221,6 @@ def test_what_a_failed_change_stored_is_removed(store: Store) -> None:
     with pytest.raises(ValueError, match="no"):
         commit(store, change)
     assert {info.key for info in store.list()} == before
-
-
-# -- a root under another number ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

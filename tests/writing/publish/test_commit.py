@@ -95,9 +95,6 @@ def test_a_crash_at_every_put_of_the_first_publish(landed: bool) -> None:
     assert puts > 5
 
 
-# -- lost answers and other writers ----------------------------------------------------
-
-
 class LostAck(WrappedStore):
     """The first PUT of a root lands, and then its answer is another."""
 
@@ -171,9 +168,6 @@ def test_readers_see_whole_texts_while_others_append(store: Store) -> None:
     assert len(kept.refresh().split("\n")) == 401
 
 
-# -- publish, append, replace ----------------------------------------------------
-
-
 def test_append_of_nothing_and_where_nothing_is(store: Store) -> None:
     with pytest.raises(NotFound, match=r"no context there to append to.*`upload`"):
         append(NEW, store)
@@ -181,9 +175,6 @@ def test_append_of_nothing_and_where_nothing_is(store: Store) -> None:
     assert append("", store).generation == 1
     assert append([], store).generation == 1
     assert len(list(store.list("generations/"))) == 1
-
-
-# -- a pointer that lags, lies or is foreign ----------------------------------------------------
 
 
 @pytest.mark.parametrize("pointer", ["lagging", "missing", b"", b"garbage", b"{", b"\xff\xfe"])

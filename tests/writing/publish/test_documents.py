@@ -137,9 +137,6 @@ def test_an_append_whose_pages_were_collected_changes_nothing(store: MemoryStore
     assert [name for name, _ in texts_of(store)] == ["first", *(f"name {i}" for i in range(6000))]
 
 
-# -- bad input ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("items", "words"),
     [

@@ -110,9 +110,6 @@ def test_names_that_look_like_escapes(name: str, tmp_path: Path) -> None:
     assert f"this is {name}\n" in read(str(tmp_path / "all"))
 
 
-# -- what is refused ----------------------------------------------------
-
-
 COMPRESSED = {
     "gzip": gzip.compress(b"text" * 50),
     "zstd": zstandard.compress(b"text" * 50),
@@ -165,9 +162,6 @@ def test_where_a_context_is_already(place: Place) -> None:
     assert read(place.url("context")) == WHOLE
 
 
-# -- other places ----------------------------------------------------
-
-
 def test_another_place_in_memory_needs_to_be_allowed() -> None:
     name = uuid.uuid4().hex
     open_store(f"memory://{name}").put("secret.txt", b"secret\n")
@@ -190,9 +184,6 @@ def test_links_out_of_a_source(tmp_path: Path) -> None:
     os.symlink(tmp_path / "secret.txt", tmp_path / "texts" / "a.txt")
     with pytest.raises((ForeignObject, NotFound)):
         read(str(tmp_path / "context"))
-
-
-# -- together with other contexts ----------------------------------------------------
 
 
 def test_a_deeprecurse_prefix(place: Place) -> None:

@@ -40,9 +40,6 @@ def must_refuse(sources: Any, **options: Any) -> str:
     return str(raised.value)
 
 
-# -- kinds of sources ----------------------------------------------------
-
-
 def test_a_string_is_text_and_no_path(tmp_path: Path) -> None:
     file = tmp_path / "file.txt"
     file.write_text("its content")
@@ -103,9 +100,6 @@ def test_what_is_no_text(sources: Any, options: dict[str, Any], words: str) -> N
     assert words in must_refuse(sources, **options)
 
 
-# -- directories ----------------------------------------------------
-
-
 FOLDER = {
     "b.txt": "b without an end",
     "a.py": "a = 1\n",
@@ -149,17 +143,11 @@ def linked(tmp_path: Path) -> Path:
     (tmp_path / "secret").write_text("SECRET\n")
     (tree / "a.txt").write_text("a\n")
     (tree / "sub" / "b.txt").write_text("b\n")
-    (tree / "inside").symlink_to("sub/b.txt")
-    (tree / "sub" / "up").symlink_to("../a.txt")
-    (tree / "notes.txt").symlink_to("../secret")
-    (tree / "sub" / "far").symlink_to(tmp_path / "secret")
-    (tree / "by-two-steps").symlink_to("sub/far")
-    (tree / "folder").symlink_to(tmp_path / "elsewhere")
-    (tree / "same").symlink_to("sub")
-    (tree / "sub" / "loop").symlink_to(tree)
-    (tree / "self").symlink_to("self")
-    (tree / "broken").symlink_to("nowhere")
-    (tree / "null").symlink_to("/dev/null")
+    links = {"inside": "sub/b.txt", "sub/up": "../a.txt", "notes.txt": "../secret", "sub/far": tmp_path / "secret"}
+    links |= {"by-two-steps": "sub/far", "folder": tmp_path / "elsewhere", "same": "sub", "sub/loop": tree}
+    links |= {"self": "self", "broken": "nowhere", "null": "/dev/null"}
+    for name, target in links.items():
+        (tree / name).symlink_to(target)
     os.link(tree / "a.txt", tree / "sub" / "hard")
     os.mkfifo(tree / "pipe")
     return tree
@@ -247,9 +235,6 @@ def test_binary_files_of_a_directory_are_left_out_and_counted(folder: Path, erro
     read_back(folder, note=notes.append)
     assert "left out 28 files that are not text: " in notes[1]
     assert notes[1].endswith(" and 8 more")
-
-
-# -- encodings ----------------------------------------------------
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "gb18030"])

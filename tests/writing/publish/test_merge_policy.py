@@ -59,9 +59,6 @@ def test_pairs_of_cr_and_lf_and_codecs_mix(codec: str) -> None:
     assert verify(store).problems == []
 
 
-# -- writers that are paused ------------------------------------------------------------------------------------------
-
-
 def others(store: MemoryStore, appends: int) -> None:
     """Append so many times, and remove what can be removed."""
     for number in range(appends):

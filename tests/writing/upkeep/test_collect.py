@@ -53,9 +53,6 @@ def named_ids(store: Store) -> set[str]:
     return needed
 
 
-# -- what goes ---------------------------------------------------------------------------------------------------------
-
-
 def test_after_a_compaction(random: Random) -> None:
     store = Aging(memory())
     text = grow_context(store, random, 300, 40)
@@ -119,12 +116,6 @@ def test_where_no_context_is() -> None:
     store.put(ROOT_KEY, b"[]")
     with pytest.raises(NotAContext):
         gc(store)
-    for wrong in (-1, float("nan")):
-        with pytest.raises(ValueError, match="at least 0"):
-            gc(store, older_than_seconds=wrong)
-
-
-# -- what stays --------------------------------------------------------------------------------------------------------
 
 
 def test_a_pointer_that_lags(random: Random) -> None:
@@ -185,9 +176,6 @@ def test_damage_stops_it_before_anything_is_removed(key: str, change: Callable[[
         gc(store, older_than_seconds=2.5 * DAY)
     assert "\n" not in str(caught.value)
     assert keys(store) == before
-
-
-# -- beside others -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rewrite", [compact, lambda store: add_filters(store, rebuild=True)])

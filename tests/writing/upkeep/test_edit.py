@@ -67,9 +67,6 @@ def test_one_document_of_a_thousand(store: MemoryStore) -> None:
     assert documents_of(store) == texts | {"d500": "another line\n"}
 
 
-# -- what stays, what goes ---------------------------------------------------------------------------------------------
-
-
 def test_header_lines_go_with_their_documents(store: MemoryStore, tmp_path: Path) -> None:
     for name, text in {"a.txt": "A", "b.txt": "B\n", "c.txt": ""}.items():
         (tmp_path / name).write_text(text)
@@ -120,8 +117,6 @@ def test_a_document_after_another_million(store: MemoryStore) -> None:
         assert "d42" not in context.documents
         assert [str(context.documents[f"d{number}"]) for number in (41, 43, 8999)] == ["41", "43", "8999"]
 
-
-# -- forgetting --------------------------------------------------------------------------------------------------------
 
 SECRET = "the person who asked to be forgotten"
 HISTORIES = {
@@ -229,9 +224,6 @@ def test_what_was_deleted_before_can_be_forgotten(store: MemoryStore) -> None:
     assert list(documents_of(store)) == ["a", "b"]
     with pytest.raises(NotFound):
         delete(store, "s", forget=True)
-
-
-# -- filters -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("asks_filters")
