@@ -40,9 +40,8 @@ def test_each_read_of_a_text_is_written_down_once_asked(context: Monocontext) ->
     assert context[0:10] == TEXT[0:10]
     mark, ranges = context.reads_since(None)
     assert ranges == []
-    for _ in range(3):
-        assert context[100:110] == TEXT[100:110]
-    assert context[110:120] == TEXT[110:120]
+    for start in (110, 100, 100):
+        assert context[start : start + 10] == TEXT[start : start + 10]
     assert context[-20:] == TEXT[-20:]
     assert context[5000:5001] == TEXT[5000]
     mark, ranges = context.reads_since(mark)

@@ -34,7 +34,6 @@ def place() -> str:
     ("options", "said"),
     [
         ({"prefech": "off"}, "unknown option 'prefech': did you mean prefetch?"),
-        ({"cache_byte": 1}, "unknown option 'cache_byte': did you mean cache_bytes?"),
         ({"end_point": "x"}, "unknown option 'end_point': did you mean endpoint?"),
         ({"cache_byts": 1}, "unknown option 'cache_byts': did you mean cache_bytes?"),
         ({"zzz": 1}, "unknown option 'zzz': options are url, unit, "),

@@ -240,19 +240,12 @@ def test_ready_means_that_no_request_goes_to_storage(tmp_path: Any) -> None:
 
 
 def test_the_cache_keeps_within_its_bytes(stored: Monocontext) -> None:
-    reader = ServedReader(Wire(stored.serve()))
-    texts = list(reader.frames(0, len(TEXT)))
+    texts = list(ServedReader(Wire(stored.serve())).frames(0, len(TEXT)))
     cache = FrameCache(3 * texts[0].size_bytes + 2000)
     for text in texts:
         cache.put([text])
         assert sum(kept.size_bytes for kept in cache._sorted) <= cache.capacity_bytes
     assert cache.at(0) is None
-    last = texts[-1]
-    assert cache.at(last.frame.start) is last
-    assert cache.covering(texts[-2].frame.start + 1, last.frame.stop) == texts[-2:]
-    assert cache.by_number([last.frame.number]) == [last]
-    assert cache.by_number([0, last.frame.number]) is None
-    assert cache.with_newline(last.frame.start_newline) is last
     assert cache.at(texts[-3].frame.start) is texts[-3]  # now it is the last used
     cache.put([texts[0]])
     assert cache.at(texts[-3].frame.start) is texts[-3]

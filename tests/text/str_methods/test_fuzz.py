@@ -13,7 +13,7 @@ import pytest
 from tests.budget import examples
 
 from . import cases
-from .comparison import Counts, campaign, compare
+from .comparison import Counts, campaign, compare, run_chain
 from .subject import small_pieces, stored
 
 COMPARED = 200_000
@@ -49,6 +49,21 @@ def test_every_attribute_of_str_is_compared() -> None:
     left = own - set(cases.FORMS) - set(cases.NOT_COMPARED) - NOT_OPERATIONS
     assert not left
     assert not cases.NEVER_LOUD - set(cases.FORMS)
+
+
+@pytest.mark.slow
+def test_a_derived_text_is_a_text_too() -> None:
+    """Chains that begin with one: what `lower` gives is asked everything that the stored text is."""
+    counts = Counts()
+    for number in range(60):
+        random = Random(f"derived {number}")
+        text = cases.text(random)
+        with small_pieces(random):
+            context = stored(text, random.choice((1, 3, 5)), limit=3)
+            for code in ("t.lower()", "t.upper()", "t.casefold()", "t.replace('a', '\\n')", "t.replace('ab', 'x')"):
+                right, mine = eval(code, {"t": text}), eval(code, {"t": context})
+                run_chain(random, right, mine, counts, f"{text!r}: {code}")
+    assert not counts.wrong, counts.wrong[0]
 
 
 @pytest.mark.fuzz
