@@ -72,6 +72,15 @@ def test_a_needle_across_the_border_of_an_append(store: Store, cut: int) -> None
     assert context.stats.search.pruned > 0
 
 
+def test_text_without_filters_may_hold_anything(store: Store) -> None:
+    publish(lines(1000), store, frame_bytes=FRAME_BYTES)
+    append("a hidden needle\n" + lines(1000), store, filters=False)
+    append(lines(1000), store)
+    context = Monocontext.open(store)
+    assert context.find("hidden needle") == len(lines(1000)) + 2
+    assert context.stats.search.pruned > 0
+
+
 @pytest.mark.slow
 def test_the_temporary_file_of_filters_in_the_making_is_closed(store: Store) -> None:
     with warnings.catch_warnings(record=True) as warned:
