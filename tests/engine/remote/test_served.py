@@ -246,6 +246,7 @@ def test_the_cache_keeps_within_its_bytes(stored: Monocontext) -> None:
         cache.put([text])
         assert sum(kept.size_bytes for kept in cache._sorted) <= cache.capacity_bytes
     assert cache.at(0) is None
+    assert cache.by_number([0, texts[-1].frame.number]) is None
     assert cache.at(texts[-3].frame.start) is texts[-3]  # now it is the last used
     cache.put([texts[0]])
     assert cache.at(texts[-3].frame.start) is texts[-3]
