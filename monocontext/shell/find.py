@@ -63,9 +63,5 @@ def _test(word: str, value: str, negates: bool) -> Test | None:
         return None
     fold = str.lower if word == "-iname" else str
     glob = fold(value.replace("[^", "[!"))
-    name_of: Callable[[str], str] = str if word == "-path" else _name
+    name_of = str if word == "-path" else lambda path: path.rstrip("/").rpartition("/")[2] or "/"
     return lambda path, info: fnmatchcase(fold(name_of(path)), glob) != negates
-
-
-def _name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2] or "/"

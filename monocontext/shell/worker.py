@@ -43,13 +43,15 @@ _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|e
 _COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls}
 _PARTLY = {"head": document, "tail": document, "sed": document, "wc": document, "find": find}
 """Commands of which we answer some calls, under a name of ours, and the shell the rest."""
-_ASK_FIRST = '{0}() {{ __{0} "$@"; local c=$?; [ $c = {1} ] || return $c; command {0} "$@"{2}; }}\n'
+_ASK_FIRST = '{0}() {{ __{0} "$@" </dev/null; local c=$?; [ $c = {1} ] || return $c; command {0} "$@"{2}; }}\n'
 _TELL = " 2>/.find; c=$?; cat /.find >&2; rm /.find; return $c"
 """In a pipe, bashkit's `find` tells nobody but a file that it stops at 1 MiB of names."""
 _PRELUDE = "".join(_ASK_FIRST.format(name, NOT_OURS, _TELL if name == "find" else "") for name in _PARTLY)
-_LOOP = re.compile(r"""('[^']*'|\\.|"(?:\\.|\$(?!\()|[^"\\$`])*")|(?<!\|)\|\s*while\s+(?=(?:IFS=\S*\s+)?read\b)""")
-"""A pipe into a loop, outside of quotes: bashkit lets the first `cat` or command of ours in it take all of the pipe."""
-_FROM_FILE = '| while [ "${{__loop{0}-}}" ] || {{ __loop{0}=1; command cat > /.loop{0}; exec < /.loop{0}; }}; '
+_FEEDS = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
+"""What a command line without has no loop or group that reads a pipe."""
+_TAKE_INPUT = (*_COMMANDS, "cat", "seq", "yes")
+"""In a loop or group that reads a pipe, bashkit gives the first of these the rest of it, unless `command` runs it. Not
+for plain pipes, since it is then given all of its input at once."""
 
 
 class _Worker:
@@ -96,9 +98,11 @@ class _Worker:
         for name, work in (_COMMANDS | {f"__{name}": work for name, work in _PARTLY.items()}).items():
             bash.add_command(name, partial(_run_command, work, texts, calls))
         await bash.execute(_PRELUDE)
-        script = _LOOP.sub(lambda found: found[1] or _FROM_FILE.format(found.start()), command)
+        if _FEEDS.search(command):
+            names = (n for n in _TAKE_INPUT if not re.search(rf"\b{n}\s*\(\)|function\s+{n}\b", command))
+            await bash.execute("shopt -s expand_aliases\n" + "".join(f"alias {n}='command {n}'\n" for n in names))
         written, complaints = bytearray(), bytearray()
-        result = await bash.execute(script, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
+        result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
         failed = [f"not all could be read: {capsule.failure}\n" for capsule in self._capsules if capsule.failure]
         for capsule in self._capsules:
             capsule.failure = ""
