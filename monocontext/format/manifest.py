@@ -114,6 +114,7 @@ class Manifest:
 
     @property
     def frames(self) -> int:
+        """The number of frames."""
         return self.pages[-1].frames if self.pages else 0
 
     @property
@@ -128,6 +129,7 @@ class Manifest:
 
     @property
     def newlines(self) -> int:
+        """The number of newlines in the text."""
         return self.pages[-1].newlines if self.pages else 0
 
     @property

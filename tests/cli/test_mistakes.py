@@ -85,7 +85,7 @@ SIGNED = "https://host.invalid/x?sig=SECRET"
     [
         *(["grep", SIGNED, "word"], ["search", SIGNED, SIGNED], ["memory", "get", SIGNED, "key"]),
         *(["upload", SIGNED], ["upload", SIGNED, "ctx"], ["put", SIGNED, "./ctx"], ["info", "ctx", SIGNED], [SIGNED]),
-        *(["restore", "3", SIGNED], ["mount", "x", SIGNED], ["memory", "get", "s3://me:SECRET@bucket/x", "key"]),
+        *(["restore", "3", SIGNED], ["memory", "get", "s3://me:SECRET@bucket/x", "key"]),
         ["info", "s3://bucket/x", "--endpoint", "http://127.0.0.1:9/?token=SECRET", "--anonymous"],
     ],
 )  # fmt: skip
