@@ -38,7 +38,7 @@ def one_of(*names: str) -> Callable[[object, object, str], list[str]]:
 
 
 def rounds(watch: bool, seconds: float) -> Iterator[None]:
-    """Yield once; to `watch`, again and again after so many seconds, until Ctrl-C, which is the way to end it."""
+    """Yield once, or with `watch` again every `seconds` seconds until Ctrl-C, which ends it without an error."""
     yield
     while watch:
         try:
@@ -60,8 +60,8 @@ S3 = Annotated[StoreOptions, Options(s3_options)]
 
 
 def options_of(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
-    """The options for the store at a URL. Raises `InvalidUrl` if no command can open it, or if an option is for neither
-    it nor one of the `others` of the command, before anything is read."""
+    """Those of the options `s3` that the store at `url` takes. Raises `InvalidUrl`, before anything is read, if no
+    command can open the URL, or if neither it nor one of `others`, further URLs of the command, takes an option."""
     if url.startswith("memory:"):
         raise InvalidUrl(f"{url} lives in the memory of one process, so no command can reach it: use a directory or S3")
     options = options_for(url, s3)
@@ -116,7 +116,7 @@ def parse_bytes(text: str) -> int:
 
 
 def globs_of(globs: list[str]) -> Globs:
-    """The globs that a user gave. Raises `click.BadParameter` for one that is none."""
+    """The globs that a user gave. Raises `click.BadParameter` for an invalid one."""
     from monocontext.globs import Globs
 
     try:

@@ -24,7 +24,7 @@ from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Optio
 from monocontext.cli.printing import escape_controls, wants_colour, write_bytes
 from monocontext.errors import MonocontextError
 from monocontext.format.documents import Document
-from monocontext.shell.lines import NAME, Place, Style, count_lines, found_lines, place_of, print_lines, ranges_of
+from monocontext.shell.lines import NAME, Place, Style, count_lines, format_lines, found_lines, place_of, ranges_of
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.search.grep import compile_query
 
@@ -118,7 +118,7 @@ def grep(
         elif as_json:
             printed = print_json(lines, context, style, ascii_only=is_terminal)
         else:
-            printed = print_lines(lines, style)
+            printed = format_lines(lines, style)
         for line in printed:
             write_bytes(line.encode() + b"\n")
             if is_terminal:

@@ -213,7 +213,7 @@ def run_limits(search_depth: int) -> dict[str, int]:
 
 
 def text_of(memory: Any) -> Monocontext:
-    """A memory as a lazy text. Raises `TypeError` for a value that is none."""
+    """A memory as a lazy text. Raises `TypeError` for a value that is not a memory."""
     if isinstance(memory, str):
         return wrap_str(memory)
     text = memory.context() if callable(getattr(memory, "context", None)) else memory

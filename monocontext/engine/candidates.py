@@ -76,11 +76,11 @@ class Candidates:
         return sum(stop - start for start, stop in self.runs)
 
     def moved(self, characters: int) -> Candidates:
-        """The same candidates for a text that begins at this character of the one before."""
+        """The same candidates for a text that begins at character `characters` of this one."""
         return self.through(lambda character: character - characters, lambda character: character + characters)
 
     def through(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
-        """The same candidates for a text with other offsets; both functions must be monotonic."""
+        """The same candidates for a derived text. The functions map offsets to its own and back, and are monotonic."""
         result, inner_to_here, inner_to_stored = copy(self), self._to_here, self._to_stored
         result._to_here = lambda character: to_here(inner_to_here(character))
         result._to_stored = lambda character: inner_to_stored(to_stored(character))
@@ -88,7 +88,7 @@ class Candidates:
         return result
 
     def regions(self) -> Iterator[Region]:
-        """The runs as characters, in order (1 GET for each index page of their ends)."""
+        """The runs of candidates as ranges of characters, in order (1 GET for each index page of their ends)."""
         for first, stop in self.runs:
             head, last = self._frame(first), self._frame(stop - 1)
             before = self._frame(first - 1) if first else None
@@ -137,5 +137,5 @@ class Candidates:
             yield frame
 
     def looked_at(self, frames: int = 1) -> None:
-        """Count the candidates that the search received."""
+        """Count `frames` candidates that the search received."""
         self._stats.looked_at += frames

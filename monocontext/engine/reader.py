@@ -382,7 +382,7 @@ class Reader:
     # -- lines -----------------------------------------------------------------------------------------------------
 
     def line_start(self, line: int) -> int:
-        r"""First character of line `line` (from 0; lines end with `\n`); the text's length for `line == lines`."""
+        r"""The first character of line number `line`, from 0; the length of the text for the line after its last."""
         manifest = self.manifest
         if line <= 0:
             return 0
@@ -395,7 +395,7 @@ class Reader:
         return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
 
     def line_of(self, character: int) -> int:
-        r"""Number of newlines before a character: the line that holds it."""
+        r"""The number of newlines before `character`: its line, from 0 (at most 2 GETs: index page and frame)."""
         if character >= self.manifest.characters:
             return self.manifest.newlines
         if character <= 0:

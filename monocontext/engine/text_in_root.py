@@ -97,14 +97,14 @@ class Ends:
         return self._tail if start >= self.tail_start else None
 
     def line_start(self, line: int) -> int | None:
-        r"""The first character after `line` newlines, at least 1; None if that is in neither end."""
+        r"""The first character after `line` newlines, at least 1; None if it is neither in the head nor in the tail."""
         for end in (self._head, self._tail):
             if end and 0 <= (n := line - 1 - end.frame.start_newline) < end.frame.newlines:
                 return end.frame.start + end.nth_newline(n) + 1
         return None
 
     def line_of(self, character: int) -> int | None:
-        """The number of newlines before a character; None if that is in neither end."""
+        """The number of newlines before `character`; None if it is neither in the head nor in the tail."""
         for end in (self._head, self._tail):
             if end and end.frame.start <= character <= end.frame.stop:
                 return end.frame.start_newline + end.data.count(b"\n", 0, end.to_byte(character - end.frame.start))
@@ -115,5 +115,5 @@ def _counts(data: bytes, text: PageRef) -> tuple[int, int, int, int, int, int]:
     """The counts of a `Frame` for a head or tail. Raises `DamagedData` if they exceed those of the whole text."""
     size, characters, newlines = len(data), len(data.decode()), data.count(b"\n")
     if size > text.bytes or characters > text.characters or newlines > text.newlines:
-        raise DamagedData(f"{ROOT_KEY}: expected an end of at most {text.characters} characters, found {characters}")
+        raise DamagedData(f"{ROOT_KEY}: the head or tail has {characters} characters, the text only {text.characters}")
     return 0, size, characters, newlines, 0, ASCII if size == characters else 0

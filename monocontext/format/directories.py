@@ -55,8 +55,8 @@ def rows_text(data: bytes, key: str) -> bytes:
 
 
 def entries_in(ref: Directory, data: bytes, before: Any = None) -> Entries:
-    """The entries of a directory, filters without those of other kinds. `before` is the page before them. Raises
-    `DamagedData`."""
+    """The entries in the bytes of a directory, without filters of unknown kinds. `before` is the entry of the page
+    before them. Raises `DamagedData`."""
     check_stored(ref.key, data, ref)
     text = rows_text(data, ref.key)
     try:

@@ -274,9 +274,9 @@ class Page:
         return bisect_right(self.starts, character) - 1
 
     def at_byte(self, byte: int) -> int:
-        """The same for a byte of the text."""
+        """The number, in the page, of the frame with this byte of the text in UTF-8."""
         return bisect_right(self.byte_starts, byte) - 1
 
     def at_newline(self, newline: int) -> int:
-        """The same for a newline of the text, counted from 0."""
+        """The number, in the page, of the frame with this newline of the text, counted from 0."""
         return bisect_right(self.newline_starts, newline) - 1

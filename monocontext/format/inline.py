@@ -118,17 +118,17 @@ def decode_text(root: Manifest) -> bytes:
 
 
 def read_end(copy: str) -> bytes:
-    """The text of an end, in UTF-8. Raises `DamagedData`."""
+    """The head or tail of a text, in UTF-8, from its `copy` in the root. Raises `DamagedData`."""
     if not copy:
         return b""
     stored = _bytes(copy)
     try:
         if not 0 < zstandard.frame_content_size(stored) <= LARGEST_END_BYTES:
-            raise DamagedData(f"an end in the root has more than {LARGEST_END_BYTES:,} bytes")
+            raise DamagedData(f"the head or tail in the root has more than {LARGEST_END_BYTES:,} bytes")
         text: bytes = zstandard.ZstdDecompressor().decompress(stored)
         text.decode()
     except (zstandard.ZstdError, UnicodeDecodeError) as error:
-        raise DamagedData(f"an end in the root is not text: {error}") from None
+        raise DamagedData(f"the head or tail in the root is not text: {error}") from None
     return text
 
 

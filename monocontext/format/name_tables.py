@@ -19,7 +19,7 @@ _ENTRY: Any = np.dtype([("high", ">u8"), ("low", ">u4"), ("number", "<u4")])
 
 
 def entries_of(hashes: bytes | bytearray, first: int = 0) -> Any:
-    """An array with the entries of documents from number `first` on, given the hashes of their names, end to end."""
+    """The table entries of consecutive documents from number `first` on, from the joined hashes of their names."""
     count = len(hashes) // HASH_BYTES
     if first + count > _EMPTY:
         raise InvalidText(f"a context can have at most {_EMPTY:,} documents, not {first + count:,}")

@@ -160,7 +160,7 @@ class ClaudeCode(SessionReader):
     maker = _ClaudeTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Sessions and those of their subagents, in any order; a workflow's journal beside these is none."""
+        """Sessions and those of their subagents, in any order, without journals of workflows beside these."""
         for root, pattern in product(roots(), ("*/*.jsonl", "*/*/subagents/**/agent-*.jsonl")):
             yield from self.files(sorted((root / "projects").glob(pattern)))
 

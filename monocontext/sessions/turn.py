@@ -84,7 +84,7 @@ def parse(text: str, session_id: str) -> Iterator[Turn]:
 
 
 def span_of(since: Any, until: Any) -> Span:
-    """The span between two times, each of which may be None for no limit. Raises `MonocontextError` for no time."""
+    """The span between two times; None is no limit. Raises `MonocontextError` for anything else."""
     first = ALWAYS[0] if since is None else _seconds(since)
     is_day = not isinstance(until, int | float) and len(str(until)) == len("2026-02-14")  # also a `datetime.date`
     return first, ALWAYS[1] if until is None else _seconds(until) + 86_399.999999 * is_day

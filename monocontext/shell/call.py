@@ -17,7 +17,7 @@ _WRITE_CHARACTERS = 64 << 10
 
 
 class ShellCall:
-    """A call. `context` is bashkit's `CommandContext`; `texts` has the files of each text by its folder."""
+    """One call. `context` is bashkit's `CommandContext`; `texts` are the files of each text by its folder."""
 
     def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
         self.name: str = context.name.removeprefix("__")

@@ -70,7 +70,7 @@ class _Handle(Structure):
 
 
 class Capsule:
-    """A capsule with the files of `files`, which may be replaced. It must live as long as what is made of it."""
+    """Lets bashkit read `files`, which may be replaced, by a Python capsule. It must live as long as that is used."""
 
     def __init__(self, files: TextFiles) -> None:
         self.files = files

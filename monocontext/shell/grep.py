@@ -14,7 +14,7 @@ from string import digits
 from monocontext.format.documents import Document
 from monocontext.globs import Globs
 from monocontext.shell.call import ShellCall
-from monocontext.shell.lines import Line, Place, Style, count_lines, found_lines, place_of, print_lines, ranges_of
+from monocontext.shell.lines import Line, Place, Style, count_lines, format_lines, found_lines, place_of, ranges_of
 from monocontext.shell.listing import is_folder
 from monocontext.shell.patterns import from_posix, with_classes, with_kept
 from monocontext.shell.tree import TextFiles
@@ -196,7 +196,7 @@ class _Query:
         elif self.has("only-matching") and self.has("invert-match") and not self.is_rg:
             deque(selected, 0)  # grep prints no line that it selects
         else:
-            yield from print_lines(selected, self.style)
+            yield from format_lines(selected, self.style)
 
     def select(self, path: str) -> bool:
         """Whether a file below a folder, given its path in it, is to be searched."""

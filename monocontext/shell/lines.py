@@ -163,8 +163,8 @@ class Style:
         return "".join(parts) + self.escape(text[offset:])
 
 
-def print_lines(selected: Iterable[Line], style: Style) -> Iterator[str]:
-    """Format lines, with those of context."""
+def format_lines(selected: Iterable[Line], style: Style) -> Iterator[str]:
+    """Format the selected lines, with those of context around them."""
     has_printed = False
     for place, lines in groupby(selected, key=lambda line: line.place):
         if has_printed and (style.has_headings or style.before or style.after):

@@ -108,7 +108,8 @@ class LocalStore(StoreBase):
             del descriptor  # closed above; it is deleted before anything else is done
         if len(data) != length or etag_before != etag_after:
             raise ContextChanged(
-                f"{name} changed while it was read: its ETag was {etag_before} and is now {etag_after}"
+                f"{name} changed while it was read: expected {length:,} bytes of version {etag_before}, "
+                f"found {len(data):,} bytes of version {etag_after}"
             )
         return Blob(data, etag_before, before.st_size, modified_seconds=before.st_mtime_ns / 1e9)
 

@@ -92,8 +92,8 @@ class SimulatedLink:
         return not self._connection_seconds and not self._link_seconds
 
     def arrival(self, size_bytes: int, begun: float) -> float:
-        """When the next `size_bytes` of a connection arrive, if its earlier ones arrived at `begun`, which is not in
-        the future. Connections share the link fairly if they move pieces of some 256 KiB."""
+        """The second at which the next `size_bytes` of a connection arrive, if its earlier ones arrived at second
+        `begun`, which is not in the future. Connections share the link fairly if they move pieces of some 256 KiB."""
         alone = begun + size_bytes * self._connection_seconds
         if not self._link_seconds:
             return alone

@@ -117,7 +117,7 @@ class Derived(ABC):
 
 
 class CaseChanged(Derived):
-    """`lower`, `upper` or `casefold` (`method`). Frames that have the flag `keeps_length` keep their length."""
+    """The text of `method`: `lower`, `upper` or `casefold`. Frames with the flag `keeps_length` keep their length."""
 
     def __init__(self, base: Span, method: str, keeps_length: int):
         super().__init__(base)
@@ -165,7 +165,7 @@ class CaseChanged(Derived):
         return self.base.read(stop, len(self.base))
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """As those of the base: search filters ignore case."""
+        """The candidates of the base text, since search filters ignore case."""
         stop = min(stop, self.characters)
         if stop <= start:
             return None
@@ -187,7 +187,7 @@ def _is_case_ignorable(character: str) -> bool:
 
 
 class Replaced(Derived):
-    """`replace(old, new)`. Of single characters it takes no pass."""
+    """The text of `replace(old, new)`. For two single characters it needs no pass over the text."""
 
     def __init__(self, base: Span, old: str, new: str):
         super().__init__(base)

@@ -215,7 +215,7 @@ def _slice_of(numbers: range) -> slice:
 
 
 class LazyListOfParts(LazyList):
-    """`text.split(separator)`. Its length costs a search for separators."""
+    """The list of `text.split(separator)`. Its length costs a search for separators in all of the text."""
 
     def __init__(self, span: Span, separator: str, limit: int, recipe: tuple[Any, ...]):
         super().__init__(span, lambda texts: split_text(texts, separator), limit, recipe)

@@ -63,7 +63,7 @@ class TextSource(Protocol):
         ...
 
     def line_of(self, character: int) -> int:
-        r"""The number of `\n` before a character (or before the end)."""
+        r"""The number of `\n` before `character`, which may be the length of the text."""
         ...
 
 
@@ -82,7 +82,7 @@ class Span:
         return self.source.read(self.start + start, self.start + stop)
 
     def log_read(self, start: int, stop: int) -> None:
-        """Record that code reads characters [start, stop) again, from text that was kept, if there is a log of it."""
+        """Record in the log, if there is one, that code reads characters [start, stop) again from kept text."""
         if isinstance(self.source, StoredSource) and (log := self.source.reader.log) is not None:
             log.add(self.start + start, self.start + stop)
 
@@ -199,7 +199,7 @@ class Span:
         return (window.text for window in self.windows(start, stop, reverse=reverse))
 
     def between(self, start: int, stop: int) -> Span:
-        """A part, in this span's offsets."""
+        """The part [start, stop) of this span, in its own offsets."""
         return Span(self.source, self.start + start, self.start + stop)
 
     @property
@@ -216,7 +216,7 @@ class Span:
         return self.source.line_of(self.start) if self.start else 0
 
     def line_of(self, character: int) -> int:
-        r"""The number of `\n` in the span before a character."""
+        r"""The number of `\n` in the span before `character`, which counts from the start of the span."""
         return self.source.line_of(self.start + character) - self.lines_before
 
     def line_start(self, line: int) -> int:

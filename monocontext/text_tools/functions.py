@@ -131,7 +131,7 @@ class TextTools:
         )  # fmt: skip
 
     def search(self, words: str, max_hits: int = 10) -> ToolReply[Matches]:
-        """Find the passages of the text that speak most of some words, best first. Words match in other forms too.
+        """Find the passages of the text that match the words best, best first. Words match in other forms too.
 
         Use it where the exact wording is unknown; use grep where it is known.
 

@@ -24,7 +24,7 @@ _MOST_NUMBER = 1000
 
 
 class KeepTool:
-    """The tool, and what it keeps: entries of a memory. An expired one is gone as any entry of a memory is."""
+    """The tool `keep`, whose texts are entries of a memory and expire as these do."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

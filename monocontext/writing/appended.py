@@ -109,7 +109,7 @@ def _cover_end(text: StoredText, root: Manifest, first: int) -> Manifest:
 
 
 def merged(sizes: Sequence[int], new: int, least: int) -> int:
-    """How many of the last pieces, with these sizes, are merged with a new one. Sizes up to `least` are equal."""
+    """How many of the last pieces, of `sizes`, to merge with one of size `new`. Sizes up to `least` count as equal."""
     count_merged = 0
     while True:
         tier = _tier(new, least)

@@ -76,7 +76,7 @@ class DocumentWriter:
         """The last page, until another one follows: a small one stays in the root."""
 
     def add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
-        """The next document: the characters and newlines before it, and its own characters, bytes and newlines."""
+        """Add a document. `start`: characters and newlines before it; `size`: its characters, bytes and newlines."""
         gap, gap_newlines = start[0] - self.end[0], start[1] - self.end[1]
         self.end = start[0] + size[0], start[1] + size[2]
         self.rows.append(DocumentRow(gap, gap_newlines, *size, name, metadata))
@@ -85,7 +85,7 @@ class DocumentWriter:
             self.end_page()
 
     def add_rows(self, rows: Iterable[DocumentRow], start: tuple[int, int]) -> None:
-        """The next documents, whose first gap counts from a place: the characters and newlines before it."""
+        """Add documents. The gap before the first counts from `start`: the characters and newlines before it."""
         for row in rows:
             start = start[0] + row.gap, start[1] + row.gap_newlines
             self.add(row.name, row.metadata, start, (row.characters, row.text_bytes, row.newlines))
@@ -94,7 +94,7 @@ class DocumentWriter:
     def keep(
         self, page: DocumentPageRef, before: DocumentPageRef | None, shift: tuple[int, int], copy: bytes | None = None
     ) -> None:
-        """The next page is an old one, which followed `before`, moved by so many characters and newlines."""
+        """Add an old page, which followed `before`, moved by `shift`: numbers of characters and newlines."""
         self.end_page()
         self.store_page()
         old, new = before or _NO_PAGE, self.pages[-1] if self.pages else _NO_PAGE
@@ -157,11 +157,11 @@ class DocumentRows(DocumentWriter):
         self._size = tuple(map(add, self._size, counts))
 
     def begin(self, name: object, metadata: Any = None) -> None:
-        """A document begins here. Raises `InvalidText` for a name or metadata that cannot be stored."""
+        """Begin a document here. Raises `InvalidText` for a name or metadata that cannot be stored."""
         self._begun = encode_name(name, self.count), encode_metadata(metadata, self.count), self._size
 
     def end_document(self) -> None:
-        """The document begun last ends here."""
+        """End the document that was begun last."""
         assert self._begun is not None
         name, metadata, start = self._begun
         characters, size_bytes, newlines = map(sub, self._size, start)

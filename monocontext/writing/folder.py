@@ -98,7 +98,7 @@ class Folder:
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
-            raise AccessDenied(f"{path} became a link while its directory was read") from None
+            raise AccessDenied(f"{path}: it or a folder above it is no longer what was listed: try again") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise FileNotFoundError(errno.ENOENT, "it is no longer a regular file", path)

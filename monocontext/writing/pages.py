@@ -65,20 +65,20 @@ class IndexWriter:
         self._rows: list[Row] = []
 
     def add(self, rows: Iterable[Row]) -> None:
-        """The next frames (1 PUT for each full page)."""
+        """Add the next frames (1 PUT for each full page)."""
         for row in rows:
             self._rows.append(row)
             if len(self._rows) == FRAMES_PER_PAGE:
                 self.end_page()
 
     def keep(self, page: PageRef, before: PageRef | None, copy: bytes | None) -> None:
-        """The next page is an old one, which followed `before` in the old text."""
+        """Add an old page as the next one. It followed `before` in the old text."""
         self.end_page()
         self.pages.append(moved_page(page, before, self.pages[-1] if self.pages else None))
         self.last_page = copy
 
     def end_page(self, least: int = 1) -> None:
-        """Store the frames that were added since the last page, if there are at least so many."""
+        """Store the frames that were added since the last page, if there are at least `least` of them."""
         if len(self._rows) >= least:
             records = [row.record for row in self._rows]
             data = encode_page(list(_joined(self._rows)), records)

@@ -73,7 +73,7 @@ def _store(target: Target, frames: list[bytes]) -> Written:
 
 
 def open_ended(store: Store, written: Written) -> Written:
-    """Without the columns of the last frames, since other text may follow. A filter of these alone is removed."""
+    """`written` without filter columns of its last frames, since other text may follow, nor a filter of these alone."""
     stop = stale = len(written.records)
     remaining = 3 * max((ref.reach_bytes for ref in written.filters), default=0)  # folding may shrink a character
     while stale and remaining > 0:

@@ -154,7 +154,7 @@ def expanded(store: Store, root: Manifest) -> Manifest:
 
 
 def neighbours(frames: Iterable[Frame], most_bytes: int = _READ_BYTES) -> Iterator[list[Frame]]:
-    """Yield frames in groups that follow each other in the text and in one object, of so many stored bytes at most."""
+    """Yield groups of frames that are adjacent in the text and in one object, each of at most `most_bytes` stored."""
     group: list[Frame] = []
     for frame in frames:
         if group:

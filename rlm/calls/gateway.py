@@ -78,7 +78,7 @@ class Backoff:
 
 
 class SubCache:
-    """Key -> reply: in memory, or in a directory of one small JSON file each. Safe for many threads and processes.
+    """A cache of replies by key, in memory or as small JSON files in a directory. Safe for many threads and processes.
 
     It stores no prompts. It stores replies as plain text: protect the directory.
     """

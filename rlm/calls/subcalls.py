@@ -132,7 +132,7 @@ class SubCalls:
 
     @property
     def waited_seconds(self) -> float:
-        """Time so far during which at least one call was under way."""
+        """Seconds so far during which at least one call was under way."""
         return self._waited.seconds
 
     def _ask(self, prompt: str, model: str | None, order: int) -> str:

@@ -25,7 +25,7 @@ only what code looks at is fetched: slices, `in`, `find`, `count`, `re` work on 
 def interpreter(
     context: object, *, runner: str = DEFAULT_RUNNER, timeout: float = 600, **runner_options: Any
 ) -> InterpreterFactory:
-    """See `monocontext.dspy.interpreter`."""
+    """A factory of interpreters for `dspy.RLM`: see `monocontext.dspy.interpreter`."""
     texts = {"context": context} if is_lazy(context) or not isinstance(context, Mapping) else context
     return InterpreterFactory(texts, {"runner": runner, "timeout": timeout, **runner_options})
 

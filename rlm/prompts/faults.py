@@ -70,7 +70,7 @@ _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\
 
 
 def explain_date(codes: Iterable[str]) -> str:
-    """Why code does not count that gives a date without quotes, which is a sum; else empty."""
+    """What is wrong with `FINAL(date)` without quotes, which Python computes as a number; empty if no code has it."""
     date = next(filter(None, map(_DATE.search, codes)), None)
     return DATE.format(date[1]) if date else ""
 

@@ -56,7 +56,7 @@ class CellThread:
         self._start()
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """An exception in the caller's own thread (Ctrl-C) interrupts the work too and is raised here."""
+        """As `CellRunner.run`. An exception in the caller's thread (Ctrl-C) interrupts `work` too, and is raised."""
         done = threading.Event()
         self._jobs.put((work, done))
         try:
@@ -187,7 +187,7 @@ class Buffer:
             self.write(line)
 
     def flush(self) -> None:
-        """Writes arrive at once."""
+        """Do nothing: writes arrive at once."""
 
     def isatty(self) -> bool:
         return False

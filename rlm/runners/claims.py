@@ -54,7 +54,7 @@ class TextFinal:
         return self.text if is_bare and self.text.isidentifier() and not self.text.startswith("__") else ""
 
     def stands_alone(self, reply: str, thinking: str) -> bool:
-        """Whether its reply only announces it otherwise, and its thinking holds nothing that may change a variable."""
+        """Whether the rest of `reply` only announces the answer, and nothing in `thinking` may change a variable."""
         rest = reply.replace(reply[slice(*self.span)], "").lower()
         return _ANNOUNCING.fullmatch(rest) is not None and not _CHANGE.search(thinking)
 

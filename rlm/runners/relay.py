@@ -24,7 +24,7 @@ CHUNK_BYTES = 3000
 
 
 class LineDecoder:
-    """Decodes text that arrives in pieces of any length."""
+    """Decodes lines of a mark and base64 from text that arrives in pieces of any length."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
@@ -48,7 +48,7 @@ class LineDecoder:
 
 
 def encode_lines(mark: str, data: bytes) -> Iterator[str]:
-    """The lines for some bytes."""
+    """The lines, each of `mark` and base64, that carry `data`."""
     for offset in range(0, len(data), CHUNK_BYTES):
         yield f"{mark}{base64.b64encode(data[offset : offset + CHUNK_BYTES]).decode()}\n"
 

@@ -114,7 +114,8 @@ def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[]
 
 def _read_text(link: WorkerLink, number: int, request: bytes) -> memoryview:
     if len(request) > MOST_HEAD_BYTES:
-        raise ValueError(f"this search is too long: {len(request):,} bytes, at most {MOST_HEAD_BYTES:,}")
+        size = f"{len(request):,} bytes, at most {MOST_HEAD_BYTES:,}"
+        raise ValueError(f"this search is too long ({size}): search for fewer or shorter patterns")
     return _call_host(link, {"op": "read", "text": number}, [request])[1]
 
 
@@ -181,7 +182,7 @@ class RemoteCalls:
 
     @property
     def waited_seconds(self) -> float:
-        """Time so far during which at least one call was under way."""
+        """Seconds so far during which at least one call was under way."""
         return self._waited.seconds
 
     def drain(self) -> tuple[()]:
@@ -222,7 +223,7 @@ class MainThread:
             self.interpreter.repair()
 
     def close(self) -> None:
-        """The thread is the process's own."""
+        """Do nothing: the thread is the main thread of the process."""
 
     def _set_timer(self, seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)

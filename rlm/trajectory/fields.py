@@ -40,7 +40,7 @@ def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None
 
 
 def number(value: object) -> float | None:
-    """A finite number, else None."""
+    """`value` if it is a finite number, else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
@@ -56,17 +56,17 @@ def count(value: object) -> int | None:
 
 
 def text(value: object) -> str:
-    """A text as it is, an empty one for None, JSON for anything else."""
+    """`value` as text: a text as it is, an empty one for None, JSON for anything else."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value)
 
 
 def items(value: object) -> list[Any]:
-    """A list, or an empty one."""
+    """`value` if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """An object, or an empty one."""
+    """`value` if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}

@@ -21,7 +21,7 @@ def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
 
 
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts about the run."""
+    """The facts about the run that the page shows, from its metadata line."""
     context, kwargs, budget = mapping(line.get("context")), mapping(line.get("backend_kwargs")), line.get("budget")
     return {
         **texts(line, "query", "timestamp"),
@@ -94,7 +94,7 @@ def _source(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The messages to the root model."""
+    """The messages to the root model in the turn of `line`."""
     return [texts(message, "role", "content") for message in map(mapping, items(line.get("prompt")))]
 
 

@@ -71,7 +71,7 @@ def refuse_foreign(url: str) -> tuple[RangeReader, str]:
 
 
 class Fetcher:
-    """Fetches for one reader. Safe for use by many threads."""
+    """Fetches stored ranges for one reader, or takes them from its cache. Safe for use by many threads."""
 
     def __init__(
         self,
@@ -365,7 +365,7 @@ class Fetcher:
 def _check_version(request: FetchRequest, expected: str, blob: Blob) -> None:
     if blob.etag != expected:
         raise ContextChanged(
-            f"{request.object} was replaced while it was read: expected ETag {expected}, found {blob.etag}"
+            f"{request.object} was replaced: expected ETag {expected}, found {blob.etag}; refresh() reads the newest"
         )
 
 

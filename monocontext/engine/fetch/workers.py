@@ -53,7 +53,7 @@ CALL = Call()
 
 
 class RequestSource(Protocol):
-    """Requests to carry out."""
+    """A source from which workers take requests, to carry them out."""
 
     def next_request(self) -> FetchRequest | None:
         """Take the next request that may start now."""

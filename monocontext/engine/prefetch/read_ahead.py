@@ -55,7 +55,7 @@ Route = Generator[Frame | Missing, None, None]
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """A route that is being walked ahead of the reader."""
+    """A route, the frames of expected reads, which is walked ahead of the reader."""
 
     route: Iterator[Frame | Missing]
     priority: Priority
@@ -136,7 +136,7 @@ class ReadAhead:
         self.plans, self._requests = [], []
 
     def read(self, read: SeenRead, waited: bool) -> None:
-        """Plan the reads that may follow one of missing or prefetched data, for which the caller waited or not."""
+        """Plan what may follow `read`, which found data missing or prefetched. `waited`: its caller waited for it."""
         if not self.follows_reads:
             return
         room_bytes = self._guessed_bytes - self._cache.expected_bytes - self._under_way_bytes()

@@ -80,7 +80,7 @@ class _Stream:
 
 @dataclass(slots=True, eq=False)
 class Streams:
-    """The streams of one reader. Its owner holds the lock."""
+    """Finds streams, reads at equal distances, in what one reader reads. Its owner holds the lock."""
 
     characters: int
     frame_characters: int
@@ -91,8 +91,8 @@ class Streams:
     """The last reads outside of streams."""
 
     def read(self, read: SeenRead, waited: bool, room: int) -> list[tuple[int, int]]:
-        """Record a read, and return the reads to fetch now, of at most `room` characters in whole frames. `waited`: for
-        storage."""
+        """Record a read, and return the ranges to fetch now: whole frames, at most `room` characters in all. `waited`:
+        the caller waited for storage."""
         stream, results = self._walk_of(read, waited) or self._stride_of(read, waited), list[tuple[int, int]]()
         while stream:
             least = (min(stream.reads_ahead, max(stream.reads // 4, 1)) - 0.5) * stream.unit

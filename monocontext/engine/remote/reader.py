@@ -207,7 +207,7 @@ class ServedReader:
         return self._keep(wire.frame_of(self._locate("character", character))) if text is None else text.frame
 
     def line_start(self, line: int) -> int:
-        r"""First character after `line` newlines; the text's length when there are fewer."""
+        r"""The first character after `line` newlines; the length of the text if there are fewer."""
         if line <= 0:
             return 0
         text = self._cache.with_newline(line - 1)
@@ -216,7 +216,7 @@ class ServedReader:
         return int(self._locate("line", line))
 
     def line_of(self, character: int) -> int:
-        r"""Number of newlines before a character."""
+        r"""The number of newlines before `character`, which may be the length of the text."""
         if character <= 0:
             return 0
         text = self._cache.at(character)

@@ -50,7 +50,7 @@ class ReaderServer:
         self.steps = steps
 
     def then(self, steps: tuple[tuple[str, list[Any]], ...]) -> ReaderServer:
-        """A server of the same characters, for the text that these methods derive."""
+        """A server of the same characters, for the text that the methods in `steps` derive from them."""
         return ReaderServer(self._reader, self._start, self._stop, limit=self._limit, steps=steps)
 
     def answer(self, request: bytes) -> bytes:

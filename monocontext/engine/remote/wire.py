@@ -13,8 +13,7 @@ from dataclasses import astuple
 from typing import Any
 
 from monocontext.format.filters.grams import LEVELS
-from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query
-from monocontext.format.filters.query import Any as AnyOf
+from monocontext.format.filters.query import All, AnyOf, FrequencyQuery, Literal, Query
 from monocontext.format.index import Frame
 from monocontext.format.refs import DocumentPageRef
 

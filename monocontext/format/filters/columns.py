@@ -162,7 +162,7 @@ class ColumnFile:
             self.flush()
 
     def flush(self) -> None:
-        """Write the tile to the file. The first tile sets the limit of stored rows: twice its own need."""
+        """Write the columns added since the last flush. The first flush limits the rows to twice what it needs."""
         grams, lower = np.asarray(self._grams), range(MIN_BITS, MAX_BITS)
         self.bits = next((bits for bits in lower if np.mean(-np.expm1(-grams / (1 << bits))) <= FULL), MAX_BITS)
         if not self._tile:

@@ -47,7 +47,7 @@ class FilterLayout:
         self.size_bytes = self.blocks * self.block_bytes
 
     def first_rows(self, rows: Sequence[int]) -> Sequence[int]:
-        """Those of the rows of a literal that leave some one frame too many: each rules out half of them or more."""
+        """The first rows of a literal, enough to leave about one wrong frame: each rules out at least half."""
         return rows if self.is_small else rows[: self.columns.bit_length() * 4 // 5]
 
     @property

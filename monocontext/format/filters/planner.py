@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from monocontext.format.filters.grams import TABLES, rows_to_read, word_rows
 from monocontext.format.filters.layout import FilterLayout
-from monocontext.format.filters.query import INFINITE, All, Any, FrequencyQuery, Literal, Query, leaves
+from monocontext.format.filters.query import INFINITE, All, AnyOf, FrequencyQuery, Literal, Query, leaves
 from monocontext.format.index import ENDS_LINE, Frame
 from monocontext.format.refs import FilterRef
 
@@ -74,7 +74,7 @@ class Planner:
         return list(results)
 
     def suffices(self, query: Query | None, rows: Rows) -> bool:
-        """Whether to read no more rows of a query: they are at least as many as the frames that they could rule out."""
+        """Whether to read no more rows of a query: the others are as many as the frames they can rule out, or more."""
         others = len(self.rows_to_read(query)) - len(rows)
         if not others:
             return True
@@ -93,11 +93,11 @@ class Planner:
     def _answerable_part(self, query: Query | None) -> Query | None:
         """The part of a query that filters can answer, alternatives only if all of them are; `None` if there is
         none."""
-        if isinstance(query, All | Any):
+        if isinstance(query, All | AnyOf):
             parts = tuple(part for part in map(self._answerable_part, query.queries) if part)
             if isinstance(query, All):
                 return All(parts) if parts else None
-            return Any(parts) if len(parts) == len(query.queries) else None
+            return AnyOf(parts) if len(parts) == len(query.queries) else None
         if isinstance(query, Literal) and not _is_impossible(query) and not any(self._rows_of(query)):
             return None
         return query  # a query for frequencies, too: without rows of words, there are no such frames
@@ -117,7 +117,7 @@ class Planner:
         result: Frames | None = None
         for part in query.queries:
             frames = self._candidates(part, rows, records, within_line)
-            if isinstance(query, Any):
+            if isinstance(query, AnyOf):
                 if frames is None:
                     return None
                 result = frames if result is None else result | frames

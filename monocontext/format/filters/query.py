@@ -45,18 +45,18 @@ class All:
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
+class AnyOf:
     """A query that at least one of its parts must satisfy."""
 
     queries: tuple[Query, ...]
 
 
-Query = Literal | FrequencyQuery | All | Any
+Query = Literal | FrequencyQuery | All | AnyOf
 
 
 def leaves(query: Query | None) -> tuple[Literal | FrequencyQuery, ...]:
     """The leaves of a query, in order."""
-    if isinstance(query, All | Any):
+    if isinstance(query, All | AnyOf):
         return tuple(leaf for part in query.queries for leaf in leaves(part))
     return () if query is None else (query,)
 
@@ -68,7 +68,7 @@ def requires(query: Query | None, text: str) -> bool:
             return text in query.text
         case All(parts):
             return any(requires(part, text) for part in parts)
-        case Any(parts):
+        case AnyOf(parts):
             return all(requires(part, text) for part in parts)
         case _:
             return False

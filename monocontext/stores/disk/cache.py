@@ -92,7 +92,7 @@ class DiskCache:
         _remove(self._path(name, start, length))
 
     def reader(self, store: RangeReader, place: str, *, is_own: bool) -> DiskCachedReader:
-        """A store, read through this folder; `place` tells it from others of it."""
+        """A reader of `store` through this folder. `place` tells its objects from those of other stores."""
         return DiskCachedReader(store, self, place, is_own=is_own)
 
     def clear(self) -> None:

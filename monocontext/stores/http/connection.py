@@ -429,7 +429,7 @@ class ExchangeTimer:
         self._silent += self._seconds
         seconds = self.seconds()
         if self._silent >= self._longest or self._can_retry():
-            raise Stalled(f"no byte for {self._silent:.1f} s")
+            raise Stalled(f"the server sent no byte for {self._silent:.1f} s")
         return seconds
 
     def add_bytes(self, count: int) -> None:
@@ -449,7 +449,7 @@ class ExchangeTimer:
         self._pace.learn_speed(received, seconds)
         self._period_began, self._period_bytes = now, 0
         if not is_first_period and received < self._pace.slowest * seconds and self._can_retry():
-            raise Stalled(f"only {received:,} bytes in {seconds:.1f} s")
+            raise Stalled(f"the server sent only {received:,} bytes in {seconds:.1f} s")
 
     def finish(self) -> None:
         """Learn the throughput of a response that arrived whole."""

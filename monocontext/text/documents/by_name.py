@@ -96,7 +96,7 @@ class Documents(Mapping[str, Text]):
         return self.table.document(number)
 
     def number_of(self, name: str) -> int | None:
-        """The number of the last document with a name."""
+        """The number of the last document with a name; None if none has it."""
         return self.table.find(name) if self._numbers is None else self._numbers.get(name)
 
     @property
@@ -149,12 +149,12 @@ class Documents(Mapping[str, Text]):
             yield from (page[i] for i in range(len(page)))
 
     def read(self, number: int) -> Any:
-        """A document as a `str`; above the limit as a view."""
+        """The document `number` as a `str`; above `materialize_limit` as a view."""
         text: Any = self._view(self.table.document(number))
         return text[:]
 
     def read_all(self, numbers: Sequence[int]) -> list[Any]:
-        """Documents as `str`, by number; neighbours are read together."""
+        """The documents `numbers`, each as by `read`; neighbours are read together."""
         records = [self.table.document(number) for number in numbers]
         first = min((record.start for record in records), default=0)
         stop = max((record.stop for record in records), default=0)

@@ -18,8 +18,7 @@ from typing import Any
 
 from monocontext.engine.scan import find
 from monocontext.errors import InvalidParameters
-from monocontext.format.filters.query import All, FrequencyQuery, Literal, Query, requires
-from monocontext.format.filters.query import Any as AnyOf
+from monocontext.format.filters.query import All, AnyOf, FrequencyQuery, Literal, Query, requires
 from monocontext.text.regex.plan import plan
 from monocontext.text.windows import Window, overlap
 

@@ -11,8 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from monocontext.format.filters.query import INFINITE, All, Literal, Query, longest_literal
-from monocontext.format.filters.query import Any as AnyOf
+from monocontext.format.filters.query import INFINITE, All, AnyOf, Literal, Query, longest_literal
 from monocontext.records import dataclass
 
 try:

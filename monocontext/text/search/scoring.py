@@ -83,7 +83,7 @@ class Scorer:
         """Whether all terms are of ASCII and of letters without case."""
 
     def fold(self, data: bytes) -> bytes:
-        """UTF-8 of as many characters, in which the terms are found."""
+        """The text `data` as folded UTF-8 of as many characters, in which the terms are found."""
         if not self._is_plain:
             return fold(str(data, "utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
         return fold_utf8(data)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from monocontext.engine.scan import find
 from monocontext.format.filters.grams import LEAST_BYTES, stem_of
 from monocontext.format.filters.grams import fold as fold_in_filters
-from monocontext.format.filters.query import All, Any, Literal, Query
+from monocontext.format.filters.query import All, AnyOf, Literal, Query
 
 _STOP_WORDS = """
 a an and are as at be been but by can did do does for from had has have how i if in into is it its me my
@@ -83,7 +83,7 @@ class Terms:
     @property
     def any_of(self) -> Query:
         """The query of search filters for places worth a look: those with all phrases, or else any of the words."""
-        any_term = Any(tuple(term.query for term in self.scoring))
+        any_term = AnyOf(tuple(term.query for term in self.scoring))
         return All((*(term.query for term in self.phrases), any_term)) if self.phrases else any_term
 
 
@@ -189,7 +189,7 @@ def _forms(word: str) -> list[tuple[str, str]]:
 
 
 def _any(literals: list[Literal]) -> Query:
-    return literals[0] if len(literals) == 1 else Any(tuple(literals))
+    return literals[0] if len(literals) == 1 else AnyOf(tuple(literals))
 
 
 def fold(text: str) -> str:
@@ -201,7 +201,7 @@ def fold(text: str) -> str:
 
 
 def fold_utf8(data: bytes) -> bytes:
-    """UTF-8 in which ASCII letters are folded, and all that `fold` makes ASCII."""
+    """UTF-8 in which ASCII letters, and characters that become ASCII by `fold`, are folded."""
     folded = data.lower()
     for start, end in () if data.isascii() else _ACCENTED_UTF8:
         for letter in set(re.findall(start + end, data)) if find(data, start) >= 0 else ():

@@ -15,8 +15,7 @@ from monocontext import Monocontext, publish
 from monocontext.engine.remote import ReaderServer, ServedReader, wire
 from monocontext.engine.remote.reader import FrameCache
 from monocontext.errors import ContextClosed
-from monocontext.format.filters.query import Any as AnyOf
-from monocontext.format.filters.query import Literal
+from monocontext.format.filters.query import AnyOf, Literal
 from monocontext.text import served_text
 
 TEXT = "".join(f"Line {i}: é needle{i % 997} 🎉 words\r\n" if i % 50 else f"line {i} \x85 ΑΣ\n" for i in range(9000))

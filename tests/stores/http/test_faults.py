@@ -106,7 +106,7 @@ def test_silence_again_and_again_ends_with_an_error(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(s3_client, "S3_ATTEMPTS", 2)
     monkeypatch.setattr(s3_client, "READ_TIMEOUT_SECONDS", 1.2)
     with ObjectServer(DATA, *[Turn(stall_at=5)] * 2) as server:
-        with pytest.raises(StoreFailure, match=rf"^{URL}/a: no byte for 1\.2 s \(2 attempts\)$"):
+        with pytest.raises(StoreFailure, match=rf"^{URL}/a: the server sent no byte for 1\.2 s \(2 attempts\)$"):
             read(store_at(server))
         assert ranges(server) == ["bytes=1000-200999", "bytes=1005-200999"]
 

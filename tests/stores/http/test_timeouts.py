@@ -66,13 +66,13 @@ def test_the_timeout_is_four_times_the_slowest_in_a_hundred() -> None:
 
 def test_silence_is_given_up_when_a_retry_can_be_paid_for() -> None:
     time = Time()
-    with pytest.raises(Stalled, match=r"no byte for 1\.0 s"):
+    with pytest.raises(Stalled, match=r"the server sent no byte for 1\.0 s"):
         ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True).extend()
     poor = ExchangeTimer(1.0, 3.0, time.now + 60, time, lambda: False)
     assert [poor.extend(), poor.extend()] == [1.0, 1.0]
     poor.add_bytes(1)
     assert [poor.extend(), poor.extend()] == [1.0, 1.0]
-    with pytest.raises(Stalled, match=r"no byte for 3\.0 s"):
+    with pytest.raises(Stalled, match=r"the server sent no byte for 3\.0 s"):
         poor.extend()
 
 
@@ -102,7 +102,7 @@ def arriving(timer: ExchangeTimer, time: Time, bytes_per_second: float, seconds:
 def test_a_body_that_drips_is_given_up_after_a_second() -> None:
     time = Time()
     timer = ExchangeTimer(1.0, 10.0, time.now + 60, time, lambda: True, Pace(10.0))
-    with pytest.raises(Stalled, match=r"only \d+ bytes in 0\.\d s"):
+    with pytest.raises(Stalled, match=r"the server sent only \d+ bytes in 0\.\d s"):
         arriving(timer, time, 100, 60)
     assert 101.0 < time.now < 101.5
 

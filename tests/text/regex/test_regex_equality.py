@@ -17,8 +17,7 @@ from regex_equality import Slow, alarm, context_of, differences, windows
 
 from monocontext import Monocontext, regex
 from monocontext.errors import ContextTooLarge
-from monocontext.format.filters.query import All, Literal, Query
-from monocontext.format.filters.query import Any as AnyOf
+from monocontext.format.filters.query import All, AnyOf, Literal, Query
 from tests.budget import examples
 
 SIZES = [1, 2, 3, 5, 7, 16, 100, 1000]

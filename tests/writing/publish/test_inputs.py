@@ -202,7 +202,7 @@ def test_a_link_swapped_in_behind_the_check(
         return found
 
     monkeypatch.setattr(os.path, "realpath", swap_behind)
-    with pytest.raises(AccessDenied, match="became a link"):
+    with pytest.raises(AccessDenied, match="no longer what was listed"):
         folder.open(name)
 
 
