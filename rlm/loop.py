@@ -9,31 +9,27 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rlm.answers import WrittenAnswers, answers_by_code
 from rlm.calls.budget import Budget
 from rlm.calls.gateway import Backoff, Gateway, SubCache
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Prices
 from rlm.context.lazy import ReadMeter, Reads, thinking
-from rlm.errors import AnswerRefused, BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
+from rlm.errors import BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
 from rlm.models.lm import LM, Message, Reply
 from rlm.prompts import faults
 from rlm.prompts import messages as prompts
 from rlm.prompts.messages import ModelWindow, compact
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
-from rlm.prompts.system import conversation
-from rlm.runners.answers import check_written_answer
-from rlm.runners.claims import Claim, TextFinal
+from rlm.runners.claims import TextFinal
 from rlm.runners.runner import CellResult, Runner
-from rlm.runners.syntax import assigned_names, compiles, gives_answer, statements
+from rlm.runners.syntax import compiles, statements
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
 MOST_REPEATS = 4  # the number of repeated turns in a row that ends a run
 _CHANGES = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
 """What differs between outputs that are the same: the number of a cell, an address."""
-_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)
-_ON_LINE = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
-"""The space before an answer that ends its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +68,23 @@ class Loop:
     """Runs the turns of questions over one context in one namespace."""
 
     def __init__(
-        self,
-        setup: Setup,
-        context: object,
-        runner: Runner,
-        gate: Gateway,
-        subcalls: SubCalls,
-        meter: ReadMeter,
-        *,
-        is_top: bool,
-        to_read: bool,
-    ) -> None:
+        self, setup: Setup, context: object, runner: Runner, gate: Gateway, subcalls: SubCalls, meter: ReadMeter, *,
+        is_top: bool, to_read: bool,
+    ) -> None:  # fmt: skip
         """`meter`: of the lazy texts of the run. `is_top`: false for a child run. `to_read`: there is a context that is
         not empty."""
-        self._setup, self._context, self._runner = setup, context, runner
+        self._setup, self._runner = setup, runner
         self._gate, self._subcalls, self._meter = gate, subcalls, meter
         self._is_top, self._to_read = is_top, to_read
+        self._answers = WrittenAnswers(runner, setup.tools)
         self._tell: Callable[[str], object] | None = getattr(context, "hint", None) if meter.parts else None
-        self.window = ModelWindow(
-            setup.window_tokens
-        )  # the tokens that the root's prompt may hold; each reply refines it
+        self.window = ModelWindow(setup.window_tokens)  # of the root's prompt; each reply refines it
         self.has_run = False  # whether code of the model has run in this namespace
 
     def run(
-        self,
-        query: str,
-        messages: list[Message],
-        on_step: Callable[[Step], object],
-        before: int = 0,
+        self, query: str, messages: list[Message], on_step: Callable[[Step], object], before: int = 0,
         earlier: Sequence[Step] = (),
-    ) -> Step:
+    ) -> Step:  # fmt: skip
         """Run turns until one ends the question; the last step holds the answer and the reason. Extends `messages`.
 
         `on_step` is called after each turn. `earlier`: the turns of this question that ran already; `before`: the
@@ -137,10 +120,10 @@ class Loop:
             asked_turns, previous, refused = turn, step, refused or step.notice == prompts.UNSEEN
 
     def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None, may_refuse: bool) -> Step:
-        """Ask, and run the code of the reply. `may_refuse`: an answer in words is sent back, since no code has run."""
+        """Ask, judge the reply, and record both. `may_refuse`: words are no answer, since no code has run."""
         started = self._gate.elapsed()
         with self._meter.measure() as reads:
-            messages, shortened, reply, reason = self._ask(turn, messages)
+            messages, shortened, reply, failed = self._ask(turn, messages)
         thinking_seconds = self._gate.elapsed() - started
         reply = prompts.with_call(reply) if reply.called else reply
         parsed = parse_reply(reply.text)
@@ -149,34 +132,19 @@ class Loop:
         invented = parsed.own_text != reply.text.replace("\r\n", "\n")
         if invented:
             reply = replace(reply, text=parsed.own_text.rstrip())
-        cells: list[Cell] = []
-        claims: tuple[Claim, ...] = ()
-        final = notice = None
-        repeats = 0
-        if reason is None and forced:
-            final, reason = self._find_forced_answer(reply, parsed, messages, cells), "max_iterations"
-            if reply.cut:
-                self._gate.note("the forced answer was cut by the limit of tokens")
-        elif reason is None:
-            final, notice = self._find_answer(reply, parsed, messages, cells, may_refuse)
-            if final is not None:
-                reason = "answer"
-                claims = cells[-1].result.claims if cells else parsed.final.claims if parsed.final else ()
-            else:
-                reason = self._gate.spent
-                if invented:
-                    notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
-                notice = prompts.notice_of(reply, notice, cells)
-            repeats = count_repeats(previous, reply.text, cells, notice) if previous else 0
-            if reason is None and repeats == MOST_REPEATS:
-                reason = "repetition"
-        if final is None and reason is not None:
-            final = self._find_partial_answer(messages, parsed)
-        return Step(
-            turn, tuple(dict(message) for message in messages), reply, tuple(cells), final, notice,
-            thinking_seconds=thinking_seconds, seconds=self._gate.elapsed() - started, reason=reason,
-            start_seconds=started, compacted=shortened, ahead=reads.ahead, claims=claims, repeats=repeats,
+        step = Step(
+            turn, tuple(dict(message) for message in messages), reply, cells=(), final_answer=None, notice=None,
+            thinking_seconds=thinking_seconds, seconds=thinking_seconds, reason=failed, start_seconds=started,
+            compacted=shortened, ahead=reads.ahead,
         )  # fmt: skip
+        if failed is None and forced:
+            step = self._judge_forced(step, parsed)
+        elif failed is None:
+            step = self._judge(step, parsed, previous, invented, may_refuse)
+        final = step.final_answer
+        if final is None and step.reason is not None:
+            final = self._answers.find_partial(step.prompt, parsed)
+        return replace(step, final_answer=final, seconds=self._gate.elapsed() - started)
 
     def _ask(self, turn: int, messages: list[Message]) -> tuple[list[Message], int, Reply, str | None]:
         """Ask the root with messages shortened to its window, and once more if it finds them too long. Returns the sent
@@ -222,40 +190,68 @@ class Loop:
                 self.window = self.window.after(messages, reply)
                 return messages, shortened, reply, None
 
-    def _find_answer(
-        self, reply: Reply, parsed: ParsedReply, messages: list[Message], cells: list[Cell], may_refuse: bool
-    ) -> tuple[str | None, str | None]:
-        """Run the code of a reply, adding its cells to `cells`. Returns an answer, or a notice for the model."""
-        final = parsed.final if not reply.cut or (parsed.final and parsed.final.ends_line) else None
-        if parsed.blocks:
-            self._run(parsed.blocks, cells)
+    def _judge(self, step: Step, parsed: ParsedReply, previous: Step | None, invented: bool, may_refuse: bool) -> Step:
+        """A step with what its reply came to: its code runs, else its words count. `invented`: it made up output."""
+        final = parsed.final if not step.reply.cut or (parsed.final and parsed.final.ends_line) else None
+        cells = self._run(parsed.blocks)
+        if cells:
             last, skipped = cells[-1].result, len(parsed.blocks) - len(cells)
-            quoted = None
-            if final and last.raised and "NameError: " in last.stderr and final.stands_alone(parsed.own_text, ""):
-                quoted = self._text_answer(final, messages, is_alone=False)[0]
+            answer, claims = last.final_answer, last.claims
             notice = prompts.SKIPPED.format(skipped) if last.raised and skipped else None
-            return quoted if last.final_answer is None else last.final_answer, notice
+            no_name = answer is None and last.raised and "NameError: " in last.stderr
+            if no_name and final and final.stands_alone(parsed.own_text, ""):
+                answer, _ = self._answers.read(final, step.prompt, is_alone=False)
+        else:
+            answer, notice = self._judge_words(step, parsed, final, may_refuse)
+            claims = parsed.final.claims if parsed.final else ()
+        reason: str | None = "answer"
+        if answer is None:
+            if invented:
+                notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
+            claims, reason, notice = (), self._gate.spent, prompts.notice_of(step.reply, notice, cells)
+        repeats = count_repeats(previous, step.reply.text, cells, notice) if previous else 0
+        if reason is None and repeats == MOST_REPEATS:
+            reason = "repetition"
+        return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=claims,
+                       repeats=repeats)  # fmt: skip
+
+    def _judge_words(
+        self, step: Step, parsed: ParsedReply, final: TextFinal | None, may_refuse: bool
+    ) -> tuple[str | None, str | None]:
+        """The answer `final` of a reply without code, or a notice for the model."""
         if final is None or parsed.fault:
-            is_thought = reply.thinking and not reply.text.strip()
+            is_thought = step.reply.thinking and not step.reply.text.strip()
             return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
-        is_alone = final.stands_alone(parsed.own_text, reply.thinking)
-        answer, notice = self._text_answer(final, messages, is_alone)
+        is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
+        answer, notice = self._answers.read(final, step.prompt, is_alone)
         if may_refuse and answer is not None and self._gate.spent is None:
             return None, prompts.UNSEEN
         return answer, notice
+
+    def _judge_forced(self, step: Step, parsed: ParsedReply) -> Step:
+        """A step with the answer that its reply had to give: that of its code, else of its words."""
+        cells = self._run(parsed.blocks) if answers_by_code(parsed) else []
+        answer = cells[-1].result.final_answer if cells else None
+        if answer is None:
+            has_raised = bool(cells) and cells[-1].result.raised
+            answer = self._answers.find_forced(parsed, step, has_raised)
+        if step.reply.cut:
+            self._gate.note("the forced answer was cut by the limit of tokens")
+        return replace(step, cells=tuple(cells), final_answer=answer, reason="max_iterations")
 
     def _accept(self, refused: Step) -> Step:
         """The step after one that refused an answer because no code had run: it takes that answer."""
         final = parse_reply(refused.reply.text).final
         assert final is not None  # it was refused as an answer
-        answer, notice = self._text_answer(final, refused.prompt, is_alone=True)
+        answer, notice = self._answers.read(final, refused.prompt, is_alone=True)
         return replace(
             refused, iteration=refused.iteration + 1, reply=Reply("", 0, 0, ""), final_answer=answer, notice=notice,
             reason="answer", claims=final.claims, start_seconds=self._gate.elapsed(), seconds=0.0, thinking_seconds=0.0,
         )  # fmt: skip
 
-    def _run(self, blocks: Sequence[CodeBlock], cells: list[Cell]) -> None:
-        """Run blocks up to one that answers, that raises, or that spends a budget, and add their cells to `cells`."""
+    def _run(self, blocks: Sequence[CodeBlock]) -> list[Cell]:
+        """The cells of blocks, which run up to one that answers, that raises, or that spends a budget."""
+        cells: list[Cell] = []
         for block in blocks:
             started, waited = self._gate.elapsed(), self._subcalls.waited_seconds
             if block.cut and not compiles(block.code):
@@ -269,67 +265,8 @@ class Loop:
             waited = self._subcalls.waited_seconds - waited
             cells.append(Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed))
             if result.final_answer is not None or result.raised or self._gate.spent:
-                return
-
-    def _text_answer(
-        self, final: TextFinal, messages: Sequence[Message], is_alone: bool
-    ) -> tuple[str | None, str | None]:
-        """An answer in words, or the value of the variable that it names; else a notice for the model."""
-        replies = (message["content"] for message in messages if message["role"] == "assistant")
-        known = {*self._runner.run("").variables, *assigned_names(replies), *self._setup.tools, "context", "answer"}
-        outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
-        seen = "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
-        if fault := faults.judge(final, known, is_alone, seen):
-            return None, f"Answer refused: {fault}"
-        if (name := final.variable) and (final.is_name or name in known):
-            looked_up = self._runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
-            return looked_up.final_answer, None if looked_up.final_answer else looked_up.stderr.strip()
-        try:
-            check_written_answer(final.text)
-            return final.text, None
-        except AnswerRefused as exc:
-            return None, f"Answer refused: {exc}"
-
-    def _find_forced_answer(
-        self, reply: Reply, parsed: ParsedReply, messages: Sequence[Message], cells: list[Cell]
-    ) -> str | None:
-        """The answer of a reply to the forced call: from its code, from its text, else all of its words."""
-        if parsed.fault in (faults.TAKEN_BACK, faults.TO_COME):
-            return parsed.own_text.strip()
-        beside = parse_reply(parsed.words)
-        if parsed.blocks and (beside.final or any(gives_answer(block.code) for block in parsed.blocks)):
-            self._run(parsed.blocks, cells)
-            if cells[-1].result.final_answer is not None:
-                return cells[-1].result.final_answer
-        broken = "\n".join(block.code for block in parsed.blocks if not compiles(block.code))
-        plain = parsed if parsed.blocks else parse_reply(_ON_LINE.sub("\n", _FENCE_LINE.sub("", parsed.own_text)))
-        if plain.final and not plain.final.stands_alone(plain.own_text, reply.thinking):
-            plain = parsed
-        has_raised = bool(cells) and cells[-1].result.raised
-        for reading in (parsed, beside, parse_reply(broken), plain):
-            if (final := reading.final) is not None:
-                is_alone = not has_raised and final.stands_alone(reading.own_text, reply.thinking)
-                answer, _ = self._text_answer(final, messages, is_alone)
-                if answer is None and is_alone and final.call and not parsed.fault:
-                    answer = self._runner.run(f"FINAL({final.text})").final_answer
-                if answer := answer or _words_beside(final, reading.own_text):
-                    return answer
-        return _answer_words(parsed) or None
-
-    def _find_partial_answer(self, messages: Sequence[Message], newest: ParsedReply) -> str:
-        """The best answer when no call is allowed any more: the draft, else the model's last words; no output."""
-        draft = self._runner.run(prompts.DRAFT).final_answer
-        replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
-        texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
-        return draft or next((text for text in texts if text), "")
-
-
-def _words_beside(final: TextFinal, reply: str) -> str:
-    """The words of a reply around an answer that does not count; empty where they are code, marks, or announce it."""
-    rest = (reply[: final.span[0]] + reply[final.span[1] :]).strip()
-    around = parse_reply(rest)
-    is_other = around.blocks or around.final or around.fault or rest.endswith(":") or "```" in rest
-    return "" if is_other or not re.search(r"[^\W_]", re.sub(r"<[^<>\n]*>", "", rest)) else rest
+                break
+        return cells
 
 
 def count_repeats(previous: Step, text: str, cells: Sequence[Cell], notice: str | None) -> int:
@@ -348,10 +285,3 @@ def count_repeats(previous: Step, text: str, cells: Sequence[Cell], notice: str 
 def _shown(cells: Sequence[Cell]) -> list[str]:
     texts = [text for cell in cells for text in (cell.code.strip(), cell.result.stdout, cell.result.stderr)]
     return [_CHANGES.sub("", text.removesuffix(prompts.CUT_AND_RUN)) for text in texts]
-
-
-def _answer_words(reply: ParsedReply) -> str:
-    """The words of a reply outside its code, or sentences that were fenced as code; empty for a refused answer."""
-    fenced = [block.code for block in reply.blocks if not (re.search(r"[=(\[]", block.code) or compiles(block.code))]
-    words = "\n".join(fenced).strip() if reply.blocks else reply.words
-    return "" if parse_reply(words).final else words

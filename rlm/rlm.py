@@ -134,53 +134,34 @@ class RLM:
 
         Raises RunnerUnavailable; UnknownOption for a provider, preset or option of a model that does not exist.
         """
-        runner = runner or environment or DEFAULT_RUNNER
-        runner_options = dict(runner_options or environment_kwargs or {})
+        runner, runner_options = runner or environment or DEFAULT_RUNNER, runner_options or environment_kwargs or {}
         check_runner(runner, runner_options)
         if max_depth < 1:
             raise ValueError(f"max_depth must be at least 1, not {max_depth}")
-        if backend is not None and lm is None:
-            options = dict(backend_kwargs or {})
-            name = options.pop("model_name", None) or model or _MODEL
-            lm = backends.make_lm(backend, name, **{"base_url": base_url, "api_key": api_key, **options})
-        chosen = backends.choose(
-            model or (None if preset or lm else _MODEL), sub_model, preset=preset, lm=lm, sub_lm=sub_lm,
-            sampling=sampling, sub_sampling=sub_sampling, base_url=base_url, api_key=api_key, headers=headers,
+        chosen = _choose_models(
+            model, lm, preset, backend, backend_kwargs, sub_model=sub_model, sub_lm=sub_lm, sampling=sampling,
+            sub_sampling=sub_sampling, base_url=base_url, api_key=api_key, headers=headers,
         )  # fmt: skip
-        root, sub_lm, self._made = chosen.root, chosen.sub, chosen.made
-        window_tokens = window_tokens or int(getattr(root, "window_tokens", _WINDOW_TOKENS))
-        sub_window = int(getattr(sub_lm, "window_tokens", window_tokens if sub_lm is root else _WINDOW_TOKENS))
-        half = min(_PROMPT_CHARACTERS, sub_window * CHARACTERS_PER_TOKEN // 2)
         if isinstance(models, str) or not all(isinstance(name, str) for name in models or ()):
             raise TypeError(f"models= must be a list of names, not {models!r}")
-        limits = {"iterations": max_iterations, "calls": max_calls, "tokens": max_tokens, "dollars": max_dollars,
-                  "seconds": max_seconds}  # fmt: skip
-        value: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+        limited = _limit(budget, iterations=max_iterations, calls=max_calls, tokens=max_tokens, dollars=max_dollars,
+                         seconds=max_seconds)  # fmt: skip
         if sub_cache is not None and not isinstance(sub_cache, SubCache):
             sub_cache = SubCache(None if sub_cache is True else sub_cache) if sub_cache is not False else None
-        if verbose and on_step is None:
-            on_step = print_step
         tools, tool_lines = describe_tools(custom_tools)
-        self._model = str(getattr(root, "model", model))
-        self._persistent = persistent
-        self._setup = setup = Setup(
-            root=root, root_model=None, sub_lm=sub_lm, sub_model=chosen.sub_model, runner=runner,
-            runner_options=runner_options, budget=replace(budget or Budget(), **value), cell_timeout=cell_timeout,
-            output_limit=min(_OUTPUT_CHARACTERS, window_tokens) if output_limit is None else output_limit,
-            max_depth=max_depth, tools=tools, tool_lines=tool_lines, prices=dict(check_prices(prices or {})),
+        self._model, self._made, self._persistent = str(getattr(chosen.root, "model", model)), chosen.made, persistent
+        self._setup = Setup(
+            root=chosen.root, root_model=None, sub_lm=chosen.sub, sub_model=chosen.sub_model, runner=runner,
+            runner_options=dict(runner_options), budget=limited, cell_timeout=cell_timeout, max_depth=max_depth,
+            tools=tools, tool_lines=tool_lines, prices=dict(check_prices(prices or {})),
             models=None if models is None else frozenset(models), backoff=Backoff(retries=max_retries), cache=sub_cache,
-            window_tokens=window_tokens if compaction else UNBOUNDED,
-            prompt_characters=prompt_characters or int(getattr(sub_lm, "prompt_characters", half)),
-            target=trajectory, metadata={}, on_step=on_step, on_delta=on_delta,
+            target=trajectory, metadata={}, on_step=on_step or (print_step if verbose else None), on_delta=on_delta,
+            **_sizes(chosen, window_tokens, prompt_characters, output_limit, compaction),
         )  # fmt: skip
+        self._setup = replace(self._setup, metadata=self._metadata())
         self._persistent_session: Session | None = None
         self._lock = threading.Lock()
-        self._setup = replace(setup, metadata=self._metadata())
-        names = dict.fromkeys((self._model, setup.sub_model or str(getattr(sub_lm, "model", self._model))))
-        limited = names if setup.budget.dollars is not None else ()
-        if unpriced := [name for name in limited if dollars(Reply("", 1, 1, name), setup.prices) is None]:
-            counted = "max_dollars counts only what its endpoint reports (see `prices`)"
-            warnings.warn(f"no price is known for {', '.join(unpriced)}: {counted}", stacklevel=2)
+        _warn_of_prices(self._setup, self._model)
 
     def __repr__(self) -> str:
         turns = self._setup.budget.iterations
@@ -221,13 +202,9 @@ class RLM:
         return Session(self._setup, context, source=source)
 
     def completion(
-        self,
-        query: str,
-        context: object = None,
-        *,
-        budget: Budget | None = None,
+        self, query: str, context: object = None, *, budget: Budget | None = None,
         trajectory: str | os.PathLike[str] | None = None,
-    ) -> Completion:
+    ) -> Completion:  # fmt: skip
         """Answer `query` from `context`: a str, a lazy text, a list, a dict.
 
         Each call has a namespace of its own, unless `persistent`: then there is one over the context of the first call,
@@ -340,6 +317,45 @@ class RLM:
             "sub_model": setup.sub_model or (str(getattr(setup.sub_lm, "model", "")) or None),
             **{name: value for name, value in metadata.items() if value or (name == "models" and value is not None)},
         }  # fmt: skip
+
+
+def _choose_models(
+    model: str | None, lm: LM | None, preset: str | None, backend: str | None,
+    backend_kwargs: Mapping[str, Any] | None, **others: Any,
+) -> backends.Models:  # fmt: skip
+    """The models of an RLM. `others`: more keywords of `registry.choose`."""
+    if backend is not None and lm is None:
+        options = {name: others[name] for name in ("base_url", "api_key")} | dict(backend_kwargs or {})
+        lm = backends.make_lm(backend, options.pop("model_name", None) or model or _MODEL, **options)
+    return backends.choose(model or (None if preset or lm else _MODEL), preset=preset, lm=lm, **others)
+
+
+def _limit(budget: Budget | None, **limits: Any) -> Budget:
+    """`budget` with those limits that are not None."""
+    return replace(budget or Budget(), **{name: limit for name, limit in limits.items() if limit is not None})
+
+
+def _sizes(
+    chosen: backends.Models, window: int | None, prompt: int | None, output: int | None, compaction: bool
+) -> dict[str, int]:
+    """The fields of a Setup that follow from the windows of its models, in tokens, unless the keywords say them."""
+    window = window or int(getattr(chosen.root, "window_tokens", _WINDOW_TOKENS))
+    sub_window = int(getattr(chosen.sub, "window_tokens", window if chosen.sub is chosen.root else _WINDOW_TOKENS))
+    half = min(_PROMPT_CHARACTERS, sub_window * CHARACTERS_PER_TOKEN // 2)
+    return {
+        "window_tokens": window if compaction else UNBOUNDED,
+        "prompt_characters": prompt or int(getattr(chosen.sub, "prompt_characters", half)),
+        "output_limit": min(_OUTPUT_CHARACTERS, window) if output is None else output,
+    }
+
+
+def _warn_of_prices(setup: Setup, root_model: str) -> None:
+    """Warn the caller of RLM that `max_dollars` does not see what a model without a price costs."""
+    names = dict.fromkeys((root_model, setup.sub_model or str(getattr(setup.sub_lm, "model", root_model))))
+    limited = names if setup.budget.dollars is not None else ()
+    if unpriced := [name for name in limited if dollars(Reply("", 1, 1, name), setup.prices) is None]:
+        counted = "max_dollars counts only what its endpoint reports (see `prices`)"
+        warnings.warn(f"no price is known for {', '.join(unpriced)}: {counted}", stacklevel=3)
 
 
 def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,15 +45,9 @@ class Session:
     """
 
     def __init__(
-        self,
-        setup: Setup,
-        context: object = None,
-        *,
-        parent: Gateway | None = None,
-        depth: int = 1,
-        path: str | os.PathLike[str] | None = None,
-        source: str | None = None,
-    ) -> None:
+        self, setup: Setup, context: object = None, *, parent: Gateway | None = None, depth: int = 1,
+        path: str | os.PathLike[str] | None = None, source: str | None = None,
+    ) -> None:  # fmt: skip
         """`parent`: the gateway of the parent run, if this is a child run. `path`: the trajectory to continue.
 
         `source`: the origin of the context, for the record.

@@ -124,16 +124,10 @@ class Gateway:
     """Budget, retries, cache and usage of one run with its child runs. Safe for use by many threads."""
 
     def __init__(
-        self,
-        usage: Usage,
-        budget: Budget | None = None,
-        *,
-        backoff: Backoff | None = None,
-        cache: SubCache | None = None,
-        paid: PaidReplies | None = None,
-        journal: Callable[[dict[str, Any]], object] | None = None,
-        models: Collection[str] | None = None,
-    ) -> None:
+        self, usage: Usage, budget: Budget | None = None, *, backoff: Backoff | None = None,
+        cache: SubCache | None = None, paid: PaidReplies | None = None,
+        journal: Callable[[dict[str, Any]], object] | None = None, models: Collection[str] | None = None,
+    ) -> None:  # fmt: skip
         """`journal` is called with a record of each call as soon as the call ends.
 
         `models`: the models that cells may name besides their default; None for any.
@@ -219,16 +213,10 @@ class Gateway:
             return range(self._calls_numbered - count, self._calls_numbered)
 
     def ask(
-        self,
-        lm: LM,
-        messages: list[Message],
-        *,
-        model: str | None = None,
-        on_delta: Callable[[str], object] | None = None,
-        turn: int | None = None,
-        order: int | None = None,
+        self, lm: LM, messages: list[Message], *, model: str | None = None,
+        on_delta: Callable[[str], object] | None = None, turn: int | None = None, order: int | None = None,
         whole: bool = False,
-    ) -> Reply:
+    ) -> Reply:  # fmt: skip
         """Make one call, unless a recording or the cache has its reply. The cache serves calls without `on_delta` only.
 
         `messages` are cleaned in place: the record of the caller has what was sent.

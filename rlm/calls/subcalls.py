@@ -54,15 +54,9 @@ class SubCalls:
     """Asks models for the cells of one run, and records each call. Safe for use by many threads."""
 
     def __init__(
-        self,
-        lm: LM,
-        usage: Usage,
-        *,
-        model: str | None = None,
-        gate: Gateway | None = None,
-        texts: Sequence[LazyContext] = (),
-        spawn: Spawn | None = None,
-    ) -> None:
+        self, lm: LM, usage: Usage, *, model: str | None = None, gate: Gateway | None = None,
+        texts: Sequence[LazyContext] = (), spawn: Spawn | None = None,
+    ) -> None:  # fmt: skip
         """`texts` may read ahead while calls are under way. Without a `spawn`, `rlm_query` asks as `llm_query` does."""
         self.gate = gate or Gateway(usage)
         self.seconds_left = self.gate.seconds_left

@@ -28,17 +28,10 @@ class DockerRunner(RemoteRunner):
     name = "docker"
 
     def __init__(
-        self,
-        context: object,
-        subcalls: SubCalls,
-        *,
-        limits: Limits | None = None,
-        image: str = IMAGE,
-        program: str = "docker",
-        options: Sequence[str] = (),
-        scratch: str | None = None,
+        self, context: object, subcalls: SubCalls, *, limits: Limits | None = None, image: str = IMAGE,
+        program: str = "docker", options: Sequence[str] = (), scratch: str | None = None,
         **shared: Unpack[SharedOptions],
-    ) -> None:
+    ) -> None:  # fmt: skip
         """`options`: of `docker run`, such as `--runtime=runsc`. `scratch`: a folder that cells may write to."""
         self._limits = limits or Limits()
         self._image = image

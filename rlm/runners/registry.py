@@ -51,16 +51,9 @@ def _is_linux() -> bool:
 
 
 def make_runner(
-    name: str,
-    context: object,
-    subcalls: SubCalls,
-    *,
-    cell_timeout: float | None,
-    output_limit: int,
-    names: Mapping[str, object] | None = None,
-    scratch: str | None = None,
-    **options: Any,
-) -> Runner:
+    name: str, context: object, subcalls: SubCalls, *, cell_timeout: float | None, output_limit: int,
+    names: Mapping[str, object] | None = None, scratch: str | None = None, **options: Any,
+) -> Runner:  # fmt: skip
     """A fresh runner with `context` in its namespace. `confined` is `subprocess`, or `wasm` if that cannot work here.
 
     `names`: more of the namespace. Functions run in this process; lazy texts stay lazy; other values must be plain

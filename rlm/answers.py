@@ -1,0 +1,102 @@
+"""Find the answer in the words of a reply: one that the model wrote, one that it had to give, or its best."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from rlm.errors import AnswerRefused
+from rlm.models.lm import Message
+from rlm.prompts import faults
+from rlm.prompts import messages as prompts
+from rlm.prompts.replies import ParsedReply, parse_reply
+from rlm.prompts.system import conversation
+from rlm.runners.answers import check_written_answer
+from rlm.runners.claims import TextFinal
+from rlm.runners.runner import Runner
+from rlm.runners.syntax import assigned_names, compiles, gives_answer
+from rlm.trajectory.step import Step
+
+_NO_ANSWER = (faults.TAKEN_BACK, faults.TO_COME)  # the model itself says that it gives none
+_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)
+_ON_LINE = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
+"""The space before an answer that ends its line."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAnswers:
+    """Reads answers that are not given by code. `runner` has the variables that they may name."""
+
+    runner: Runner
+    tools: Collection[str]  # names that the caller gave to the code
+
+    def read(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> tuple[str | None, str | None]:
+        """An answer in words, or the value of the variable that it names; else a notice for the model."""
+        replies = (message["content"] for message in messages if message["role"] == "assistant")
+        known = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
+        outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
+        seen = "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
+        if fault := faults.judge(final, known, is_alone, seen):
+            return None, f"Answer refused: {fault}"
+        if (name := final.variable) and (final.is_name or name in known):
+            looked_up = self.runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
+            return looked_up.final_answer, None if looked_up.final_answer else looked_up.stderr.strip()
+        try:
+            check_written_answer(final.text)
+            return final.text, None
+        except AnswerRefused as exc:
+            return None, f"Answer refused: {exc}"
+
+    def find_forced(self, parsed: ParsedReply, step: Step, has_raised: bool) -> str | None:
+        """The answer in the text of a reply to the forced call, else all of its words. `has_raised`: its code did.
+
+        Four readings, each of which heeds the marks of the reply less, so that a loose one, which may take code for
+        words, counts only where no stricter one finds an answer: the reply as in any turn; its words without the code
+        beside them; blocks that are no Python, which cannot have run; the text without fences, if nothing in it ran.
+        """
+        if parsed.fault in _NO_ANSWER:
+            return parsed.own_text.strip()
+        beside = parse_reply(parsed.words)
+        broken = parse_reply("\n".join(block.code for block in parsed.blocks if not compiles(block.code)))
+        plain = parsed if parsed.blocks else parse_reply(_ON_LINE.sub("\n", _FENCE_LINE.sub("", parsed.own_text)))
+        if plain.final and not plain.final.stands_alone(plain.own_text, step.reply.thinking):
+            plain = parsed
+        for reading in (parsed, beside, broken, plain):
+            if (final := reading.final) is not None:
+                is_alone = not has_raised and final.stands_alone(reading.own_text, step.reply.thinking)
+                answer, _ = self.read(final, step.prompt, is_alone)
+                if answer is None and is_alone and final.call and not parsed.fault:
+                    answer = self.runner.run(f"FINAL({final.text})").final_answer
+                if answer := answer or _words_beside(final, reading.own_text):
+                    return answer
+        return _answer_words(parsed) or None
+
+    def find_partial(self, messages: Sequence[Message], newest: ParsedReply) -> str:
+        """The best answer when no call is allowed any more: the draft, else the model's last words; no output."""
+        draft = self.runner.run(prompts.DRAFT).final_answer
+        replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
+        texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
+        return draft or next((text for text in texts if text), "")
+
+
+def answers_by_code(parsed: ParsedReply) -> bool:
+    """Whether the code of a reply to the forced call runs: it gives an answer, or has one beside it."""
+    if parsed.fault in _NO_ANSWER or not parsed.blocks:
+        return False
+    return parse_reply(parsed.words).final is not None or any(gives_answer(block.code) for block in parsed.blocks)
+
+
+def _words_beside(final: TextFinal, reply: str) -> str:
+    """The words of a reply around an answer that does not count; empty where they are code, marks, or announce it."""
+    rest = (reply[: final.span[0]] + reply[final.span[1] :]).strip()
+    around = parse_reply(rest)
+    is_other = around.blocks or around.final or around.fault or rest.endswith(":") or "```" in rest
+    return "" if is_other or not re.search(r"[^\W_]", re.sub(r"<[^<>\n]*>", "", rest)) else rest
+
+
+def _answer_words(reply: ParsedReply) -> str:
+    """The words of a reply outside its code, or sentences that were fenced as code; empty for a refused answer."""
+    fenced = [block.code for block in reply.blocks if not (re.search(r"[=(\[]", block.code) or compiles(block.code))]
+    words = "\n".join(fenced).strip() if reply.blocks else reply.words
+    return "" if parse_reply(words).final else words
