@@ -42,8 +42,6 @@ class Provider:
         if not value:
             return self.base_url
         url = (value if "://" in value else f"http://{value}").rstrip("/").replace("://0.0.0.0", "://127.0.0.1")
-        if self.keys:
-            return url
         host = url.partition("://")[2]
         if "/" in host:
             return url
