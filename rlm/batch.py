@@ -94,7 +94,7 @@ def run_batch(
     try:
         lock = FileLock(runs / "lock").acquire(timeout=1)
     except Timeout:
-        raise BadQuestions(f"another batch is writing {out}") from None
+        raise BadQuestions(f"another batch is writing {out}: wait for its end, or give another file") from None
     with lock, out.open("ab") as file:
         limits, rows = budget or Budget(), _read_results(out, questions)
         spent: dict[str, float] = {key: sum(row["spent"][key] for row in rows) for key in _SHARED}

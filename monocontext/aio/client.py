@@ -23,7 +23,7 @@ class BlockingClient:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         while not wait([future], LOOK_SECONDS).done:
             if self._loop.is_closed() or get_ident() == self._thread:  # it carries nothing out any longer
-                raise ConnectionError("the event loop of the client is closed, or waits for this read itself")
+                raise ConnectionError("the event loop of the client is closed, or this call blocks it: await reads")
         return future.result()
 
     def get_object(self, **arguments: Any) -> Any:

@@ -70,7 +70,7 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
         if isinstance(op, base.ListNamespacesOp):
             return self._list_namespaces(op)
         if not isinstance(op, base.PutOp):
-            raise ValueError(f"no operation of a store: {type(op).__name__}")
+            raise ValueError(f"a batch takes operations of LangGraph's store, not {type(op).__name__}")
         return None
 
     def _put(self, op: Any) -> None:

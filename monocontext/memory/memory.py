@@ -156,7 +156,7 @@ class Memory(StoreUser):
             if entry is None:
                 return False
             if if_match not in (None, entry.etag):
-                raise AlreadyExists(f"{key!r} has another ETag than {if_match!r:.80}: {entry.etag}")
+                raise AlreadyExists(f"{key!r} has the ETag {entry.etag}, not {if_match!r:.80}: read it again")
         self.store.delete(name, if_match=if_match)
         return True
 
@@ -290,7 +290,7 @@ class Memory(StoreUser):
         """Store an entry over the version with this ETag; returns the new ETag. Refuses what the store would accept: an
         expired entry, and an ETag that cannot be one."""
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
-            raise AlreadyExists(f"{key!r} has another ETag than {etag!r:.80}, which is not a valid one")
+            raise AlreadyExists(f"no version of {key!r} has the ETag {etag!r:.80}, which is not a valid one")
         remembered = self._entries.recall(name, etag)
         if remembered is None or remembered.ttl_seconds is not None:
             entry = self._entries.find(name)

@@ -43,7 +43,7 @@ class Entries:
         blob = self.store.get(name)
         header = self._decode(name, blob.data, len(blob.data))
         if not isinstance(header, EntryHeader):
-            raise DamagedData(f"{self.location(name)}: expected a header of {header:,} bytes, found it cut")
+            raise DamagedData(f"{self.location(name)}: expected a header of {header:,} bytes, found fewer")
         self.remember(name, blob.etag, header)
         value = header.value(blob.data, self.location(name))
         if header.ttl_seconds is not None and not blob.modified_seconds:
@@ -103,7 +103,7 @@ class Entries:
                 self.remember(info.key, info.etag, result)
                 return result
             if not read_bytes < result <= info.size_bytes:
-                raise DamagedData(f"{self.location(info.key)}: expected a header of {result:,} bytes, found it cut")
+                raise DamagedData(f"{self.location(info.key)}: expected a header of {result:,} bytes, found fewer")
             read_bytes = result
 
     def _decode(self, name: str, data: bytes, object_bytes: int) -> EntryHeader | int:

@@ -168,7 +168,7 @@ class ClaudeCode(SessionReader):
         """The id of a session, `<id>/subagents/agent-x` for a subagent; versions of Claude Code put its file in
         different folders. Raises `InvalidText` for a stub."""
         if _is_stub(path):
-            raise InvalidText(f"{path}: only settings, as they stay in the old project if a session moves")
+            raise InvalidText(f"{path} has settings but no session: it moved to another project")
         if not path.stem.startswith("agent-"):
             return path.stem
         if main := _main_folder(path):

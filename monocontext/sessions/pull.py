@@ -72,9 +72,9 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
             raise MonocontextError(f"{name} is of project {archived.name}, and {into} of {own}: {ways} {archived.name}")
     info, records = archived.records(name)
     if info.agent not in _RESUMED:
-        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code and Codex resume one")
+        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code's and Codex's can go on")
     if re.search(r"\.\d+$", name):
-        raise MonocontextError(f"{name} is the shorter of two sessions of one id, which no agent resumes: see `show`")
+        raise MonocontextError(f"{name} is the shorter of two sessions of one id, so it cannot go on: `show` prints it")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
     folder = Path(_mapped({old_top: str(top)})(info.began_in)) if info.began_in else into
     folder = folder if folder.is_dir() and folder.is_relative_to(top) else top
@@ -110,7 +110,7 @@ def _path_of(info: SessionInfo, folder: Path) -> Path:
         return claude_folder(folder) / f"{_safe(info.session_id)}.jsonl"
     day = _DAY.match(info.file_name)
     if day is None:
-        raise MonocontextError(f"session {info.session_id} has no file name of Codex: {info.file_name!r}")
+        raise MonocontextError(f"session {info.session_id}: {info.file_name!r} is not a file name of Codex")
     return codex.home() / "sessions" / "/".join(day.groups()) / _safe(info.file_name.removesuffix(".zst"))
 
 

@@ -250,7 +250,7 @@ def _try(store: Store, project: str, session_id: str, new: _Copy) -> tuple[int, 
         for name in copy_names[1:]:
             if name not in stored or stored[name][1] < ids:
                 return name
-        raise MonocontextError(f"{store.url}: {session_id}: more than {_MOST_COPIES} sessions of this id differ")
+        raise MonocontextError(f"{store.url}: {session_id}: more than {_MOST_COPIES} different sessions have this id")
 
     def write(name: str, copy: _Copy) -> tuple[int, int, int]:
         return _put(store, project, name, copy, stored[name][2] if name in stored else None)

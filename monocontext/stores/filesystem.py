@@ -162,7 +162,7 @@ class FilesystemStore(StoreBase):
         facts = [str(info[name]) for name in _VERSIONS if info.get(name) is not None]
         facts += [repr(seconds)] if (seconds := _seconds(info)) else []
         if not facts:
-            raise Unsupported(f"{self.url}: this filesystem reports no versions, so changes would go unnoticed")
+            raise Unsupported(f"{self.url}: this filesystem reports no versions of files: copy them elsewhere")
         return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
 
     @contextmanager

@@ -332,7 +332,7 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
         except DamagedData:
             etag = etag or store.head(ROOT_KEY).etag  # a damaged copy is replaced here
         if etag is not None and etag == refused:
-            raise Unsupported(f"the server refuses to replace version {etag} (If-Match), which it names itself")
+            raise Unsupported(f"the server refuses to replace its own version {etag} (If-Match): choose another server")
         try:
             put_own(store, ROOT_KEY, data, if_match=etag)
             return None

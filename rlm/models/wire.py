@@ -48,7 +48,7 @@ def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: floa
         for piece in chunks:
             size += len(piece)
             if size > _MOST_BYTES:
-                raise LLMError(f"{target}: an answer of more than {_MOST_BYTES >> 20} MiB")
+                raise LLMError(f"{target}: the answer has more than {_MOST_BYTES >> 20} MiB")
             yield piece
 
     pieces, head = limited(), b""
@@ -124,10 +124,10 @@ def _parse(body: bytes, target: CallTarget) -> Any:
         pass
     display = repr(read_text(text)[:_SHOWN_CHARACTERS])
     if text[0] == "<":
-        raise LLMError(f"{target}: a web page in place of an answer: {display} ({WRONG_URL})")
+        raise LLMError(f"{target}: a web page came in place of an answer: {display} ({WRONG_URL})")
     if is_torn:
         raise LLMError(f"{target}: the answer ended in the middle: {display}", transient=True)
-    raise LLMError(f"{target}: an answer that is not JSON: {display} ({WRONG_URL})")
+    raise LLMError(f"{target}: the answer is not JSON: {display} ({WRONG_URL})")
 
 
 def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:

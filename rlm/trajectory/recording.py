@@ -29,7 +29,7 @@ class Recording:
     def __init__(self, lines: list[dict[str, Any]], partial: list[dict[str, Any]] | None = None) -> None:
         """`lines` of a trajectory, and the `partial` records of a turn that was under way."""
         if not lines or lines[0].get("type") != "metadata":
-            raise TrajectoryError("a trajectory begins with a line of type 'metadata'")
+            raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata'")
         if lines[0].get("trajectory_version", VERSION) > VERSION:
             raise TrajectoryError(
                 f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up to "

@@ -194,7 +194,7 @@ def test_a_loop_that_has_ended_is_not_waited_for() -> None:
         return BlockingClient(Client())
 
     client = loop.run_until_complete(adapt())
-    with pytest.raises(ConnectionError, match="waits for this read itself"):  # in the thread of its loop
+    with pytest.raises(ConnectionError, match="this call blocks it"):  # in the thread of its loop
         client.head_object()
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(client.head_object)

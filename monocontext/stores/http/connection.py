@@ -114,7 +114,7 @@ class Connection:
             count = self._receive_into(memoryview(piece))
             if not count:
                 came = f"the connection was closed after {len(data)} bytes of the response headers"
-                raise BadReply(came if data else "no answer")
+                raise BadReply(came if data else "the server sent no answer")
             data += memoryview(piece)[:count]
 
     def read_into(self, view: memoryview) -> int:

@@ -209,7 +209,7 @@ class Download:
         if self._total_bytes not in (None, total):
             raise DamagedData(f"{self._url}: expected {self._total_bytes:,} bytes in all, found {total}")
         if span is None and total is None and not head.is_chunked:
-            raise DamagedData(f"{self._url}: expected a length, found an answer without one")
+            raise DamagedData(f"{self._url}: the answer does not state its length")
         if self._span is None:
             check_size(self._url, self._most_bytes, total)
             self._modified, self._date = head.headers.get("last-modified"), head.headers.get("date")
