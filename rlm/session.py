@@ -103,7 +103,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the runner. Completions stay."""
+        """End the runner. Its completions can still be read."""
         self._runner.close()
 
     @property

@@ -179,7 +179,7 @@ class MemoryAgent(dspy.Module):  # type: ignore[misc]
         return _combine(self.explore(**explore), self.synthesize(**synthesize))
 
     async def aforward(self, query: str, memory_db: Any, **options: Any) -> Any:
-        """Like `forward`, for `acall`."""
+        """The same prediction as of `forward`, for `acall`."""
         explore, synthesize = _questions(query, memory_db, **options)
         return _combine(await self.explore.acall(**explore), await self.synthesize.acall(**synthesize))
 

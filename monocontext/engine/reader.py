@@ -172,7 +172,7 @@ class Reader:
         return end
 
     def frame_within(self, start: int, stop: int) -> FrameText | None:
-        """Like `within`, for frames alone."""
+        """Like `within`, but only for frames, not for the ends of the text in the root."""
         page = self.table.page_at(start)
         starts = page.starts
         i = bisect_right(starts, start) - 1

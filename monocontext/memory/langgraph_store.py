@@ -52,7 +52,7 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
         return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
-        """Like `batch`, in a thread."""
+        """Run the operations as `batch` does, in a thread, so that the event loop goes on."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _read(self, op: Any) -> Any:

@@ -45,7 +45,7 @@ class Pulled:
 
     @property
     def command(self) -> list[str]:
-        """The command that goes on with it, in `folder`."""
+        """The command that continues the session, to be run in `folder`."""
         return [*(("claude", "--resume") if self.agent == "claude-code" else ("codex", "resume")), self.session_id]
 
 

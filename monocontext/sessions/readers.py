@@ -74,7 +74,7 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
     if os.path.isfile(name):
         return [recognize_session(Path(name), agent)]
     if os.sep in name or name.endswith((".jsonl", ".jsonl.zst")):
-        raise NotFound(f"no file {name}")
+        raise NotFound(f"no such file: {name}")
     results = [file for file in discover_sessions(agent) if file.session_id.startswith(name)]
     mains = {file.session_id.partition("/")[0] for file in results}
     if not results:
@@ -95,7 +95,7 @@ def _recognize_agent(path: Path) -> str:
     sample = list(islice(read_lines(path), _SAMPLE_LINES))
     readable = [line.record for line in sample if not line.problem]
     if not readable:
-        problem = f"not JSON lines: line {sample[0].number}: {sample[0].problem}" if sample else "an empty file"
+        problem = f"not JSON lines: line {sample[0].number}: {sample[0].problem}" if sample else "the file is empty"
         raise InvalidText(f"{path}: {problem}")
     for record in readable:
         kind = record.get("type")

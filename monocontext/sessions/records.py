@@ -85,7 +85,7 @@ def parse_lines(lines: Iterable[bytes]) -> Iterator[Record]:
 
 
 def ids_of(records: Iterable[Record]) -> list[str]:
-    """What tells records apart without their content, which redaction and the paths of another clone change, in order:
+    """The ids that tell records apart, in order, without content, which redaction and paths of another clone change:
     the `uuid`, else the time and the type, or the digest of a message of a chat; of equal ids the second ends in `#2`.
     Other records have no id: settings of the agent, and lines that were no records."""
     counts, results = Counter[str](), list[str]()

@@ -108,7 +108,7 @@ def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
 
 
 def match_bare_key(text: str, offset: int) -> tuple[int, int] | None:
-    """The span of a key in DER that begins at `offset`, without its first line."""
+    """The span of a private key (DER in base64) without a first line that begins at `offset`; None if none does."""
     if not _DER_KEY.match(text, offset) or not (run := _KEY_RUN.match(text, offset)):
         return None
     begin = text.find("\n", run.end(), run.end() + 8)

@@ -60,7 +60,7 @@ class TextFiles:
         return _info(record)
 
     def entries(self, path: str) -> list[tuple[str, FileInfo]]:
-        """The entries of a folder."""
+        """The names and facts of what is in the folder `path`. Raises `FileNotFoundError` for any other path."""
         if path not in self._folders:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         return [(name, _info(record)) for name, record in self._folders[path].items()]

@@ -134,8 +134,8 @@ class Store(RangeReader, Protocol):
 
 
 class StoreBase:
-    """What a store may have beside its verbs. The stores of this package derive from this class, which says what the
-    absence of each means; a store that does not derive from it has none of them."""
+    """The optional members of a store, beside its verbs. The stores of this package derive from this class, which says
+    what the absence of each means; a store that does not derive from it has none of them."""
 
     is_near: bool = False
     """Whether it is useless to send a late request again, as for memory and disks."""
@@ -209,7 +209,7 @@ class StoreWrapper(StoreBase):
 
 
 def innermost(store: Store) -> StoreBase:
-    """What the store at the bottom of a chain of wrappers has beside its verbs."""
+    """The optional members of the store at the bottom of a chain of wrappers."""
     inner: object = store
     while isinstance(inner, StoreWrapper):
         inner = inner.store

@@ -88,7 +88,7 @@ class SimulatedLink:
 
     @property
     def is_free(self) -> bool:
-        """Whether it has no limit, so nothing waits for it."""
+        """Whether the link has no limit, so that nothing waits for it."""
         return not self._connection_seconds and not self._link_seconds
 
     def arrival(self, size_bytes: int, begun: float) -> float:

@@ -73,7 +73,7 @@ def portable_place(url: Place) -> str | Store:
 
 
 def own_options(url: Place, options: StoreOptions | None) -> StoreOptions:
-    """Of the options of a place and of sources elsewhere, those of the place."""
+    """Those of `options`, which may also be for sources elsewhere, that the place `url` takes."""
     return options_for(url, options or {}) if isinstance(url, str | os.PathLike) else {}
 
 

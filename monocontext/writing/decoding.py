@@ -204,7 +204,7 @@ def unexpected_utf_16(head: bytes, encoding: str) -> str:
 
 
 def kind_of_file(head: bytes) -> str:
-    """What a file with this beginning is, if that is known not to be text; else empty."""
+    """The kind of a file that begins with `head`, if it is known not to be text; else empty."""
     return next((kind for magic, kind in _KINDS.items() if re.match(magic, head, re.DOTALL)), "")
 
 

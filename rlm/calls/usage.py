@@ -190,7 +190,7 @@ class Usage:
         return self.known_dollars if all(used.dollars is not None for used in list(self._models.values())) else None
 
     def notes(self) -> list[str]:
-        """What is not known of the cost, in words."""
+        """Sentences on what is unknown about the cost."""
         models = list(self._models.items())
         unpriced = ", ".join([name for name, used in models if used.dollars is None])
         estimated = ", ".join([name for name, used in models if used.estimated_calls])

@@ -55,7 +55,7 @@ Ranges = list[list[int]]
 
 @dataclass(slots=True)
 class Reads:
-    """What is read while `ReadMeter.measure` is entered. All is None for a context without lazy texts."""
+    """What was read while `ReadMeter.measure` was entered. Each field is None for a context without lazy texts."""
 
     cost: Cost | None = None
     """The cost: `gets`, `bytes`, `hits`, `ms` (milliseconds waited)."""

@@ -62,7 +62,7 @@ def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: floa
         return
     body = start + b"".join(pieces)
     if not body:
-        raise LLMError(f"{target}: an empty answer, no stream and no JSON ({WRONG_URL})", transient=True)
+        raise LLMError(f"{target}: the answer is empty, neither stream nor JSON ({WRONG_URL})", transient=True)
     yield Received(_parse(body, target), is_event=False)
 
 

@@ -56,7 +56,7 @@ class CellThread:
         self._start()
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
-        """As `CellRunner.run`. An exception in the caller's thread (Ctrl-C) interrupts `work` too, and is raised."""
+        """Run `work` as `CellRunner.run` says. Ctrl-C in the caller's thread interrupts it too, and is raised here."""
         done = threading.Event()
         self._jobs.put((work, done))
         try:

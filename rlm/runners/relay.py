@@ -36,13 +36,13 @@ class LineDecoder:
         """The bytes of the lines that `text` completes. Raises ValueError for a marked line that is not base64."""
         *lines, self._rest = (self._rest + text).split("\n")
         if len(self._rest) > 64 * CHUNK_BYTES:
-            raise ValueError(f"a line of more than {64 * CHUNK_BYTES:,} characters")
+            raise ValueError(f"the sandbox sent a line of more than {64 * CHUNK_BYTES:,} characters")
         for line in map(str.strip, lines):
             if line.startswith(self._mark):
                 try:
                     yield base64.b64decode(line[1:], validate=True)
                 except binascii.Error as exc:
-                    raise ValueError(f"a line that is not base64: {exc}") from None
+                    raise ValueError(f"the sandbox sent a line that is not base64: {exc}") from None
             elif line:
                 self.unmarked = line[:500]
 

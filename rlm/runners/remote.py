@@ -42,7 +42,7 @@ class Worker(Protocol):
 
     @property
     def complaint(self) -> str:
-        """What it printed or raised, if it did not start."""
+        """What the worker printed or raised, if it did not start."""
         ...
 
     def end(self, *, gone: bool = False) -> str:

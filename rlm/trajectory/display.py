@@ -47,7 +47,7 @@ class Display:
         self._gate = gate
 
     def delta(self, delta: str) -> None:
-        """Count a piece of the root's reply."""
+        """Count a piece of the root's reply in the live line."""
         self._written += len(delta)
 
     def step(self, step: Step) -> None:
@@ -122,7 +122,7 @@ def _print(console: Console, text: str, style: str = "") -> None:
 
 
 def why_unfinished(completion: Completion) -> str:
-    """A sentence on a run that did not finish."""
+    """A sentence that says why the run did not finish."""
     reason = completion.reason
     if reason == "max_iterations":
         forced = "this answer was forced after its last turn" if completion.answer else "no answer after its last turn"

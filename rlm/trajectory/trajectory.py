@@ -47,7 +47,7 @@ class Trajectory:
         self._has_begun = False
 
     def begin(self, metadata: Mapping[str, Any]) -> None:
-        """Write the metadata line, to a file that is new or made empty. Raises OSError: nothing is paid yet."""
+        """Write the metadata line to a new or emptied file. Raises OSError, before any call is paid."""
         if self.path:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text("")

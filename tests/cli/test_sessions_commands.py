@@ -91,7 +91,7 @@ def test_mistakes_are_one_line(cli: Cli, machine: Path, tmp_path: Path) -> None:
     cli("sessions", "upload").refused("which archive?")
     cli("sessions", "upload", "zzzz", machine).refused("no session 'zzzz'")
     cli("sessions", "show", "zzzz", machine).refused("no session 'zzzz'")
-    cli("sessions", "upload", "nope.jsonl", machine).refused("no file nope.jsonl")
+    cli("sessions", "upload", "nope.jsonl", machine).refused("no such file: nope.jsonl")
     bad = tmp_path / "bad.jsonl"
     bad.write_text("no JSON\n")
     cli("sessions", "upload", bad, machine).refused("not JSON lines: line 1")

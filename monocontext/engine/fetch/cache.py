@@ -47,7 +47,7 @@ class Cache:
         self.used_bytes = 0
 
     def get(self, key: Hashable) -> Sized | None:
-        """The entry, which counts as used; None if there is none. Some 0.3 us."""
+        """The entry `key`, which counts as used from now on; None if there is none (some 0.3 us)."""
         entry = self._used.get(key)
         if entry is not None:
             self._used.move_to_end(key)
@@ -57,7 +57,7 @@ class Cache:
         return entry
 
     def peek(self, key: Hashable) -> Sized | None:
-        """The entry, which does not count as used."""
+        """The entry `key`, which does not count as used; None if there is none."""
         entry = self._used.get(key)
         return self._expected.get(key) if entry is None else entry
 

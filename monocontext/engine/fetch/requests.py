@@ -83,7 +83,7 @@ class Arrival:
         self._arrived.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is there, or for so many seconds; returns whether it is there."""
+        """Wait until it has arrived, at most `seconds`; returns whether it has."""
         if not self.is_done and self._arrived.acquire(timeout=seconds):
             self._arrived.release()  # if an interrupt skips this, other waiting threads look again by themselves
         return self.is_done

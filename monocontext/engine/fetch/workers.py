@@ -75,7 +75,7 @@ class Workers(Protocol):
         ...
 
     def wait(self, request: FetchRequest) -> bool:
-        """Wait for a request a little; returns whether it is done."""
+        """Wait for a request for a short time; returns whether it is done."""
         ...
 
     def now(self) -> float:

@@ -229,7 +229,7 @@ class ServedReader:
         """Do nothing: the host learns the hits from `report`."""
 
     def filter_borders(self, start: int, stop: int) -> list[int]:
-        """No offsets: a worker searches all of [start, stop) at once."""
+        """An empty list, since a worker searches all of [start, stop) at once."""
         return []
 
     def _locate(self, what: str, number: int) -> Any:

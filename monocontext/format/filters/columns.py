@@ -216,7 +216,7 @@ class StoredRows:
                 self.rows = np.memmap(file, np.uint8, "r", shape=(self._layout.rows, self._layout.row_bytes))
 
     def read(self, start: int, stop: int, bits: int) -> NDArray[np.uint8]:
-        """Rows [start, stop) of `height(bits)`, with a byte for each bit. Missing rows are those of half the bits."""
+        """Rows [start, stop) of a table of `height(bits)` rows, a byte a bit. A lower table repeats each row."""
         if bits > self._ref.bits:
             times = height(bits) // self._layout.rows
             packed = self.rows[np.arange(start, stop) // times]

@@ -339,8 +339,8 @@ class ChunkDecoder:
 
 
 class Pace:
-    """What earlier exchanges tell of the next: the times to the first byte, from which the time of silence after which
-    an exchange fails is learnt, and the speeds of bodies. Threads share it without a lock: a lost sample does no harm.
+    """Learns from earlier exchanges how long a silence may last before an exchange fails, by the times to the first
+    byte, and how fast bodies are. Threads share it without a lock: a lost sample does no harm.
     """
 
     def __init__(self, longest_seconds: float) -> None:

@@ -89,7 +89,7 @@ class Documents(Mapping[str, Text]):
         return view
 
     def record(self, name: str) -> Document:
-        """A document's number, range and size. Raises `KeyError`."""
+        """The number, range and size of a document by `name` (at most 2 GETs, after one upload). Raises `KeyError`."""
         number = self.number_of(name) if isinstance(name, str) else None
         if number is None:
             raise UnknownDocument(name, self)
@@ -105,11 +105,11 @@ class Documents(Mapping[str, Text]):
         return self.keys()
 
     def metadata(self, name: str) -> dict[str, Any]:
-        """The metadata of a document. Raises `KeyError`."""
+        """The metadata of the document `name` (at most 2 GETs, after one upload). Raises `KeyError`."""
         return self.metadata_of(self.record(name).number)
 
     def metadata_of(self, number: int) -> dict[str, Any]:
-        """The metadata of a document, by its number."""
+        """The metadata of the document `number` (at most 1 GET)."""
         page = self.table.page_of(number)
         return page.metadata(number - page.first)
 
@@ -144,7 +144,7 @@ class Documents(Mapping[str, Text]):
             number += 1
 
     def records(self) -> Iterator[Document]:
-        """All documents, in the order of the text."""
+        """All documents, in the order of the text (1 GET for 4,096 documents)."""
         for page in self.table.pages():
             yield from (page[i] for i in range(len(page)))
 

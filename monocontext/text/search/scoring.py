@@ -37,7 +37,7 @@ _PASSAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A passage of a window."""
+    """A passage of a window, with its score."""
 
     start: int
     """The first character in the window."""
