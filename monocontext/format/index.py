@@ -208,7 +208,7 @@ class Page:
         require(count == in_runs == in_root, f"{count} frames, {in_runs} in its runs, {in_root} in the root")
         for run in self.runs:
             if run.frames < 1 or run.offset < 0 or run.codec not in CODECS:
-                raise ValueError(f"impossible run {run}")
+                raise ValueError(f"a run has an impossible number of frames, offset or codec: {run}")
             is_own = not run.is_virtual and run.etag is None and run.object.startswith("segments/")
             if not is_own and not (run.is_virtual and isinstance(run.etag, str)):
                 raise ValueError(f"neither one of our segments nor a foreign object with an ETag: {run.object!r}")

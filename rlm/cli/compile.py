@@ -36,7 +36,7 @@ def compile_command(
     with Sessions.open(url, **options) as archive:
         names = [project] if project else archive.projects()
     if not names:
-        raise RLMError(f"no sessions at {url}")
+        raise RLMError(f"no sessions at {url}: `monocontext sessions upload` stores some")
     rlm = RLM(**choose_models(model_options), **limits) if _has_model(model_options, extractive) else None
     try:
         for name in names:

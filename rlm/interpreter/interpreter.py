@@ -209,7 +209,7 @@ class Interpreter:
         """The data of files of this machine, with their paths on the volume."""
         for local in folders:
             if not Path(local).is_dir():
-                raise NotADirectoryError(f"no folder {local}")
+                raise NotADirectoryError(f"there is no folder {local} to upload")
         for local, remote in files.items():
             with open_file(local) as file:  # a pipe is refused, and not waited for
                 yield remote, file.read()

@@ -139,7 +139,7 @@ IMPOSSIBLE_RUNS: dict[str, list[dict[str, object]]] = {
     "3 frames, 4 in its runs, 3 in the root": [{"frames": 4}],
     "expected a count, found": [{"offset": value} for value in (-1, 1.5, True, 10**20, float("nan"), float("inf"))],
     "expected a count, found .": [{"offset": "x"}, {"offset": None}, {"frames": 3.0}, {"frames": -1}],
-    "impossible run": [{"codec": "lzma"}, {"codec": None}],
+    "a run has an impossible number": [{"codec": "lzma"}, {"codec": None}],
     "neither one of our segments": [
         *({"object": name} for name in NO_OBJECTS),
         {"etag": "x"},  # ours, and an ETag
@@ -154,7 +154,7 @@ def test_impossible_runs(what: str) -> None:
         data, ref = seal(raw_page(json.dumps([ROW | change]).encode()))
         must_refuse(data, ref, f"not a page of this context: {what}")
     empty = seal(raw_page(json.dumps([ROW | {"frames": 0}, ROW]).encode()))
-    must_refuse(*empty, "not a page of this context: impossible run")
+    must_refuse(*empty, "not a page of this context: a run has an impossible number")
 
 
 @pytest.mark.parametrize(

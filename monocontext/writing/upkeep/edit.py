@@ -130,7 +130,7 @@ def delete(
     if wrong := [name for name in patterns if not isinstance(name, str)]:
         raise TypeError(f"the name of a document must be a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
     if cache_dir is not None and not forget:
-        raise ValueError("cache_dir needs forget=True")
+        raise ValueError("cache_dir needs forget=True, since only forget empties it")
 
     globs = {name for name in patterns if isinstance(names, str) or any(sign in name for sign in "*?[")}
     matching = partial(_matching, patterns, globs)
