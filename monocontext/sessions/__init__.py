@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Project": "archive", "Redactor": "redaction", "SessionInfo": "session_info", "Sessions": "archive",
-    "Turn": "turn", "Uploaded": "upload", "open_project": "archive", "upload_session": "upload",
-}  # fmt: skip
+    "Turn": "turn", "Uploaded": "upload", "open_project": "archive", "upload_session": "upload"}  # fmt: skip
 __all__ = [  # in full, for checkers and the reference
-    "Project", "Redactor", "SessionInfo", "Sessions", "Turn", "Uploaded", "open_project", "upload_session",
-]  # fmt: skip
+    "Project", "Redactor", "SessionInfo", "Sessions", "Turn", "Uploaded", "open_project", "upload_session"]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

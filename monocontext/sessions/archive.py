@@ -83,9 +83,8 @@ class Sessions(StoreUser):
 
     def projects(self) -> list[str]:
         """Projects that have sessions, sorted (1 LIST a thousand sessions)."""
-        return sorted(
-            {session_info.name_of(info.key.split("/")[1]) for info in self.store.list(f"{session_info.SESSIONS}/")}
-        )
+        stored = self.store.list(f"{session_info.SESSIONS}/")
+        return sorted({session_info.name_of(info.key.split("/")[1]) for info in stored})
 
     def project(self, name: str) -> Project:
         """The sessions of one project (no request). Raises `InvalidUrl` for a name that is empty or too long."""
@@ -221,8 +220,7 @@ class Project:
         return [turn.n for turn in self._turns_or_none(session_id)]
 
     def read_turn(self, session_id: str, n: int) -> dict[str, Any]:
-        """One turn: `turn_number`, `role`, `content`, `timestamp`, `session_id`; or a dict with an `error` (cost as of
-        `turns`)."""
+        """One turn: `turn_number`, `role`, `content`, `timestamp`, `session_id`; or an `error` (cost of `turns`)."""
         turn = next((turn for turn in self._turns_or_none(session_id) if turn.n == n), None)
         return turn.to_dict() if turn else {"error": f"Turn {n} not found in session {session_id}"}
 

@@ -81,8 +81,8 @@ def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     agent, path, files = str(job.get("agent") or ""), str(job.get("transcript_path") or ""), list[SessionFile]()
     try:
         if path:
-            main = recognize_session(Path(path).expanduser().absolute(), agent if agent in AGENTS else None)
-            files += [main, *AGENTS[main.agent].below(main)]
+            own = recognize_session(Path(path).expanduser().absolute(), agent if agent in AGENTS else None)
+            files += [own, *AGENTS[own.agent].below(own)]
     except (MonocontextError, OSError) as error:
         _log(f"left out: {path}: {error}")
     for name in [item for item in AGENTS if agent in ("", item)]:
@@ -94,10 +94,9 @@ def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
 
 
 def _upload(store: Store, job: dict[str, Any], projects: set[str], file: SessionFile) -> Uploaded | None:
-    """Upload a session if the hook is there for it: its own, those of the same project, with `--user` all. Adds its
-    project to `projects`."""
-    main, patterns = job.get("session_id"), job.get("patterns")
-    is_own = str(file.path) == job.get("transcript_path") or (main and file.session_id.split("/")[0] == main)
+    """Upload a session if the hook is there for it (its own, of its project, with `--user` any); notes its project."""
+    own_id, patterns = job.get("session_id"), job.get("patterns")
+    is_own = str(file.path) == job.get("transcript_path") or (own_id and file.session_id.split("/")[0] == own_id)
     if not (is_own or job.get("user") or project_of_session(file) == _project_here(job)):
         return None
     # A subagent is of the project of the session that it belongs to, if its file tells.
@@ -108,8 +107,7 @@ def _upload(store: Store, job: dict[str, Any], projects: set[str], file: Session
     report = upload_session(
         store, file, project=str(job["project"]) if job.get("project") else of_main, user=user_at_machine(),
         redact=not job.get("no_redact"), patterns=list(map(str, patterns)) if isinstance(patterns, list) else (),
-        is_open=not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS,
-    )  # fmt: skip
+        is_open=not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS)  # fmt: skip
     redacted = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
     done = f"{report.session_id}: {report.records} records, {report.turns} turns to {report.project}"
     _log("; ".join([done, *([f"redacted {redacted}"] if redacted else []), *report.problems]))
@@ -131,8 +129,7 @@ def _compile(job: dict[str, Any], project: str) -> None:
     options += ["--anonymous"] if job.get("anonymous") else []
     done = subprocess.run(
         [command, "compile", str(job["url"]), f"--project={project}", "--quiet", *options],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # fmt: skip
     _log(" ".join((done.stdout + done.stderr).split()) or f"rlm compile ended with {done.returncode}")
 
 

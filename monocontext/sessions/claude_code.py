@@ -23,13 +23,11 @@ _NOT_A_PROMPT = re.compile(
     r"|\[Request interrupted by user)"
 )
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
-_LEFT_OUT = frozenset([
-    "progress", "file-history-snapshot", "permission-mode", "mode", "agent-name", "agent-color",
-    "frame-link", "agent-setting", "pr-link", "tag", "last-prompt", "agent_metadata", "api-request",
-    "api-request-blob", "api-request-shape", "atis-latch", "cost-state", "rate_limit_event", "result",
-    "stream_event", "tools-used",
+_LEFT_OUT = frozenset([  # records of the harness and of the screen, which make no turn
+    "progress", "file-history-snapshot", "permission-mode", "mode", "agent-name", "agent-color", "frame-link",
+    "agent-setting", "pr-link", "tag", "last-prompt", "agent_metadata", "api-request", "api-request-blob",
+    "api-request-shape", "atis-latch", "cost-state", "rate_limit_event", "result", "stream_event", "tools-used",
 ])  # fmt: skip
-"""Records that make no turn: data of the harness and of the screen. They are in the archive."""
 _TITLES = ("customTitle", "aiTitle", "summary")  # a record with one of these fields has nothing else
 TOOL_OUTPUT = "tool-output"
 """The type of our record of an output that the agent keeps in a file of its own; its uuid ends in the file's name."""
@@ -39,7 +37,7 @@ _STUB_BYTES = 16 << 10  # a longer file is not a stub
 
 
 def roots() -> list[Path]:
-    """The folders of the agent of this user; the first one gets new sessions."""
+    """Claude Code's folders of this user; the first one gets new sessions."""
     if folder := os.environ.get("CLAUDE_CONFIG_DIR"):
         return [Path(folder)]
     both = Path.home() / ".claude", Path.home() / ".config" / "claude"

@@ -20,25 +20,19 @@ from monocontext.sessions.turn import Turn, seconds_of
 _FOLDERS = ("sessions", "archived_sessions")  # below the agent's own
 _SET_UP = re.compile(r"\s*<(environment_context|user_instructions|permissions)\b|# AGENTS\.md")
 _NOTICE = re.compile(r"\s*<subagent_notification>\s*(\{.*\})\s*</subagent_notification>\s*", re.S)
-_CALLS = {
+_CALLS = {  # the types of items that are calls of tools, each with the field that has the arguments
     "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
     "web_search_call": "action", "tool_search_call": "arguments", "image_generation_call": "revised_prompt",
 }  # fmt: skip
-"""The types of items that are calls of tools, each with the field that has the arguments."""
-_COMPLETED = {
+_COMPLETED = {  # the types of completed items that are calls of tools, each with the name it does not give
     "CommandExecution": "exec_command", "FileChange": "apply_patch", "McpToolCall": "mcp", "DynamicToolCall": "tool",
-    "WebSearch": "web_search",
-}  # fmt: skip
-"""The types of completed items that are calls of tools, each with the name of the tool that it does not give."""
-_MESSAGES = {
-    "user_message": "user", "agent_message": "assistant", "UserMessage": "user", "AgentMessage": "assistant",
-}  # fmt: skip
+    "WebSearch": "web_search"}  # fmt: skip
+_MESSAGES = {"user_message": "user", "agent_message": "assistant", "UserMessage": "user", "AgentMessage": "assistant"}
 _RESULTS = frozenset(["function_call_output", "custom_tool_call_output", "tool_search_output"])
 LEFT_OUT = frozenset([
     "reasoning", "ghost_snapshot", "additional_tools", "configuration_update", "compaction_trigger", "other",
     "world_state", "token_usage_record", "inter_agent_communication_metadata", "dynamic_tools_updated",
-    "security_risk_score", "state",
-])  # fmt: skip
+    "security_risk_score", "state"])  # fmt: skip
 """Types of items and records that make no turn: settings, counts, and what is encrypted or a turn elsewhere."""
 _TWIN_SECONDS = 0.5  # the most time between two records of one message, which is an item and events
 _TWIN_RECORDS = 4  # the same, of records without a time

@@ -33,15 +33,11 @@ class Pulled:
 
     session_id: str
     agent: str
-    path: Path
-    """The agent's file."""
-    folder: Path
-    """The directory in which the agent goes on with it."""
+    path: Path  # the agent's file
+    folder: Path  # the directory in which the agent goes on with it
     records: int
-    redacted: int
-    """The number of marks in the place of secrets."""
-    is_new: bool
-    """False if as much of the session was here already."""
+    redacted: int  # the number of marks in the place of secrets
+    is_new: bool  # false if as much of the session was here already
 
     @property
     def command(self) -> list[str]:
@@ -99,9 +95,8 @@ def claude_folder(directory: Path) -> Path:
     """The folder in which Claude Code keeps the sessions of a directory."""
     slug = re.sub(r"[^a-zA-Z0-9]", "-", unicodedata.normalize("NFC", str(directory)))
     if len(slug) > 200:  # then the agent's own name for it ends in a hash
-        raise MonocontextError(
-            f"the path of the clone has more than 200 characters: pull into a shorter one: {directory}"
-        )
+        problem = "the path of the clone has more than 200 characters: pull into a shorter one"
+        raise MonocontextError(f"{problem}: {directory}")
     return claude_code.roots()[0] / "projects" / slug
 
 

@@ -25,11 +25,9 @@ class SessionFile:
     """A session on this machine."""
 
     path: Path
-    session_id: str
-    """`<id>`, or `<id>/subagents/agent-x` for the stream of a subagent."""
+    session_id: str  # `<id>`, or `<id>/subagents/agent-x` for the stream of a subagent
     agent: str
-    modified_seconds: float
-    """Last written, in seconds since 1970."""
+    modified_seconds: float  # last written, in seconds since 1970
 
 
 class TurnMaker(ABC):
@@ -37,17 +35,13 @@ class TurnMaker(ABC):
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
-        self.n = 0
-        """The number of turns so far."""
+        self.n = 0  # the number of turns so far
         self.title = self.first_prompt = self.branch = ""
         self.cwd = self.began_in = ""
         """The last and the first directory that the agent worked in. The first one decides the project."""
-        self.remote = ""
-        """URL of the repository, if the records name it."""
-        self.started = self.ended = ""
-        """The earliest and the latest time of a record, as written."""
-        self.unknown = Counter[str]()
-        """The number of records of each type that this version does not know."""
+        self.remote = ""  # URL of the repository, if the records name it
+        self.started = self.ended = ""  # the earliest and the latest time of a record, as written
+        self.unknown = Counter[str]()  # the number of records of each type that this version does not know
         self._time = ""  # of the record that is read
         self._tools: dict[str, str] = {}  # the names of tools by the ids of their calls
 
@@ -94,8 +88,7 @@ class SessionReader(ABC):
     """Finds and reads the sessions of one agent; by default files of JSON lines, which the user names."""
 
     agent: str
-    maker: type[TurnMaker]
-    """Makes the turns of the session whose id it takes."""
+    maker: type[TurnMaker]  # makes the turns of the session whose id it takes
 
     @abstractmethod
     def session_id(self, path: Path) -> str:

@@ -25,18 +25,15 @@ from monocontext.stores.regular_file import open_file
 
 Record = dict[str, Any]
 
-MOST_LINE_BYTES = 64 << 20
-"""A longer line is cut. The longest seen have 20 MB, and take some five times as much memory."""
+MOST_LINE_BYTES = 64 << 20  # a longer line is cut. The longest seen have 20 MB, and take some five times as much memory
 _LONG_LINE_BYTES = 4096  # what is kept of a line longer than `MOST_LINE_BYTES`
 _PIECE_BYTES = 1 << 16
 _ZSTD_BYTES = 512  # compressed bytes that are inflated at once: they give at most 16 MiB
 _MOST_LEVELS = 200  # the most levels of nesting; deeper JSON is unreadable, since it would break later readers
 _MOST_STARTS = 50  # the most places in a damaged line that are tried as the beginning of a record
 _MOST_CHARACTERS = 8 << 20  # longest line that is searched for records after one that broke off, in characters
-_UTF16 = {
-    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", b'{\0"\0': "utf-16-le", b'\0{\0"': "utf-16-be",
-}  # fmt: skip
-"""How a file in UTF-16 begins: with a mark or `{"`."""
+# How a file in UTF-16 begins: with a mark or `{"`.
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", b'{\0"\0': "utf-16-le", b'\0{\0"': "utf-16-be"}
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(r"[\0\s\ufeff]*")
 _START = re.compile(r'\{\s*"')
@@ -46,13 +43,10 @@ _START = re.compile(r'\{\s*"')
 class RecordLine:
     """A record and the line it comes from; a damaged line may give several."""
 
-    number: int
-    """The number of the line, from 1."""
+    number: int  # the number of the line, from 1
     record: Record
-    problem: str = ""
-    """Why the line is unreadable, in a few words; empty for a readable line."""
-    is_tail: bool = False
-    """Whether this is an incomplete last line, which the agent may still be writing."""
+    problem: str = ""  # why the line is unreadable, in a few words; empty for a readable line
+    is_tail: bool = False  # whether this is an incomplete last line, which the agent may still be writing
 
 
 def read_lines(path: Path) -> Iterator[RecordLine]:

@@ -17,17 +17,13 @@ from monocontext.sessions.records import Record
 from monocontext.sessions.secret_search import find_secrets
 from monocontext.sessions.secret_values import Strength, is_secret, strength_of
 
-_Path = tuple[str | int, ...]
-"""Names of fields and offsets in lists, from the record down. A name may hold a dot, so they are not joined."""
-_UNCHANGED: dict[_Path, frozenset[str]] = {
+_Path = tuple[str | int, ...]  # names of fields and offsets in lists; not joined, since a name may hold a dot
+_UNCHANGED: dict[_Path, frozenset[str]] = {  # fields that are not searched if they hold no list or object
     (): frozenset([
         "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "sessionId", "requestId", "sourceToolUseID",
-        "toolUseID", "agentId", "timestamp", "type", "version", "promptId", "messageId", "ordinal", "sha256",
-    ]),
+        "toolUseID", "agentId", "timestamp", "type", "version", "promptId", "messageId", "ordinal", "sha256"]),
     ("message",): frozenset(["id", "model", "role", "type", "stop_reason"]),
-    ("payload",): frozenset(["id", "call_id", "type", "encrypted_content", "role"]),
-}  # fmt: skip
-"""Fields that are not searched if they hold no list or object: of a record, a message, and a payload of Codex."""
+    ("payload",): frozenset(["id", "call_id", "type", "encrypted_content", "role"])}  # fmt: skip
 _UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
 _SEALS = {"thinking": "signature", "redacted_thinking": "data"}  # signed: without secrets, the block stays
 _MOST_INLINE = 256  # characters. Longer base64 is replaced as a picture.
@@ -40,12 +36,9 @@ class Finding:
     """The kind and place of a secret that was taken out, without the secret."""
 
     kind: str
-    line: int
-    """Line of the transcript file, from 1."""
-    where: str
-    """Path of the field, such as `message.content.0.input.command`."""
-    characters: int
-    """Length of the secret."""
+    line: int  # line of the transcript file, from 1
+    where: str  # path of the field, such as `message.content.0.input.command`
+    characters: int  # length of the secret
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.kind} ({self.characters} characters) in {self.where}"
@@ -68,7 +61,7 @@ class Redactor:
         return self._clean_fields(record, line, ()) if self.enabled else record
 
     def text(self, text: str, line: int = 0, where: str = "text") -> str:
-        """Text without its secrets."""
+        """Text with each secret replaced by `[REDACTED:kind]`, noted in `findings`; as it is if redaction is off."""
         if not self.enabled or not text:
             return text
         parts, done = [], 0

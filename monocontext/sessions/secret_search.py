@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeVar
 
+from monocontext.sessions.secret_fields import find_named
 from monocontext.sessions.secret_phrases import KEY_BEGINNINGS, PHRASES, find_private_keys, match_bare_key
 from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS, URLS
-from monocontext.sessions.secret_values import NAME_WORDS, find_named, is_dummy, is_random_token
+from monocontext.sessions.secret_values import NAME_WORDS, is_dummy, is_random_token
 
 Span = tuple[int, int, str]  # start, stop, kind
 Patterns = Sequence[tuple[str, re.Pattern[str]]]  # the user's own kinds of secrets
@@ -31,8 +32,7 @@ _AFTER = 512  # a match that begins before its piece ends at most so many charac
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}")  # fmt: skip
 _STANDARD = str.maketrans("-_", "+/", " \t\r\n=")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-# Escapes of JSON and of programming languages, those that colour a terminal, and those of URLs.
-_ESCAPE = re.compile(
+_ESCAPE = re.compile(  # escapes of JSON and of programming languages, and those that colour a terminal
     r"\\(?:u(?P<unicode>[0-9a-fA-F]{4})|x(?P<byte>[0-9a-fA-F]{2})|(?P<letter>[\"'\\/bfnrt]|0(?!\d)))"
     r"|\x1b\[[0-9;?]{0,40}[A-Za-z]"
 )
@@ -53,8 +53,7 @@ _WRAP = re.compile(
     rf"|\r(?<={_BEFORE}\r)\n{_MARGIN}{_CUT}"
 )
 _WITH_DIGIT = re.compile(r"[A-Za-z0-9+/=_.-]*[0-9][A-Za-z0-9+/=_.-]*")
-# One word, to the end of its line.
-_WORD_LINE = re.compile(r"[A-Za-z0-9+/=_.-]{4,400}\\*[\"']?[ \t]*(?:$|[\r\n,])")
+_WORD_LINE = re.compile(r"[A-Za-z0-9+/=_.-]{4,400}\\*[\"']?[ \t]*(?:$|[\r\n,])")  # one word, to the end of its line
 _TERMINAL_CHARACTERS = 60  # no terminal is narrower
 _AROUND = 400  # characters of a view on each side of an escape: more than a secret and its name have
 _compile = functools.cache(re.compile)  # when it is needed: most kinds never occur

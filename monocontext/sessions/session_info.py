@@ -28,8 +28,7 @@ BRIEF = "brief.md"
 ENDING = ".jsonl.zst"
 _MOST_NAME_BYTES = 200  # file systems take 255 bytes for a name, and the store's temporary ones need some
 _FORMAT = 2
-_HEAD_BYTES = 4096
-"""As much of an object as is read for its description; only a very long one needs the whole object."""
+_HEAD_BYTES = 4096  # as much of an object as is read for its description; only a very long one needs the whole object
 _MOST_BYTES = 1 << 30  # no more is inflated of one session
 _LEVEL = 9
 

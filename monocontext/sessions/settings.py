@@ -37,18 +37,13 @@ class AgentSettings:
     """Where an agent keeps its settings, and the events that get our hooks."""
 
     name: str
-    folder: str
-    """The agent's folder in a repository and in the home directory."""
+    folder: str  # the agent's folder in a repository and in the home directory
     local_file: str
     user_file: str
-    home_variable: str
-    """The environment variable that replaces the folder in the home directory."""
-    events: tuple[tuple[str, str, str | None, dict[str, Any]], ...]
-    """Events: the agent's name, our name, the matcher, and further fields of the entry."""
-    takes_args: bool
-    """Whether an entry has a list of arguments; else it has a command for a shell."""
-    example: str
-    """A command that makes a small session."""
+    home_variable: str  # the environment variable that replaces the folder in the home directory
+    events: tuple[tuple[str, str, str | None, dict[str, Any]], ...]  # its name, ours, the matcher, further fields
+    takes_args: bool  # whether an entry has a list of arguments; else it has a command for a shell
+    example: str  # a command that makes a small session
 
     def settings_path(self, repository: Path, is_user: bool) -> Path:
         return self._below(repository, is_user) / (self.user_file if is_user else self.local_file)
@@ -62,22 +57,17 @@ class AgentSettings:
 
 
 _START = ("SessionStart", "session-start", "startup|clear|compact", {"timeout": _SECONDS})
+_END = ("SessionEnd", "session-end", None, {"timeout": _SECONDS})
 _COMPACT = ("PreCompact", "pre-compact", None, {"timeout": _SECONDS})
 AGENTS = {
     "claude-code": AgentSettings(
         "claude-code", ".claude", "settings.local.json", "settings.json", "CLAUDE_CONFIG_DIR",
-        (
-            _START, _COMPACT, ("Stop", "stop", None, {"async": True}),
-            ("SessionEnd", "session-end", None, {"timeout": _SECONDS}),
-        ),
-        takes_args=True, example='claude -p "Say hello"',
-    ),
+        (_START, _COMPACT, ("Stop", "stop", None, {"async": True}), _END),
+        takes_args=True, example='claude -p "Say hello"'),
     "codex": AgentSettings(
         "codex", ".codex", "hooks.json", "hooks.json", "CODEX_HOME",
         (_START, _COMPACT, ("Stop", "stop", None, {"timeout": _SECONDS})),
-        takes_args=False, example='codex exec "Say hello"',
-    ),
-}  # fmt: skip
+        takes_args=False, example='codex exec "Say hello"')}  # fmt: skip
 CODEX_TRUST = (
     "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` says nothing of others: "
     "start `codex` there once, and accept both when it asks"

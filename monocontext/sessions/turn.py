@@ -52,8 +52,7 @@ class Turn:
         """The fields that DeepRecurse's functions return, and three more: `kind`, `tool`, `id`."""
         return {
             "turn_number": self.n, "role": self.role, "content": self.text, "timestamp": self.ts,
-            "session_id": self.session_id, "kind": self.kind, "tool": self.tool, "id": self.id,
-        }  # fmt: skip
+            "session_id": self.session_id, "kind": self.kind, "tool": self.tool, "id": self.id}  # fmt: skip
 
 
 def render(turns: Iterable[Turn]) -> str:

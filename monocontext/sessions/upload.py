@@ -180,8 +180,7 @@ def project_of_session(file: SessionFile) -> str:
 
 
 def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], bool]:
-    """The records of a file with their lines, each uuid once; remarks; and whether an incomplete last line is left for
-    later."""
+    """The records of a file with their lines, each uuid once; remarks; and whether an incomplete last line is left."""
     results, problems, uuids = list[tuple[int, Record]](), list[str](), set[str]()
     for line in AGENTS[file.agent].lines(file.path):
         if line.is_tail and is_open:
@@ -295,8 +294,7 @@ def _put(
     redacted = {kind: max(info.redacted.get(kind, 0), stored.redacted.get(kind, 0)) for kind in sorted(kinds)}
     written = replace(
         info, session_id=name, users=tuple(dict.fromkeys([*stored.users, *info.users])), redacted=redacted,
-        is_redacted=info.is_redacted and stored.is_redacted, write_id=uuid.uuid4().hex,
-    )  # fmt: skip
+        is_redacted=info.is_redacted and stored.is_redacted, write_id=uuid.uuid4().hex)  # fmt: skip
     data = pack(written, lines)
     put_own(store, session_key(project, name), data, if_match=etag)
     return max(0, info.records - stored.records), max(0, info.turns - stored.turns), len(data)
