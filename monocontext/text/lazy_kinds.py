@@ -81,10 +81,12 @@ class LazyItems:
     def __radd__(self, other: object) -> list[Any]:
         return [*other, *self] if isinstance(other, list) else NotImplemented
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"):
-            raise AttributeError(f"a lazy list has no {name!r}: change a real one, list(x) or x.copy(), or sorted(x)")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # type checkers take a class with it for one that has every name
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"):
+                raise AttributeError(f"a lazy list has no {name!r}: change a real one, x.copy() or sorted(x)")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def copy(self) -> list[Any]:
         """A real list, which can be changed; `ContextTooLarge` above the limit of the text."""
