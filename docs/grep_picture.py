@@ -32,7 +32,7 @@ def rows() -> list[tuple[str, list[float]]]:
     results = []
     for line in re.findall(r"^\| (`.*) \|$", table, re.M)[:4]:
         cells = [cell.strip() for cell in line.split(" | ")]
-        results.append((cells[0].strip("`"), [float(cells[column]) for column in COLUMNS]))
+        results.append((cells[0].strip("`"), [float(cells[column].strip("*")) for column in COLUMNS]))
     return results
 
 

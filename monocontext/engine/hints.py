@@ -66,7 +66,9 @@ _SEARCHES: dict[str, tuple[Reach, bool]] = {
 _MATCHES: dict[str, Reach] = {"search": "first", "findall": "all", "finditer": "first", "split": "all"}
 """The functions of `re` that are followed."""
 _FLAGS = {*"IMSXAU", "IGNORECASE", "MULTILINE", "DOTALL", "VERBOSE", "ASCII"}
-_FUNCTIONS: dict[str, Any] = {function.__name__: function for function in (int, round, min, max, abs, range)}
+_FUNCTIONS: dict[str, Any] = {
+    "int": int, "min": min, "max": max, "abs": abs, "range": range, "round": lambda number: round(number),
+}  # fmt: skip
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv, ast.Div: truediv, ast.Mod: mod, ast.BitOr: or_
 }  # fmt: skip
@@ -258,9 +260,7 @@ class CodeHints:
                     value = self._characters
                 case ast.Call(func=ast.Name(name), args=arguments) if name in _FUNCTIONS:
                     numbers = [self._fold(argument, names) for argument in arguments]
-                    # `max(range(10000000000))` and `round(1, -10000000000)` would take minutes, under the lock.
-                    is_quick = name != "round" or len(numbers) == 1
-                    if is_quick and all(isinstance(number, int | float) for number in numbers):
+                    if all(isinstance(number, int | float) for number in numbers):  # not max(range(10**10))
                         value = _FUNCTIONS[name](*numbers)
                 case ast.Call(func=ast.Attribute(value=text, attr="lower" | "upper" | "casefold"), args=[]):
                     value = _Text(ignore_case=True) if isinstance(self._fold(text, names), _Text) else None
@@ -278,11 +278,7 @@ def _stored_in(node: ast.AST) -> set[str]:
 
 def _parse(source: str) -> ast.Module | None:
     """The tree of a statement without its margin; the head of a loop or of a condition gets an empty body."""
-    if len(source) > _MOST_LINE:
-        return None
-    source = source.lstrip()
-    if source.startswith("elif "):
-        source = source[2:]
+    source = re.sub(r"^\s*(?:el(?=if\b))?", "", source)  # an elif as an if
     if source.rstrip().endswith(":"):
         source += " pass"
     try:
