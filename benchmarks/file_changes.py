@@ -1,9 +1,8 @@
 """Count the code on the way of one call: `python -m benchmarks file_changes`.
 
-A profile hook sees each call and return on the calling thread. The table has the calls of functions of this project,
-how many functions these are (a comprehension belongs to the one around it), in how many files, and how often one event
-is in another file than the event before: what a reader of the code follows. A thread that waits repeats a few steps,
-so the least of all rounds counts.
+A profile hook sees each call and return on the calling thread: the calls of functions of this project, in how many
+functions (a comprehension belongs to the one around it) and files, and how often one event is in another file than the
+event before. A thread that waits repeats a few steps, so the least of all rounds counts.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 A query is one to three words of one stretch of the text, drawn by a seed. The search may read at most 5 % of the stored
 bytes, and is compared with its ten best passages without a budget. Seconds are processor time.
 
-With `--locomo FILE`, `locomo10.json` of github.com/snap-research/LoCoMo, each of its conversations is one text, whose
-documents are its sessions. A question of categories 1 to 4 is right within `k` if one of the first `k` passages holds a
-turn of its evidence, or stands in the session of one. No model is asked.
+With `--locomo FILE`, `locomo10.json` of github.com/snap-research/LoCoMo, each conversation is a text of sessions. A
+question of categories 1 to 4 is right within `k` if one of the first `k` passages holds a turn of its evidence.
 """
 
 from __future__ import annotations
