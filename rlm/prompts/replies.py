@@ -22,7 +22,7 @@ _PYTHON = re.compile(_TAG, re.IGNORECASE)
 _FENCE = re.compile(
     r"(?P<margin>[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?)(?P<mark>`{3,}(?!.*`)|~{3,})[{\s]*\.?(?P<tag>[^\s:{},;]*)"
 )
-_ATTRIBUTE = re.compile(r"""[\w-]+=(?:"[^"]*"|'[^']*'|\{[^{}]*\}|[\w./:-]*)(?:\s|$)""")  # of a fence: `title=a.py`
+_ATTRIBUTE = re.compile(r"""([\w-]+)=(?:"[^"]*"|'[^']*'|\{[^{}]*\}|[\w./:-]*)(?:\s|$)""")  # of a fence: `title=a.py`
 _NAMES = r"(?:code|python|repl|py|execute|tool_code|run)"
 _MARKS = [
     (re.compile(opening, re.IGNORECASE), re.compile(closing, re.IGNORECASE))
@@ -155,8 +155,10 @@ def _read_block(lines: list[str], start: int, tries: list[int], drafts: bool) ->
         opening = _FENCE.match(line[begin:].strip())  # behind words
     if opening is not None:
         part, first = _read_fence(lines, start, opening, tries), opening.string[opening.end() :].strip()
-        if first and part.kind == "python" and not _ATTRIBUTE.match(first) and (acts(first) or assigned_names([first])):
-            part.code = f"{first}\n{part.code}"
+        if first and part.kind == "python" and (acts(first) or assigned_names([first])):
+            attribute = _ATTRIBUTE.match(first)  # `x=1` is none where the block has the name: it would read an older x
+            if not attribute or re.search(rf"\b{attribute[1]}\b", part.code):
+                part.code = f"{first}\n{part.code}"
         return [part]
     if call := _CALL.search(line):
         text = "\n".join([line[call.start() :], *lines[start + 1 :]])

