@@ -89,13 +89,7 @@ class PageTree:
 
     def __init__(self, pages: Sequence[PageRef]):
         self._top = _Node(pages, None, 0)
-        self.ends = self._top.columns["characters"]
-        """The characters up to the end of each entry of the root."""
-        self.directories = sum(isinstance(page, PageDirectory) for page in pages)
-        """The number of directories, which are the first entries of the root."""
         self.count = self._top.firsts[-1]
-        self.more = self.count - len(pages)
-        """The difference between the number of a page that the root names and its place in the root."""
 
     def number(self, column: Column, value: int) -> int | Unopened:
         """The number of the page that holds the character, frame, byte or newline with this number."""
@@ -135,12 +129,10 @@ class FrameTable:
         """The page that was used last, and its number. It is outside the cache, since every read needs one."""
         pages = manifest.pages
         self._tree = tree = PageTree(pages)
-        self._ends = tree.ends
         if manifest.last_page is not None:
             before = pages[-2] if len(pages) > 1 else None
             self._last_page = (tree.count - 1, Page(manifest.last_page, pages[-1], before))
             fetcher.cache.put(-tree.count, self._last_page[1])
-        self._directories, self._more_pages = tree.directories, tree.more
 
     # -- for a waiting caller --------------------------------------------------------------------------------------
 
@@ -200,10 +192,10 @@ class FrameTable:
 
     def page_at(self, character: int) -> Page:
         """The index page that covers a character (at most 1 GET)."""
-        index = bisect_right(self._ends, character)  # faster than the tree, for the path of a short read
-        return self.page(
-            index + self._more_pages if index >= self._directories else self._number("characters", character)
-        )
+        last = self._last_page
+        if last is not None and last[1].starts[0] <= character < last[1].starts[-1]:  # the path of a short read
+            return last[1]
+        return self.page(self._number("characters", character))
 
     def _number(self, column: Column, value: int) -> int:
         """The number of the index page with a character, frame, byte or newline (1 GET for a directory)."""

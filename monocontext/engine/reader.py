@@ -184,11 +184,11 @@ class Reader:
         late = self._late
         text = self._in_memory(number) or self.fetcher.fetch_one(frame_item(page[i]))
         assert isinstance(text, FrameText)
-        is_first = not text.is_used
+        if text.is_used:
+            return text
         self._use(text)
-        if is_first:
-            with LOCK:
-                self.ahead.read(SeenRead(start, stop, number, number), self._late != late)
+        with LOCK:
+            self.ahead.read(SeenRead(start, stop, number, number), self._late != late)
         return text
 
     def peek(self, character: int) -> FrameText | None:

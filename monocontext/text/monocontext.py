@@ -263,6 +263,9 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         where part is S / 16, but at least 1 MiB and at most 8 MiB.
         """
         if isinstance(key, slice):
+            start, stop, step = key.indices(self._stop - self._start)
+            if step == 1 and stop - start <= self._limit:  # the usual slice, in few calls: they are half of its time
+                return self._read(start, stop)
             return self._slice(key)
         size = len(self)
         index = key.__index__() if hasattr(key, "__index__") else size
@@ -293,9 +296,10 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         """Characters [start, stop) of this text."""
         if stop <= start:
             return ""
-        span = self.span
-        span.log_received(start, stop)
-        return span.read(start, stop)
+        source, start, stop = self._source, self._start + start, self._start + stop
+        if isinstance(source, StoredSource) and (handed := source.reader.handed) is not None:
+            handed.add(start, stop)
+        return source.read(start, stop)
 
     def file(self) -> ContextFile:
         """A seekable text file over this text, to read (no GET): `csv.reader(context.file())`."""
