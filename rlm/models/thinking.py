@@ -45,7 +45,7 @@ _END_TOKENS = (
     "<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>", "<|END_RESPONSE|>",
     "<|end_of_box|>", "<|end_of_solution|>", "[END FINAL RESPONSE]",
 )  # fmt: skip
-_BOX = re.compile(r"\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution)\|>")
+_BOX = re.compile(r"\A\s*<\|(?:START_RESPONSE|begin_of_box|begin_of_solution)\|>")
 _FENCE = re.compile(
     r"(?:^|(?<=[>\]▷]))[ \t]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$", re.MULTILINE
 )
@@ -59,11 +59,10 @@ def split_thinking(text: str) -> tuple[str, str]:
     """The answer in a reply, and its thinking, in linear time."""
     answer: list[str] = []
     thinking: list[str] = []
-    fences = deque[re.Match[str]]()
+    fences = deque(_FENCE.finditer(text))
     opened = None  # the fence of the block around the mark
     begin = offset = 0  # the text before `begin` is sorted
     while mark := _MARK.search(text, offset):
-        fences = fences if offset else deque(_FENCE.finditer(text))
         offset = mark.end()
         while fences and fences[0].start() < mark.start():
             fence = fences.popleft()
@@ -90,9 +89,8 @@ def split_thinking(text: str) -> tuple[str, str]:
     visible = "".join(answer) + text[begin:]
     visible = visible.lstrip("\n") if thinking else visible
     visible = _without_end_tokens(visible) if visible.rstrip().endswith(_END_TOKENS) else visible
-    box = _BOX.match(visible)
     thinking = [_without_end_tokens(part.strip()) for part in thinking]
-    return visible[box.end() if box else 0 :], "\n\n".join(filter(None, thinking))
+    return _BOX.sub("", visible), "\n\n".join(filter(None, thinking))
 
 
 def _closes(fence: re.Match[str], opened: re.Match[str] | None) -> bool:
@@ -102,7 +100,7 @@ def _closes(fence: re.Match[str], opened: re.Match[str] | None) -> bool:
 def _is_quoted(text: str, mark: re.Match[str], begin: int) -> bool:
     """Whether a mark is between quotes, or in inline code, of the text from `begin` on."""
     before, after = text[max(0, mark.start() - 1) : mark.start()], text[mark.end() : mark.end() + 1]
-    if before and before == after and before in "\"'`":
+    if before and before == after and before in "\"'`" and not text.startswith("```", mark.end()):
         return True
     if "<|message|>" in mark[0]:  # thinking may end in half of some inline code
         return False

@@ -39,10 +39,10 @@ _END = re.compile(r"(?:(?:</?\w{1,20}>?|<\|\w{1,30}\|>|\[/\w{1,20}\])[ \t]*){1,3
 """Marks behind the fence that ends a block, or in place of it."""
 _CUT_END = re.compile(r"\n[ \t]*(?:</?\w{0,20}|`{1,2}|`{3,}[^\n`]{0,30})\s*\Z")
 _CALL = re.compile(  # where a call begins that is written as text
-    r"(?<!`)(?:<(?:\w{1,20}:)?(?:function_calls?|invoke|tool_calls?|tool_use|use_mcp_tool|function)\b"
-    r"|\[TOOL_CALLS?\]|<[|｜]tool[▁_]\w*)"
+    r"(?<!`)(?:<(?:\w{1,20}:|｜DSML｜)?(?:function_calls?|invoke|tool_calls?|tool_use|use_mcp_tool|function)\b"
+    r"|\[TOOL_CALLS?\]|<[|｜]tool[▁_]\w*|<\|START_ACTION\|>|<\|python_tag\|>(?=\s*\{))"
 )
-_PARAMETER = re.compile(r"</?(?:\w{1,20}:)?(?:parameter|arg_value|arguments?|code)\b[^<>\n]*>", re.IGNORECASE)
+_PARAMETER = re.compile(r"</?(?:\w{1,20}:|｜DSML｜)?(?:parameter|arg_value|arguments?|code)\b[^<>\n]*>", re.IGNORECASE)
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs", "function")
 _NO_ARGUMENTS = {"name", "tool", "type", "id", "function", "tool_name"}
 _DRAFT = re.compile(r"[ \t]*<(analysis|plan\w*|draft|scratchpad|reflection|thought|internal\w*|details)\b[^<>]*>", re.I)

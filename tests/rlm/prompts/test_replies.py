@@ -81,7 +81,10 @@ RUNS: dict[str, list[str]] = {
         '[TOOL_CALLS]python[ARGS]{"code": "x = x + 41\\nFINAL(x)"}',
         f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>python\n```json\n{JSON}\n```<｜tool▁call▁end｜>",
         f'<|tool_call_begin|>functions.python:0<|tool_call_argument_begin|>{JSON}<|tool_call_end|>',
-        f"<invoke name='repl'>\n{ADD}\n</invoke>", f'{{"tool_calls": [{JSON}]}}'[15:-1],
+        f'<｜DSML｜function_calls>\n<｜DSML｜invoke name="a">\n<｜DSML｜parameter name="b" string="true">{ADD}'
+        "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>", f"<|python_tag|>{JSON}<|eom_id|>",
+        f"<|START_ACTION|>[{JSON}]<|END_ACTION|>", f"<invoke name='repl'>\n{ADD}\n</invoke>",
+        f'{{"tool_calls": [{JSON}]}}'[15:-1],
         '{"type": "function", "function": {"name": "a", "arguments": "{\\"code\\": \\"x = x + 41\\\\nFINAL(x)\\"}"}}',
     )},
     f'<invoke name="a">\n<parameter name="b">y = 1</parameter>\n</invoke>\n<invoke name="a">\n<parameter name="b">{ADD}'
