@@ -21,11 +21,15 @@ _UNIT_CHARACTERS = 400
 """A reply only repeats itself if its last 8,000 characters are one text of at most 400, again and again."""
 
 # Parts of the letters of reasons for the end of a reply: `MAX_TOKENS`, `MaxTokens` and `max-tokens` are one.
-_CUT = re.compile("length|max(?:output|completion|new)?tokens|limit|exceeded|truncated|incomplete")
+_CUT = re.compile("length|max(?:output|completion|new)?tokens|max(?:len|context)|limit|exceeded|truncated|incomplete")
 _REFUSED = re.compile("contentfilter|safety|recitation|blocklist|prohibitedcontent|spii|refusal|refused|sensitive"
-                      "|guardrail|moderation|blocked|contentpolicy|language")  # fmt: skip
+                      "|guardrail|moderation|blocked|contentpolicy|language|toxic|modelarmor")  # fmt: skip
 _BROKEN = re.compile("error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout"
                      "|interrupt|repetition")  # fmt: skip
+_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")
+"""What DashScope, watsonx and Google write into the field of the reason while a reply goes on."""
+_NUMBERED = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
+"""Google's numbers of reasons, from 0; a higher one is always a block, each API counting them in its own way."""
 _CALLED = re.compile("toolcall|tooluse|functioncall")
 
 
@@ -68,8 +72,10 @@ class ReplyBuilder:
             self.hear("")
 
     def set_end(self, reason: object) -> None:
-        """Record why the reply ended; null and the empty text are ignored."""
-        if isinstance(reason, str) and reason:
+        """Record why the reply ended, by the endpoint's word or Google's number; a value for "not yet" is ignored."""
+        if type(reason) is int and reason > 0:
+            reason = _NUMBERED[reason] if reason < len(_NUMBERED) else f"BLOCKED, reason {reason}"
+        if isinstance(reason, str) and reason and _letters(reason) not in _NOT_ENDED:
             self.end_reason, self.is_whole = one_line(reason)[:_NAME_CHARACTERS], True
 
     def add_tool_call(self, name: object, arguments: object = None) -> None:
@@ -101,7 +107,7 @@ class ReplyBuilder:
     ) -> Reply:
         """The reply, which may be cut or empty. Raises LLMError for a reply that was refused, or broke off."""
         text = join_surrogates("".join(self.text))
-        reason = re.sub(r"[\W_]", "", self.end_reason.lower())
+        reason = _letters(self.end_reason)
         refusal = " ".join("".join(self.refusal).split())
         reply = Reply(
             text, input_tokens, output_tokens, target.model, dollars, details=details,
@@ -128,6 +134,10 @@ class ReplyBuilder:
         error = ReplyRefused(f"{target}: {cause}{words}", reason="refusal" if is_refusal else "content_filter")
         error.reply = reply
         return error
+
+
+def _letters(reason: str) -> str:
+    return re.sub(r"[\W_]", "", reason.lower())
 
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")

@@ -206,8 +206,13 @@ both("tool calls in place of text", "verifiers#1768", Out("", called="python", a
 chat("a tool call in pieces, before another one", "kin of verifiers#1768", Out("", called="python", arguments='{"code": 1}'), streamed=events(delta(tool_calls=[{"index": 0, "function": {"name": "python", "arguments": '{"co'}}]), delta(tool_calls=[{"index": 0, "function": {"arguments": 'de": 1}'}}]), delta(tool_calls=[{"index": 1, "function": {"name": "other", "arguments": "{}"}}]), delta("tool_calls")))
 both("a legacy function call", "functions API", Out("", called="python", arguments="{}"), content=None, finish="function_call", function_call={"name": "python", "arguments": "{}"})
 both("tool calls by the reason alone, behind words", "kin of verifiers#1768", Out(called="unnamed"), content="hello", finish="tool_calls")
-for _name in ("max_new_tokens", "limit", "time_limit", "context_exceeded"):
+for _name in ("max_new_tokens", "limit", "time_limit", "context_exceeded", "REASON_MAX_LEN", "model_context_window_exceeded", 2):
     both(f"the reason `{_name}`", "kin of verifiers#1768", Out(cut=True), content="hello", finish=_name)
+for _name in ("ERROR_TOXIC", "MODEL_ARMOR", "guardrail_intervened", "content_filtered", 3, 4, 6, 7, 8, 9):
+    both(f"the reason `{_name}`", "Cohere, Google, Bedrock", fails("held the answer back", ReplyRefused, reason="content_filter"), content="hello", finish=_name)
+both("the number of Google for a whole reply", "Vertex: FinishReason", Out(), content="hello", finish=1)
+for _name in ("null", "not_finished", "FINISH_REASON_UNSPECIFIED"):
+    chat(f"`{_name}` while a reply goes on, and then a break", "DashScope, watsonx", fails("ended in the middle", again=True), streamed=events(delta(_name, content="hel"), done=False))
 for _name in ("timeout", "interrupted", "repetition"):
     both(f"the reason `{_name}`", "kin", fails(f"broke off ({_name})", again=True), content="hello", finish=_name)
 for _field, _name, _out in (("finishReason", "MAX_TOKENS", Out(cut=True)), ("finishReason", "STOP", Out()),
