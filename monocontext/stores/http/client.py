@@ -422,7 +422,6 @@ def is_throttling(status: int, code: str) -> bool:
 def _element(text: str, name: str) -> str:
     """The text of an XML element in one line; empty if there is none."""
     match = re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
-
     return " ".join(unescape(match[1]).split()) if match else ""
 
 

@@ -98,7 +98,9 @@ class Connection:
     def send(self, request: bytes, timer: ExchangeTimer) -> None:
         """Begin an exchange. `timer` limits how long it may take and how long the server may be silent."""
         self._timer = timer
-        self.socket.settimeout(timer.seconds())
+        seconds = timer.seconds()
+        if self.socket.gettimeout() != seconds:  # setting it is a system call, at which threads take turns
+            self.socket.settimeout(seconds)
         self.socket.sendall(request)
 
     def read_head(self) -> ResponseHead:

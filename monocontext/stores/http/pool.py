@@ -14,6 +14,7 @@ open between two calls.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import threading
 import time
@@ -220,13 +221,13 @@ def _is_quiet(connection: Connection) -> bool:
     if connection.endpoint.scheme == "https":
         return True
     try:
-        connection.socket.settimeout(0)
-        connection.socket.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return True
-    except OSError:
+        if not hasattr(select, "poll"):  # Windows, whose `select` takes descriptors of any number
+            return not select.select([connection.socket], [], [], 0)[0]
+        poll = select.poll()
+        poll.register(connection.socket, select.POLLIN)
+        return not poll.poll(0)
+    except (OSError, ValueError):  # it was closed here
         return False
-    return False
 
 
 def order_addresses(

@@ -64,8 +64,6 @@ _FILES = {"AWS_CONFIG_FILE": "~/.aws/config", "AWS_SHARED_CREDENTIALS_FILE": "~/
 """The variables that name the two shared files, and where these are by default."""
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
 """Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""
-
-
 _EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 TRANSPORTS = ("own", "boto3")
 

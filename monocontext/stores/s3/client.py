@@ -127,7 +127,6 @@ def learn_route(client: Any, bucket: str) -> Route | None:
 
 
 def _route_of(url: str, headers: Any, config: Any) -> Route | None:
-
     parts = urlsplit(url)
     scheme, host = parts.scheme, parts.hostname
     if scheme not in ("http", "https") or not host or parts.query or not parts.path.endswith(_PROBE):
