@@ -15,7 +15,7 @@ from monocontext.cli.sessions import Place, ProjectName, place_of
 from monocontext.sessions.archive import Sessions
 from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 from rlm.cli.options import ModelOptions, choose_models, limits, one_line_errors
-from rlm.compile import compile_sessions
+from rlm.compile import CompileResult, compile_sessions
 from rlm.errors import RLMError
 from rlm.rlm import RLM
 
@@ -40,7 +40,10 @@ def compile_command(
     rlm = RLM(**choose_models(model_options), **limits) if _has_model(model_options, extractive) else None
     try:
         for name in names:
-            result = compile_sessions(url, name, rlm, store_options=options, on_session=_tell)
+            result = compile_sessions(
+                url, name, rlm, store_options=options,
+                on_session=lambda session, number, of: remark(f"{number}/{of} {session}"),
+            )  # fmt: skip
             _print_result(url, result, as_json)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the digests made so far are kept, and the same command resumes") from None
@@ -53,8 +56,7 @@ def _has_model(flags: dict[str, Any], extractive: bool) -> bool:
     """Whether to use a model: one is named, or the environment has a key or an endpoint, which then names it."""
     if extractive:
         return False
-    argument = flags["model"], flags["preset"], flags["backend"], flags["base_url"]
-    if any(value is not None for value in argument):
+    if any(flags[name] is not None for name in ("model", "preset", "backend", "base_url")):
         return True
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
         flags |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
@@ -66,11 +68,7 @@ def _has_model(flags: dict[str, Any], extractive: bool) -> bool:
     return True
 
 
-def _tell(name: str, number: int, of: int) -> None:
-    remark(f"{number}/{of} {name}")
-
-
-def _print_result(url: str, result: Any, as_json: bool) -> None:
+def _print_result(url: str, result: CompileResult, as_json: bool) -> None:
     brief = f"{url.rstrip('/')}/{COMPILED}/{key_part(result.project, 'project')}/{BRIEF}"
     if as_json:
         fields = {name: getattr(result, name) for name in ("project", "sessions", "read", "dropped")}

@@ -83,12 +83,11 @@ def compile_sessions(
     - `store_options`: those of `monocontext.stores.open_store`
     - `on_session`: called with a session, its number and the number of new sessions
 
-    Sessions of subagents are left out: their results are in the session that started them. A model reads again what
-    only rules have read. Costs, besides the models, 3 LISTs, 1 GET and, if anything is new, 1 PUT; for each new session
-    2 GETs, 1 for each object of its text, 1 PUT.
+    Sessions of subagents are left out: their results are in the session that started them. Costs, besides the models, 3
+    LISTs, 1 GET and, if anything is new, 1 PUT; for each new session 2 GETs, 1 for each object of its text, 1 PUT.
 
-    Raises NotFound if the project has no session, LLMError, and BudgetSpent after the brief of the digests so far is
-    stored; the same call goes on from them.
+    Raises NotFound if the project has no session, LLMError, and BudgetSpent once the brief of the digests so far is
+    stored: the same call goes on from there.
     """
     with Sessions.open(place, **(store_options or {})) as archive:
         return _Compilation(archive.project(project), rlm, on_session).run()
@@ -98,42 +97,46 @@ class _Compilation:
     def __init__(self, project: Project, rlm: RLM | None, on_session: Callable[[str, int, int], object] | None) -> None:
         self._project, self._store, self._rlm, self._on_session = project, project.store, rlm, on_session
         self._root = f"{COMPILED}/{key_part(project.name, 'project')}"
-        self._maker = "rules" if rlm is None else "model"
         self._result = CompileResult(project.name)
         self._gate = Gateway(self._result.usage, None if rlm is None else rlm.budget)
         self._spent = ""  # the limit that was reached; empty if none was
 
     def run(self) -> CompileResult:
-        fresh: list[str] = []
+        """Digest what is new and store the brief. Raises StoreFailure if other runs are faster each time."""
+        fresh: list[str] = []  # the digests of this run
         for _ in range(_ATTEMPTS):
-            versions = {name: v for name, v in self._project.versions().items() if "/subagents/" not in name}
-            if not versions:
-                raise NotFound(f"no sessions of project {self._project.name!r} at {self._store.url}")
-            keys = {name: f"{self._root}/digests/{key_part(name)}/{_hash(v)}" for name, v in versions.items()}
-            stored = {info.key for info in self._store.list(f"{self._root}/digests/")}
-            covered = _hash(*stored - set(fresh))
-            current = set(keys.values())
-            for key in (old := {key for key in stored if key.rsplit(".", 2)[0] not in current}):
-                self._store.delete(key)  # its session is gone, or has grown since
-            stored -= old
-            makers = ("model",) if self._rlm else ("model", "rules")
-            new = [
-                name for name, key in sorted(keys.items())
-                if not any(f"{key}.{maker}.md" in stored for maker in makers)
-            ]  # fmt: skip
-            created = [] if self._spent else self._digest_all(new, keys)
-            fresh += created
-            stored = {key for key in stored if key.replace(".rules.md", ".model.md") not in created} | set(created)
-            self._result.sessions = len(versions)
-            if self._keep_brief(fresh, stored, covered, set(versions), waiting=len(new) - len(created)):
+            if self._try_once(fresh):
                 break
         else:
-            where = f"{self._store.url}/{self._root}"
-            raise StoreFailure(f"{where}: others stored their brief {_ATTEMPTS} times: try again")
+            raise StoreFailure(f"{self._store.url}/{self._root}: other runs were faster {_ATTEMPTS} times: try again")
         if self._spent:
             why = f"{describe_end(self._spent)}; the digests made so far are kept, and are not paid again"
             raise BudgetSpent(why, reason=self._spent)
         return self._result
+
+    def _try_once(self, fresh: list[str]) -> bool:
+        """Digest new sessions, add their digests to `fresh`, and store the brief. False if another run was faster."""
+        versions = {name: text for name, text in self._project.versions().items() if "/subagents/" not in name}
+        if not versions:
+            raise NotFound(f"no sessions of project {self._project.name!r} at {self._store.url}")
+        keys = {name: f"{self._root}/digests/{key_part(name)}/{_hash(text)}" for name, text in versions.items()}
+        stored = {info.key for info in self._store.list(f"{self._root}/digests/")}
+        covered = _hash(*stored - set(fresh))
+        stored -= self._delete_old(stored, set(keys.values()))
+        makers = ("model",) if self._rlm else ("model", "rules")  # a model reads again what only rules have read
+        new = [name for name, key in sorted(keys.items()) if stored.isdisjoint(f"{key}.{by}.md" for by in makers)]
+        created = [] if self._spent else self._digest_all(new, keys)
+        fresh += created
+        stored = {key for key in stored if key.replace(".rules.md", ".model.md") not in created} | set(created)
+        self._result.sessions = len(versions)
+        return self._keep_brief(fresh, stored, covered, set(versions), waiting=len(new) - len(created))
+
+    def _delete_old(self, stored: set[str], current: set[str]) -> set[str]:
+        """Delete the digests of sessions that are gone, or have grown since; returns their keys."""
+        old = {key for key in stored if key.rsplit(".", 2)[0] not in current}
+        for key in old:
+            self._store.delete(key)
+        return old
 
     def _digest_all(self, new: Sequence[str], keys: Mapping[str, str]) -> list[str]:
         """Digest sessions until a limit is reached; returns the keys of the digests."""
@@ -153,7 +156,7 @@ class _Compilation:
         self._result.read.append(info.session_id)
         result = self._ask(info) if self._rlm else []
         result = result or extract(self._project.turns(info.session_id))
-        key = f"{key}.{self._maker}.md"
+        key = f"{key}.{'model' if self._rlm else 'rules'}.md"
         self._store.put(key, f"{info.session_id}\n{info.started}\n\n{render(result)}\n".encode("utf-8", "replace"))
         if self._rlm:
             self._store.delete(key.replace(".model.md", ".rules.md"))
@@ -187,18 +190,20 @@ class _Compilation:
     ) -> bool:
         """Merge new digests into the stored brief, unless it covers them (1 PUT). False if another run was faster.
 
-        `covered`: the hash of a brief that covers all but the new digests; another brief gets the newest digests."""
+        `covered`: the hash of a brief that covers all but the new digests; another brief gets the newest digests.
+        """
         try:
             blob = get_bounded(self._store, f"{self._root}/{BRIEF}", _MOST_BYTES)
             before, etag = blob.data.decode("utf-8", "replace"), blob.etag
         except NotFound:
             before, etag = "", None
-        match, covers = _COVERS.search(before), _hash(*stored)
-        is_whole = match is not None and match[1] in (covered, covers) and (self._spent or _WAITING not in before)
-        if is_whole and match and match[1] == covers and self._note(waiting) in before:
+        match = _COVERS.search(before)
+        covered_before, covers = match[1] if match else "", _hash(*stored)
+        is_whole = covered_before in (covered, covers) and (self._spent or _WAITING not in before)
+        if is_whole and covered_before == covers and self._note(waiting) in before:
             return True
-        session_ids = list(fresh) if is_whole else list(dict.fromkeys([*self._newest(stored), *fresh]))
-        digests = [get_bounded(self._store, key, _MOST_BYTES).data.decode("utf-8", "replace") for key in session_ids]
+        keys = list(fresh) if is_whole else list(dict.fromkeys([*self._newest(stored), *fresh]))
+        digests = [get_bounded(self._store, key, _MOST_BYTES).data.decode("utf-8", "replace") for key in keys]
         text = self._make_brief(before, digests, sessions, waiting)
         data = f"{text}\n<!-- digests {covers} -->\n".encode("utf-8", "replace")
         try:

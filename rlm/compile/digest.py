@@ -26,10 +26,9 @@ _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*:?\s*$")
 _BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")
 _CITED = re.compile(r"\[([^\[\]]{1,600})\]")
 _NUMBER = re.compile(r"(?:turns?\s*|#)?(\d{1,9})", re.I)
-_MOST_CHARACTERS = 400  # the longest statement of a digest
-_MOST = 6  # the most statements of each kind in a digest without a model
-_SHORTEST_PROMPT = 20
-"""A shorter message ("Thanks!", "go on") says nothing to a colleague."""
+_MOST_CHARACTERS = 400  # of a statement in a digest
+_MOST_OF_KIND = 6  # statements of a kind, such as commits, in a digest without a model
+_SHORTEST_PROMPT = 20  # characters; a shorter message ("Thanks!", "go on") says nothing to a colleague
 _COMMIT = re.compile(r"git commit\b.{0,40}?-m\s*\\?[\"']([^\"'\\\n]{3,200})", re.S)
 _FAILED = re.compile(r"^(?:\[error\]\s*)?(.*?(?:Error|Exception|error:|FAILED|fatal:).*)$", re.M)
 _WRITERS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"))
@@ -105,18 +104,16 @@ def extract(turns: Sequence[Turn]) -> list[Statement]:
     long = [turn for turn in prompts if len(turn.text.strip()) >= _SHORTEST_PROMPT] or prompts[:1]
     answers = [turn for turn in turns if turn.kind == "text" and turn.role == "assistant"]
     calls = [turn for turn in turns if turn.kind == "tool_use"]
-    failures = [
-        (turn, failed[1]) for turn in turns
-        if turn.kind == "tool_result" and (failed := _FAILED.search(turn.text[:20_000]))
-    ]  # fmt: skip
+    outputs = [(turn, _FAILED.search(turn.text[:20_000])) for turn in turns if turn.kind == "tool_result"]
+    failed = [(turn, match[1]) for turn, match in outputs if match][-_MOST_OF_KIND:]
     changed = {path: turn for turn in calls for path in _changed_paths(turn)}
     commits = [(turn, message) for turn in calls for message in _COMMIT.findall(turn.text)]
     results = [
-        *(("Summary", f"Asked: {turn.text}", turn) for turn in long[:_MOST]),
+        *(("Summary", f"Asked: {turn.text}", turn) for turn in long[:_MOST_OF_KIND]),
         *(("Summary", f"Last answer: {turn.text}", turn) for turn in answers[-1:]),
-        *(("Summary", f"Committed: {message}", turn) for turn, message in commits[-_MOST:]),
-        *(("Patterns", f"Changed: {path}", turn) for path, turn in list(changed.items())[-2 * _MOST :]),
-        *(("Open questions", f"Failed ({turn.tool or 'tool'}): {text}", turn) for turn, text in failures[-_MOST:]),
+        *(("Summary", f"Committed: {message}", turn) for turn, message in commits[-_MOST_OF_KIND:]),
+        *(("Patterns", f"Changed: {path}", turn) for path, turn in list(changed.items())[-2 * _MOST_OF_KIND :]),
+        *(("Open questions", f"Failed ({turn.tool or 'tool'}): {text}", turn) for turn, text in failed),
     ]
     return [Statement(section, " ".join(text.split())[:250], (turn.id,)) for section, text, turn in results]
 

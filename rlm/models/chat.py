@@ -10,11 +10,11 @@ from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import TokenDetails, read_details, sum_tokens
 from rlm.models.reply_builder import ReplyBuilder, read_parts, read_thinking
 
-_THINKING = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
+_THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""
-_CUT_NATIVE = ("length", "max_tokens", "max_output_tokens")
+_NATIVE_LIMITS = ("length", "max_tokens", "max_output_tokens")
 """Reasons of a provider for which a router may send `stop` instead."""
-_ENDS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
+_END_FIELDS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
 """Fields with the reason why a reply ended. The first counts: vLLM writes the text that matched into another."""
 _REPEATED_CHARACTERS = 20  # a last chunk that repeats the whole reply counts as a repetition from this length on
 
@@ -75,28 +75,40 @@ def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
     text, thinking, refusal = read_parts(message.get("content"))
     if "extra_content" in message and get(message, "extra_content", "google", "thought") is True:
         text, thinking = "", text
-    native, finish = choice.get("native_finish_reason"), next(filter(None, map(choice.get, _ENDS)), None)
-    if text and builder.text and "delta" not in choice:  # some send the whole so far, others one piece each
-        text = text.removeprefix("".join(builder.text))
-    elif len(builder.text) > 1 and finish and len(text.strip()) >= _REPEATED_CHARACTERS:
-        text = "" if text.strip() == "".join(builder.text).strip() else text  # some repeat the whole reply
-    for name in _THINKING:
+    native, finish = choice.get("native_finish_reason"), next(filter(None, map(choice.get, _END_FIELDS)), None)
+    for name in _THINKING_FIELDS:
         if name in message and not thinking:
             thinking = read_thinking(message[name])
     builder.add_thinking(thinking)
-    builder.add_text(text or choice.get("text"))
-    builder.refusal += [result for result in (refusal, message.get("refusal")) if isinstance(result, str) and result]
+    builder.add_text(_new_part(text, choice, builder, is_last=finish is not None) or choice.get("text"))
+    builder.refusal += [part for part in (refusal, message.get("refusal")) if isinstance(part, str) and part]
+    _read_tool_call(message, builder)
+    builder.set_end(native if isinstance(native, str) and native.lower() in _NATIVE_LIMITS else finish)
+    if details := get(choice, "content_filter_results", "error", "message"):
+        builder.end_details = one_line(details)
+
+
+def _new_part(text: str, choice: Mapping[str, Any], builder: ReplyBuilder, *, is_last: bool) -> str:
+    """The part of a chunk's text that has not arrived before: some endpoints repeat what they have sent."""
+    if not text or not builder.text:
+        return text
+    if "delta" not in choice:  # a message in each chunk: some send all of the text so far, others one piece each
+        return text.removeprefix("".join(builder.text))
+    is_long = is_last and len(builder.text) > 1 and len(text.strip()) >= _REPEATED_CHARACTERS
+    return "" if is_long and text.strip() == "".join(builder.text).strip() else text
+
+
+def _read_tool_call(message: Mapping[str, Any], builder: ReplyBuilder) -> None:
+    """Take the first tool call of a message, or a piece of its arguments."""
     calls = message.get("tool_calls")
-    if call := calls[0] if isinstance(calls, list) and calls else message.get("function_call"):
-        function = get(call, "function") or call
-        if not builder.tool:
-            builder.add_tool_call(get(function, "name"), get(function, "arguments"))
-        elif get(call, "index") in (0, None):
-            builder.add_arguments(get(function, "arguments"))
-    builder.set_end(native if isinstance(native, str) and native.lower() in _CUT_NATIVE else finish)
-    filtered = choice.get("content_filter_results")
-    if isinstance(filtered, dict) and isinstance(filtered.get("error"), dict):
-        builder.end_details = one_line(get(filtered, "error", "message") or "")
+    call = calls[0] if isinstance(calls, list) and calls else message.get("function_call")
+    if not call:
+        return
+    function = get(call, "function") or call
+    if not builder.tool:
+        builder.add_tool_call(get(function, "name"), get(function, "arguments"))
+    elif get(call, "index") in (0, None):
+        builder.add_arguments(get(function, "arguments"))
 
 
 def _message_of(choice: dict[str, Any], builder: ReplyBuilder) -> Mapping[str, Any]:

@@ -11,8 +11,8 @@ from rlm.models import chat
 from rlm.models.endpoint_errors import CallTarget, EndpointError, get, one_line, read_error
 from rlm.models.reply_builder import ReplyBuilder, read_parts, read_thinking
 
-_THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
-_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
+_THINKING_EVENTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+_END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
 
 _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
 """Tool calls that the endpoint carries out itself before it answers."""
@@ -30,13 +30,13 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
         builder.add_text(get(value, "delta"))
     elif kind == "response.output_text.done" and not builder.text:  # some send no pieces
         builder.add_text(get(value, "text"))
-    elif kind in _THINKING:
+    elif kind in _THINKING_EVENTS:
         builder.add_thinking(get(value, "delta"))
     elif kind == "response.refusal.delta" and isinstance(refusal := get(value, "delta"), str):
         builder.refusal.append(refusal)
     elif kind == "response.refusal.done" and not builder.refusal:
         builder.refusal += [refusal] if isinstance(refusal := get(value, "refusal"), str) else []
-    elif kind in _ENDS:
+    elif kind in _END_EVENTS:
         _read_response(get(value, "response"), builder)
         if not builder.end_reason and kind != "response.done":
             _end(kind.removeprefix("response."), get(value, "response"), builder)

@@ -25,7 +25,8 @@ from rlm.models.endpoint_errors import (
 _MOST_BYTES = 256 << 20  # far more than a model writes
 _HEAD_BYTES = 8  # enough to distinguish a stream from JSON and from a web page
 _SHOWN_CHARACTERS = 100  # of a body, in an error
-_LINE = re.compile(rb"\r\n|\n|\r")
+_MARGIN = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and spaces, which may stand before the body
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +44,12 @@ def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: floa
     Raises EndpointError for an event named `error`. Raises LLMError for a web page or anything else but JSON or events,
     and when nothing but comments arrives for `timeout_seconds`.
     """
-
-    def limited(size: int = 0) -> Iterator[bytes]:
-        for piece in chunks:
-            size += len(piece)
-            if size > _MOST_BYTES:
-                raise LLMError(f"{target}: the answer has more than {_MOST_BYTES >> 20} MiB")
-            yield piece
-
-    pieces, head = limited(), b""
+    pieces = _limit_size(chunks, target)
+    start = b""
     for piece in pieces:
-        head += piece
-        if len(head.lstrip(b"\xef\xbb\xbf \t\r\n")) >= _HEAD_BYTES:
+        start = (start + piece).lstrip(_MARGIN)
+        if len(start) >= _HEAD_BYTES:
             break
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if re.match(rb"(?:data|event|id|retry|error)?:", start):
         yield from _read_stream(chain([start], pieces), target, timeout_seconds)
         return
@@ -74,6 +67,15 @@ def read_text(text: str) -> str:
     if title and title[1].strip():
         return one_line(title[1])
     return one_line(re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text[:20_000], flags=re.IGNORECASE | re.DOTALL))
+
+
+def _limit_size(chunks: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > _MOST_BYTES:
+            raise LLMError(f"{target}: the answer has more than {_MOST_BYTES >> 20} MiB")
+        yield chunk
 
 
 def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
@@ -131,9 +133,11 @@ def _parse(body: bytes, target: CallTarget) -> Any:
 
 
 def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
-    """The data and the name of each event of a stream, cut anywhere; None and no name for a comment. Lines end in LF,
-    CR or both; the last empty one may lack. A field `error` and a line that is not a field are events of that name:
-    servers and proxies write errors into a stream that has begun."""
+    """The data and the name of each event of a stream; None and no name for a comment.
+
+    The empty line after the last event may be missing. A field `error`, and a line that is no field at all, count as
+    events of the name `error`: servers and proxies write errors into a stream that has begun.
+    """
     data: list[str] = []
     name = ""
     for line in _read_lines(pieces):
@@ -159,15 +163,14 @@ def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
 
 
 def _read_lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    rest: list[bytes] = []
-    """Pieces of a line that has not ended: joined once, so that a long line costs no more than its length."""
+    rest: list[bytes] = []  # pieces of a line that has not ended, joined once: a long line takes linear time
     after_return = False
     for piece in pieces:
         if not piece:
             continue
         skipped = after_return and piece[:1] == b"\n"  # the second half of a line end
         after_return = piece.endswith(b"\r")
-        first, *others = _LINE.split(piece[skipped:])
+        first, *others = _LINE_END.split(piece[skipped:])
         rest.append(first)
         for line in others:
             yield b"".join(rest).decode("utf-8", "replace").removeprefix("\ufeff")
