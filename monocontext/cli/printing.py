@@ -49,7 +49,7 @@ def show_logs(verbose: bool) -> None:
 
     class StderrLines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            say(self.format(record), err=True)
+            say(hide_secrets(self.format(record)), err=True)
 
     shown = _handler or StderrLines()
     shown.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))

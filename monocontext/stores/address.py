@@ -22,11 +22,12 @@ _CHAINED = re.compile(r"[A-Za-z][\w+.-]*:[^/]*://")
 _LOGIN = re.compile(r"(:/+)(?:[^/@:]*:.*|[^/@]*)@", re.DOTALL)
 """A user, a password or a token before a host; a password may contain `/` and `@`."""
 _SECRET_PARAMETER = re.compile(
-    r"((?<=[?&;#])(?:sig|signature|code|key|pwd|auth|x-(?:amz|goog|ms|oss)-[\w-]+|awsaccesskeyid|googleaccessid"
-    r"|[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|credentials?|api-?_?key|access-?_?key|signature))=)[^&;#\s]+",
+    r"((?<=[?&;#])(?:sig|sas|code|key|pwd|auth(?:orization)?|jwt|bearer|x-(?:amz|goog|ms|oss)-[\w-]+|awsaccesskeyid"
+    r"|googleaccessid|[\w.%-]{,60}%(?:2d|5f|[46][1-9a-f]|[57][0-9a])[\w.%-]{,60}|[\w.-]*(?:token|secret|passw(?:or)?d"
+    r"|passphrase|credentials?|api-?_?key|access-?_?key|signature|session-?_?id))=)[^&;#\s]+",
     re.IGNORECASE,
 )
-"""A parameter of a URL whose value lets its bearer in, such as those of a signed URL."""
+"""A parameter whose value lets its bearer in, as of a signed URL; `%73ig` is `sig` with a letter percent-encoded."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 """The start of a Windows path: a drive letter, or a network share."""
 _PLACES = {

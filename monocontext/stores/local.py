@@ -19,7 +19,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 import threading
 import time
@@ -129,7 +128,7 @@ class LocalStore(StoreBase):
             if commits:
                 self._sync_earlier()
             os.makedirs(folder, exist_ok=True)
-            temporary = os.path.join(folder, _HIDDEN + secrets.token_hex(8))
+            temporary = os.path.join(folder, _HIDDEN + os.urandom(8).hex())
             try:
                 etag = _write(temporary, data, sync=commits)
                 _place(temporary, path, name, if_absent, if_match)
@@ -188,7 +187,7 @@ class LocalStore(StoreBase):
 
         It writes and removes a hidden file. If that fails, the result is the time of this machine.
         """
-        path = os.path.join(self._root, _HIDDEN + secrets.token_hex(8))
+        path = os.path.join(self._root, _HIDDEN + os.urandom(8).hex())
         try:
             with open_descriptor(path, _WRITE, 0o600):
                 pass

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from monocontext.stores.address import without_secrets
 from monocontext.text_tools.outputs import Listed, MatchedLine, Matches, Range, Slice, ToolReply
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ def slice_reply(text: Monocontext, start: int, stop: int) -> ToolReply[Slice]:
 
 
 def fit_error(message: str) -> str:
-    """Fit a message into one line. A long one loses its middle, since it may quote any text of the caller."""
-    line = " ".join(message.split()).encode(errors="backslashreplace").decode()
+    """Fit a message into one line, without the secrets of URLs. A long one loses its middle: it may quote any text."""
+    words = [without_secrets(word) if ":/" in word else word for word in message.split()]
+    line = " ".join(words).encode(errors="backslashreplace").decode()
     if len(line) <= _ERROR_CHARACTERS:
         return line
     half = _ERROR_CHARACTERS // 2

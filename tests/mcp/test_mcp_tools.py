@@ -149,6 +149,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("context_slice", {"context": LONG}, "no context 'xxx"),
     ("context_slice", {"context": "logs", "unit": LONG}, 'unit must be "characters" or "lines", not \'xxx'),
     ("context_slice", {LONG: 1}, "context_slice has no argument 'xxx"),
+    ("context_info", {"context": "https://host/x?sig=S3"}, "no context 'https://host/x?sig=***"),
 ]  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def test_split_object(url: str, root: str, key: str) -> None:
         *("fsspec+https://host/x?apikey=secret", "ftp://host/x?password=secret", "https:/host/x?sig=secret"),
         *("s3:bucket/x?sig=secret", "gs://secret@bucket/x", "s3://secret@bucket/x"),
         *("fsspec+simplecache::http://bob:secret@host/x", "fsspec+simplecache::http://host/x?token=secret"),
-        *("simplecache::s3://secret@host/x", "https://host/\0?sig=secret"),
+        *("simplecache::s3://secret@host/x", "https://host/\0?sig=secret", "https://host/x?%73ig=secret"),
     ],
 )
 def test_no_message_shows_a_password(url: str) -> None:
