@@ -23,14 +23,13 @@ from rlm.cli.options import (
     run_options,
     shows_steps,
 )  # fmt: skip
-from rlm.cli.resuming import absolute_place
+from rlm.cli.resuming import absolute_location
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
 from rlm.rlm import RLM
 from rlm.trajectory.display import Display, print_summary
 
-_TWICE_SECONDS = 2.0
-"""Two interrupts within this time end the chat."""
+_TWICE_SECONDS = 2.0  # two interrupts within this time end the chat
 
 HELP = """\
 Type a question. The model keeps its variables, and remembers earlier questions and answers.
@@ -55,7 +54,7 @@ def chat(
     rlm = RLM(**run_options(model_options, limits), trajectory=trajectory, on_step=display.step, on_delta=display.delta)
     remark(rights)
     with rlm, open_argument(context, s3, shape) as text:
-        is_whole = _talk(_Chat(rlm, text, display, absolute_place(context)))
+        is_whole = _talk(_Chat(rlm, text, display, absolute_location(context)))
     if not is_whole and not sys.stdin.isatty():
         raise click.exceptions.Exit(1)
 
@@ -92,8 +91,7 @@ class _Chat:
     def __init__(self, rlm: RLM, context: object, display: Display, source: str | None) -> None:
         self.display = display
         self._begin = partial(rlm.session, context, source=source)
-        self.is_whole = True
-        """Whether every run so far has finished."""
+        self.is_whole = True  # whether every run so far has finished
         self.session = self._begin()
 
     def take(self, line: str) -> bool:

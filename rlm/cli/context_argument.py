@@ -19,10 +19,7 @@ from rlm.errors import RLMError
 
 LOCAL_SESSIONS = "sessions:"
 """The CONTEXT that stands for all sessions of coding agents on this machine."""
-
-
-_PATH_CHARACTERS = 4_096
-"""A question may be longer than any path, which is an error to look for."""
+_PATH_CHARACTERS = 4_096  # to look for a longer path is an error, and a question may be longer
 
 
 class UsageError(RLMError):
@@ -64,9 +61,7 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
         raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` makes one from {context}")
     if texts := named_texts(context):
         with ExitStack() as stack:
-            yield {
-                name: stack.enter_context(open_argument(location, options, shape)) for name, location in texts.items()
-            }
+            yield {name: stack.enter_context(open_argument(url, options, shape)) for name, url in texts.items()}
     elif context == LOCAL_SESSIONS:
         with open_machine(note=lambda text: click.echo(f"rlm: {text}", err=True)) as text:
             yield text

@@ -26,13 +26,13 @@ from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, open_argument
 from rlm.cli.options import Limits, ModelOptions, Trajectory, describe_rights, one_line_errors, run_options
 from rlm.errors import RLMError
 from rlm.rlm import RLM
+from rlm.trajectory.completion import Completion
 from rlm.trajectory.display import why_unfinished
 from rlm.trajectory.source import format_sources
+from rlm.trajectory.step import Step
 
 ALIAS = "chat_rlm_query"
 """The name of the same tool in the server of DeepRecurse."""
-
-
 _FOLDER = (
     "context may also be the path of a file or folder below the working directory (all of it by default), or "
     "`sessions`: those of coding agents on this machine."
@@ -58,28 +58,14 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
         """
         if not query.strip():
             raise ToolRefusal("the query is empty")
-        limited = {**options, "on_step": lambda step: tell(f"turn {step.iteration} took {step.seconds:.0f} s")}
-        if max_dollars is not None:
-            budget = options.get("budget") or Budget()
-            least = max_dollars if budget.dollars is None else min(max_dollars, budget.dollars)
-            limited["budget"] = replace(budget, dollars=least)
         with ExitStack() as stack:
-            opened = _open_text(served, folder, context)
-            text = await asyncio.to_thread(stack.enter_context, opened)
+            text = await asyncio.to_thread(stack.enter_context, _open_text(served, folder, context))
             try:
-                with RLM(**limited) as rlm:
+                with RLM(**_limit_cost(options, max_dollars), on_step=_report_step) as rlm:
                     completion = await rlm.acompletion(query, text)
             except RLMError as error:
                 raise ToolRefusal(str(error)) from None
-        answer = completion.answer
-        unfinished = None if completion.finished else why_unfinished(completion)
-        if unfinished and not answer:
-            raise ToolRefusal(unfinished)
-        text_of_answer = f"{answer}\n\n[{unfinished}]" if unfinished else answer
-        sources = format_sources(completion.sources) if completion.sources else ""
-        lines = _cut_to_reply(sources).splitlines()[1:]
-        fields = Answer(_cut_to_reply(answer), lines, unfinished, completion.cost)
-        return ToolReply(_cut_to_reply("\n\n".join(filter(None, (text_of_answer, sources)))), fields)
+        return _reply_of(completion)
 
     async def chat_rlm_query(query: str, chat_file: str = "", thread_id: str = "") -> ToolReply[Answer]:
         """The same as ask, by the name that it has elsewhere. query: the question. chat_file, thread_id: the text."""
@@ -90,10 +76,34 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
     return {"ask": ask, ALIAS: chat_rlm_query} if served.has_texts else {"ask": ask}
 
 
+def _report_step(step: Step) -> None:
+    tell(f"turn {step.iteration} took {step.seconds:.0f} s")
+
+
+def _limit_cost(options: Mapping[str, Any], max_dollars: float | None) -> Mapping[str, Any]:
+    """The keywords of `RLM` with the lower of two limits of the cost, the server's and that of one question."""
+    if max_dollars is None:
+        return options
+    budget = options.get("budget") or Budget()
+    dollars = max_dollars if budget.dollars is None else min(max_dollars, budget.dollars)
+    return {**options, "budget": replace(budget, dollars=dollars)}
+
+
+def _reply_of(completion: Completion) -> ToolReply[Answer]:
+    """The answer with its sources, as text and as fields. Raises ToolRefusal if there is no answer."""
+    answer, unfinished = completion.answer, None if completion.finished else why_unfinished(completion)
+    if unfinished and not answer:
+        raise ToolRefusal(unfinished)
+    sources = format_sources(completion.sources) if completion.sources else ""
+    text = "\n\n".join(filter(None, (answer, unfinished and f"[{unfinished}]", sources)))
+    fields = Answer(_cut_to_reply(answer), _cut_to_reply(sources).splitlines()[1:], unfinished, completion.cost)
+    return ToolReply(_cut_to_reply(text), fields)
+
+
 @contextmanager
 def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
-    """The text of a name of the server, or with a folder that of a path in it, hidden ones excepted, or of the sessions
-    of this machine. Raises `NotFound`."""
+    """Open the text of this name on the server. With a `folder`, a name may also be a path in it that is not hidden, or
+    `sessions`, those of this machine. Raises NotFound."""
     if folder is None or (name and served.has_name(name)):
         yield served.context(name or served.only_name())
         return

@@ -40,8 +40,7 @@ Runner = Annotated[
 _PROVIDERS = f"The provider of the models: {', '.join(backends.BACKENDS)}, and with any-llm many more."
 _RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
 _CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
-_DEFAULT_DOLLARS = 1.0
-"""What one question may cost unless its user says otherwise."""
+_DEFAULT_DOLLARS = 1.0  # what one question may cost unless its user says otherwise
 
 
 def model_flags(
@@ -55,12 +54,11 @@ def model_flags(
     sub_option: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="One of sub-calls alone.")] = None,
     header: Annotated[list[str] | None, Option(metavar="NAME:VALUE", help="A header for that endpoint.")] = None,
 ) -> dict[str, Any]:
-    """The options for models on the command line."""
+    """The options for models, by their names on the command line."""
     return dict(locals())
 
 
 ModelOptions = Annotated[dict[str, Any], Options(model_flags)]
-"""The options for models on the command line."""
 
 
 def provider_of(flags: dict[str, Any]) -> str:
@@ -102,7 +100,7 @@ def limits(
     models: Annotated[list[str] | None, Option(metavar="NAME", help="Another model for the code; repeatable.")] = None,
     cache_dir: Annotated[str | None, Option(help="Folder that keeps answers of sub-calls for later runs.")] = None,
 ) -> dict[str, Any]:
-    """The limits of a run."""
+    """The keywords of `RLM` for the limits of a run."""
     return {
         "runner": runner, "max_depth": max_depth, "models": models, "sub_cache": cache_dir,
         "window_tokens": window_tokens, "prompt_characters": prompt_characters,
@@ -111,7 +109,6 @@ def limits(
 
 
 Limits = Annotated[dict[str, Any], Options(limits)]
-"""Keywords of `RLM` for limits."""
 
 
 def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:

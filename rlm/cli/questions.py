@@ -28,7 +28,7 @@ from rlm.cli.options import (
     run_options,
     shows_steps,
 )
-from rlm.cli.resuming import absolute_place, recorded_place, resumed_options
+from rlm.cli.resuming import absolute_location, recorded_location, resumed_options
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
 from rlm.rlm import RLM
@@ -69,13 +69,11 @@ def run(
             raise UsageError("--sessions takes the place of CONTEXT: leave CONTEXT out")
         context, question = LOCAL_SESSIONS, context
     display = Display(shown=shows_steps())
-    options: dict[str, Any] = {
-        **limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta,
-    }  # fmt: skip
+    options = {**limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta}
     location: str | None = None
     if resume:
         metadata = Recording.load(resume)[0].metadata
-        location = context or recorded_place(metadata, Path(resume))
+        location = context or recorded_location(metadata, Path(resume))
         options |= resumed_options(metadata, click.get_current_context(), model_options, limits)
     elif context is None or question is None:
         raise UsageError(
@@ -94,13 +92,7 @@ def run(
             completion = _answer(rlm, display, str(context), str(question), s3, shape)
     if not is_quiet():
         print_summary(completion, unfinished=False)
-    if as_json:
-        path = completion.trajectory_path
-        _say(json.dumps(completion.to_dict() | {"trajectory": str(path) if path else None}))
-    elif completion.finished or completion.answer:
-        _say(completion.answer)
-    if cite and not as_json:
-        _say("\n" + format_sources(completion.sources))
+    _print_answer(completion, as_json=as_json, cite=cite)
     if not completion.finished:
         say(f"rlm: {_how_to_finish(completion, s3, shape)}", err=True)
         raise click.exceptions.Exit(1)
@@ -135,23 +127,35 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
     return (words[0] if words else None), (words[1] if len(words) > 1 else None)
 
 
-def _answer(rlm: RLM, display: Display, place: str, question: str, s3: StoreOptions, shape: str) -> Completion:
-    with open_argument(place, s3, shape) as text, rlm.session(text, source=absolute_place(place)) as session:
+def _answer(rlm: RLM, display: Display, location: str, question: str, s3: StoreOptions, shape: str) -> Completion:
+    with open_argument(location, s3, shape) as text, rlm.session(text, source=absolute_location(location)) as session:
         display.watch(session.gate)
-        with _saying_how_to_resume(session.path, s3, shape):
+        with _naming_resume_command(session.path, s3, shape):
             return session.ask(question)
 
 
-def _resume(rlm: RLM, trajectory: str, place: str | None, s3: StoreOptions, shape: str) -> Completion:
-    """Resume a run. `place`: its context, if that is not in the trajectory."""
+def _resume(rlm: RLM, trajectory: str, location: str | None, s3: StoreOptions, shape: str) -> Completion:
+    """Resume a run. `location`: that of its context, if the trajectory does not contain the context itself."""
     with ExitStack() as stack:
-        contexts = [] if place is None else [stack.enter_context(open_argument(place, s3, shape))]
-        stack.enter_context(_saying_how_to_resume(Path(trajectory), s3, shape))
+        contexts = [] if location is None else [stack.enter_context(open_argument(location, s3, shape))]
+        stack.enter_context(_naming_resume_command(Path(trajectory), s3, shape))
         return rlm.resume(trajectory, *contexts)
 
 
+def _print_answer(completion: Completion, *, as_json: bool, cite: bool) -> None:
+    """Print the answer, and with `cite` its sources, or the whole result as JSON."""
+    if as_json:
+        path = completion.trajectory_path
+        lines = [json.dumps(completion.to_dict() | {"trajectory": str(path) if path else None})]
+    else:
+        lines = [completion.answer] if completion.finished or completion.answer else []
+        lines += ["\n" + format_sources(completion.sources)] if cite else []
+    for line in lines:
+        click.echo(make_printable(line, terminal=sys.stdout.isatty()))
+
+
 @contextmanager
-def _saying_how_to_resume(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
+def _naming_resume_command(path: Path | None, stored: Mapping[str, Any], shape: str) -> Iterator[None]:
     """Add the command that resumes a run to its error or interrupt, if it has a trajectory."""
     try:
         yield
@@ -181,7 +185,3 @@ def _how_to_finish(completion: Completion, stored: Mapping[str, Any], shape: str
     if path is None:
         return f"{why}. Raise {flag}; with --trajectory FILE, a run can be resumed"
     return f"{why}. Resume it with a higher limit: {_resume_command(path, stored, shape)} {flag} N"
-
-
-def _say(text: str) -> None:
-    click.echo(make_printable(text, terminal=sys.stdout.isatty()))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from rlm.calls.budget import Budget
 from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts
@@ -32,8 +33,8 @@ def resumed_options(
 
     Raises UsageError for a fixed option.
     """
-    source = context.get_parameter_source
-    on_command_line = {name for name in context.params if (of := source(name)) is not None and of.name == "COMMANDLINE"}
+    source_of = context.get_parameter_source
+    on_command_line = {name for name in context.params if source_of(name) is ParameterSource.COMMANDLINE}
     for name, why in _FIXED.items():
         if name in on_command_line:
             raise UsageError(f"cannot change a resumed run: {why}")
@@ -70,25 +71,25 @@ def _choose_models(metadata: Mapping[str, Any], model_options: dict[str, Any]) -
     return chosen | {"base_url": None, "sampling": None, "sub_sampling": None}
 
 
-def recorded_place(metadata: Mapping[str, Any], path: Path) -> str | None:
-    """The path or URL of a recorded run's context; None if the recording contains the context, or its place is unknown.
+def recorded_location(metadata: Mapping[str, Any], path: Path) -> str | None:
+    """The path or URL of a recorded run's context; None if the recording contains the context, or does not name it.
 
     A file may have moved with the recording. Raises UsageError if it is not found.
     """
-    position: str | None = None if "context_value" in metadata else metadata.get("source")
-    if position is None or position in ("-", LOCAL_SESSIONS) or "://" in position or named_texts(position):
-        return position
-    if Path(position).exists():
-        return position
-    near = path.resolve().parent / position
+    location: str | None = None if "context_value" in metadata else metadata.get("source")
+    if location is None or location in ("-", LOCAL_SESSIONS) or "://" in location or named_texts(location):
+        return location
+    if Path(location).exists():
+        return location
+    near = path.resolve().parent / location
     if near.exists():
         return str(near)
-    elsewhere = "" if os.path.isabs(position) else f", nor at {near}"
-    raise UsageError(f"the context of this run is no longer at {position}{elsewhere}: give CONTEXT before --resume")
+    elsewhere = "" if os.path.isabs(location) else f", nor at {near}"
+    raise UsageError(f"the context of this run is no longer at {location}{elsewhere}: give CONTEXT before --resume")
 
 
-def absolute_place(place: str) -> str:
+def absolute_location(location: str) -> str:
     """The absolute path of a file or directory, so that a run can be resumed from any folder. A URL stays as it is."""
-    if texts := named_texts(place):
-        return shlex.join(f"{name}={absolute_place(text)}" for name, text in texts.items())
-    return place if place in ("-", LOCAL_SESSIONS) or "://" in place else os.path.abspath(place)
+    if texts := named_texts(location):
+        return shlex.join(f"{name}={absolute_location(text)}" for name, text in texts.items())
+    return location if location in ("-", LOCAL_SESSIONS) or "://" in location else os.path.abspath(location)

@@ -55,14 +55,10 @@ class ClaudeAgentLM:
             raise LLMError(f"{CallTarget(name, 'Claude Code')}: {prefix}{one_line(exc)}") from exc
 
     async def _ask(self, sdk: Any, messages: Sequence[Message], model: str, listener: Listener) -> Reply:
-        """Ask in a session of its own; the reply, with usage and dollars from its result message."""
+        system = "\n\n".join(m["content"] for m in messages if m["role"] == "system") or None
         options = sdk.ClaudeAgentOptions(
-            model=model,
-            system_prompt="\n\n".join(m["content"] for m in messages if m["role"] == "system") or None,
-            tools=[],
-            setting_sources=[],
-            max_turns=1,
-        )
+            model=model, system_prompt=system, tools=[], setting_sources=[], max_turns=1
+        )  # fmt: skip
         target, builder = CallTarget(model, "Claude Code"), ReplyBuilder(listener, is_whole=True)
         dollars: float | None = None
         async with aclosing(sdk.query(prompt=_write_conversation(messages), options=options)) as answers:

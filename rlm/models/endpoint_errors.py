@@ -40,13 +40,11 @@ _DECLINED = (
     r"|content exists risk|invalid_prompt|prohibited_content|\bmoderation\b|flagged (?:as|for|by)|\bwas flagged\b"
 )
 _SPENT = ("insufficient_quota", "billing_hard_limit", "credit_balance", "insufficient_balance")
-_MESSAGES = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage", "Message",
-          "title", "reason")  # fmt: skip
-"""Fields that may hold the message of an error."""
+_MESSAGE_FIELDS = ("message", "msg", "detail", "error_description", "error_msg", "error_message", "errorMessage",
+                   "Message", "title", "reason")  # fmt: skip
 _REPLY_FIELDS = frozenset(("choices", "output", "content", "id", "object", "usage", "type"))
-_CODES = ("code", "Code", "error_code", "type", "errorType", "__type", "status")
-_STATUSES = ("status_code", "statusCode", "http_status")
-
+_CODE_FIELDS = ("code", "Code", "error_code", "type", "errorType", "__type", "status")
+_STATUS_FIELDS = ("status_code", "statusCode", "http_status")
 
 _PART = r"(\d{1,9}(?:\.\d{1,9})?) ?(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)"
 _DURATION = re.compile(rf"(?:{_PART}[, ]*(?:and )?){{1,4}}", re.IGNORECASE)
@@ -88,11 +86,11 @@ def find_error(value: object) -> ErrorReport | None:
     if (code := get(base, "status_code")) not in (0, None):
         return ErrorReport(one_line(get(base, "status_msg") or base), str(code))
     if _REPLY_FIELDS.isdisjoint(value):
-        return read_error(value) if any(value.get(name) for name in _MESSAGES) else None
+        return read_error(value) if any(value.get(name) for name in _MESSAGE_FIELDS) else None
     # What has the fields of a chat completion, but no choice and no usage, may say why.
     if value.get("choices") or value.get("output") or value.get("content") or value.get("usage") or value.get("type"):
         return None
-    has_message = any(isinstance(value.get(name), str) and value[name] for name in _MESSAGES)
+    has_message = any(isinstance(value.get(name), str) and value[name] for name in _MESSAGE_FIELDS)
     return read_error(value) if has_message and value.get("code") not in (0, "0", 200, "200") else None
 
 
@@ -113,7 +111,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
     text = inner if isinstance(inner, str) else None
     words = _words(value, depth) or text or value
     codes = (
-        *(value.get(name) for name in _CODES),
+        *(value.get(name) for name in _CODE_FIELDS),
         inner if type(inner) is int else None,
         text if text and (words is not text or text.isidentifier()) else None,
         get(value, "innererror", "code"),
@@ -126,7 +124,7 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
     return ErrorReport(
         one_line(f"{location}: {words}" if location else words),
         " ".join(named),
-        next((status for item in (*codes, *map(value.get, _STATUSES)) if (status := _status(item))), None),
+        next((status for item in (*codes, *map(value.get, _STATUS_FIELDS)) if (status := _status(item))), None),
         field if isinstance(field, str) else "",
         (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
         get(value, "metadata", "retry_after")
@@ -206,9 +204,9 @@ def retry_after_seconds(headers: Mapping[str, str], field: object = None, messag
         return float(spent[1])
     resets: dict[bool, list[float]] = {True: [], False: []}
     for name, value in headers.items():
-        of = re.fullmatch(r"(?:x-|anthropic-)?ratelimit-(?:(.+)-)?reset(?:-(.+))?", name.lower())
-        seconds = read_wait(value) if of else None
-        if of and seconds is not None:
+        is_reset = re.fullmatch(r"(?:x-|anthropic-)?ratelimit-(?:(.+)-)?reset(?:-(.+))?", name.lower())
+        seconds = read_wait(value) if is_reset else None
+        if seconds is not None:
             remaining = headers.get(name.lower().replace("reset", "remaining"))
             resets[remaining is not None and remaining.strip() in ("0", "0.0")].append(seconds)
     return max(resets[True] or resets[False], default=None)
@@ -257,7 +255,7 @@ def one_line(message: object) -> str:
 def _words(value: Mapping[str, Any], depth: int) -> object:
     """The message of an error; for a router's error, with the message of the provider."""
     words: object = None
-    for name in _MESSAGES:
+    for name in _MESSAGE_FIELDS:
         if (message := value.get(name)) not in (None, "", [], {}):
             words = read_error(message, depth + 1).message if isinstance(message, (dict, list)) else message
             break
@@ -270,11 +268,9 @@ def _words(value: Mapping[str, Any], depth: int) -> object:
 def _wait_of_router(value: Mapping[str, Any]) -> float | None:
     """The wait by the headers of the provider that the error of a router holds."""
     headers = get(value, "metadata", "headers")
-    return (
-        retry_after_seconds({name.lower(): str(headers[name]) for name in headers})
-        if isinstance(headers, dict)
-        else None
-    )
+    if not isinstance(headers, dict):
+        return None
+    return retry_after_seconds({name.lower(): str(headers[name]) for name in headers})
 
 
 def _parsed(value: Any) -> Any:

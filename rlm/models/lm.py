@@ -16,7 +16,7 @@ from rlm.errors import LLMError, PromptTooLong, ScriptExhausted
 Message = dict[str, str]  # `{"role": ..., "content": ...}`
 
 CHARACTERS_PER_TOKEN = 4  # for estimates: English prose and code have between 3.5 and 4.5
-_WINDOWS = [1024 << i for i in range(1, 8)]  # of Ollama, which counts up to three tokens more
+_OLLAMA_WINDOWS = [1024 << i for i in range(1, 8)]  # their sizes in tokens; it counts up to three more
 _LEAST_WINDOW = 256  # no window has fewer tokens; a smaller count is no count
 _MOST_PER_TOKEN = 8  # a prompt with fewer characters for each counted token is taken as read
 _MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
@@ -199,7 +199,9 @@ def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     """
     counted, texts = reply.input_tokens, [message["content"] for message in messages]
     characters = sum(map(len, texts))
-    is_window = any(-1 <= counted - window <= 3 for window in _WINDOWS) and estimate_tokens(messages) > 1.2 * counted
+    is_window = (
+        any(-1 <= counted - window <= 3 for window in _OLLAMA_WINDOWS) and estimate_tokens(messages) > 1.2 * counted
+    )
     is_few = counted >= _LEAST_WINDOW and characters >= _MOST_PER_TOKEN * counted
     if reply.estimated or reply.details.cache_read or not (is_window or is_few):
         return
@@ -274,8 +276,6 @@ def is_amount(value: object) -> bool:
     """Whether a value is a valid amount of dollars."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS
 
-
-# -- a model without an endpoint ---------------------------------------------------------------------------------------
 
 Script = Iterable[str | BaseException] | Callable[[Any], str]
 

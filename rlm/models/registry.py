@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -101,11 +101,10 @@ def _check_kinds(model: object, sub_model: object, lm: object, sub_lm: object) -
 def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
     if not options:
         return lm
-    change = getattr(lm, "with_sampling", None)
-    if not callable(change):
+    with_sampling: Callable[[Sampling], LM] | None = getattr(lm, "with_sampling", None)
+    if with_sampling is None:
         raise UnknownOption(f"{lm!r} does not accept request options: leave out {keyword}=")
-    changed: LM = change(options)
-    return changed
+    return with_sampling(options)
 
 
 def make_lm(backend: str, model: str, **options: Any) -> LM:
@@ -122,7 +121,6 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
         if refused := [name for name in arguments if name not in ("window_tokens", "prompt_characters")]:
             raise UnknownOption(f"backend {backend!r} uses the login of Claude Code: it takes no {', '.join(refused)}")
         return ClaudeAgentLM(model, **arguments)
-
     if knows(backend):
         return AnyLM(backend, model, **arguments)
     if backend in BY_ANY_LLM:

@@ -26,10 +26,14 @@ _REFUSED = re.compile("contentfilter|safety|recitation|blocklist|prohibitedconte
                       "|guardrail|moderation|blocked|contentpolicy|language|toxic|modelarmor")  # fmt: skip
 _BROKEN = re.compile("error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout"
                      "|interrupt|repetition")  # fmt: skip
-_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")
-"""What DashScope, watsonx and Google write into the field of the reason while a reply goes on."""
+_NOT_ENDED = (
+    "null",
+    "none",
+    "notfinished",
+    "finishreasonunspecified",
+)  # the reply goes on (DashScope, watsonx, Google)
+# Google's numbers, from 0. The APIs number further reasons differently, but each of those is a block.
 _NUMBERED = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
-"""Google's numbers of reasons, from 0; a higher one is always a block, each API counting them in its own way."""
 _CALLED = re.compile("toolcall|tooluse|functioncall")
 
 

@@ -96,12 +96,10 @@ def _read_response(response: object, builder: ReplyBuilder) -> None:
 
 
 def _end(status: object, response: object, builder: ReplyBuilder) -> None:
-    if status == "completed":
-        builder.set_end("completed")
-    elif status == "incomplete":
+    if status == "incomplete":
         builder.set_end(get(response, "incomplete_details", "reason") or "incomplete")
     else:
-        builder.set_end(f"failed: {status}")
+        builder.set_end("completed" if status == "completed" else f"failed: {status}")
 
 
 def _messages(response: object) -> list[Any]:

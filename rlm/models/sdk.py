@@ -190,9 +190,12 @@ class SDKModel(ABC):
                 error = self._convert_error(exc, failed, name)
                 raise error from (exc if error is not exc else exc.__cause__)
             self._refused[name] = refused
-            ways = ((field, f"sent as {other}" if other else "left out") for field, other in refused.items())
             target = CallTarget(name, self._where)
-            return replace(reply, notes=(*reply.notes, *(f"{target} refuses {field}: {fix}" for field, fix in ways)))
+            notes = [
+                f"{target} refuses {field}: {f'sent as {other}' if other else 'left out'}"
+                for field, other in refused.items()
+            ]  # fmt: skip
+            return replace(reply, notes=(*reply.notes, *notes))
 
     def _fields(self) -> dict[str, Any]:
         """The options as fields of a request."""
@@ -335,7 +338,6 @@ def check_body(options: Sampling) -> dict[str, Any]:
 def _checked_url(url: str | None) -> str | None:
     if url is None:
         return None
-
     text = str(url)
     try:
         parts = urlsplit(text)

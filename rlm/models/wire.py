@@ -119,11 +119,9 @@ def _parse(body: bytes, target: CallTarget) -> Any:
     text, is_torn = body.decode("utf-8", "replace"), False
     try:
         return json.loads(text)
-    except json.JSONDecodeError as exc:
-        at_end = exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
-        is_torn = text[0] in "{[" and at_end
-    except (ValueError, RecursionError):
-        pass
+    except (ValueError, RecursionError) as exc:
+        if isinstance(exc, json.JSONDecodeError) and text[0] in "{[":
+            is_torn = exc.pos >= len(text.rstrip()) or exc.msg.startswith("Unterminated string")
     display = repr(read_text(text)[:_SHOWN_CHARACTERS])
     if text[0] == "<":
         raise LLMError(f"{target}: a web page came in place of an answer: {display} ({WRONG_URL})")

@@ -210,12 +210,11 @@ for _name in ("max_new_tokens", "limit", "time_limit", "context_exceeded", "REAS
     both(f"the reason `{_name}`", "kin of verifiers#1768", Out(cut=True), content="hello", finish=_name)
 for _name in ("ERROR_TOXIC", "MODEL_ARMOR", "guardrail_intervened", "content_filtered", 3, 4, 6, 7, 8, 9):
     both(f"the reason `{_name}`", "Cohere, Google, Bedrock", fails("held the answer back", ReplyRefused, reason="content_filter"), content="hello", finish=_name)
-both("the number of Google for a whole reply", "Vertex: FinishReason", Out(), content="hello", finish=1)
 for _name in ("null", "not_finished", "FINISH_REASON_UNSPECIFIED"):
     chat(f"`{_name}` while a reply goes on, and then a break", "DashScope, watsonx", fails("ended in the middle", again=True), streamed=events(delta(_name, content="hel"), done=False))
 for _name in ("timeout", "interrupted", "repetition"):
     both(f"the reason `{_name}`", "kin", fails(f"broke off ({_name})", again=True), content="hello", finish=_name)
-for _field, _name, _out in (("finishReason", "MAX_TOKENS", Out(cut=True)), ("finishReason", "STOP", Out()),
+for _field, _name, _out in (("finishReason", "MAX_TOKENS", Out(cut=True)), ("finishReason", "STOP", Out()), ("finishReason", 1, Out()),
                             ("finishReason", "MaxTokens", Out(cut=True)), ("finish_reason", "max-tokens", Out(cut=True)),
                             ("finishReason", "contentFilter", fails("held the answer back", ReplyRefused)),
                             ("stopReason", "MAX_TOKENS", Out(cut=True)), ("stop_reason", "length", Out(cut=True)),
