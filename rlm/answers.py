@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from rlm.prompts.system import conversation
 from rlm.runners.answers import check_written_answer
 from rlm.runners.claims import TextFinal
 from rlm.runners.runner import Runner
-from rlm.runners.syntax import assigned_names, compiles, gives_answer
+from rlm.runners.syntax import assigned_names, call_of, compiles, gives_answer
 from rlm.trajectory.step import Step
 
 _NO_ANSWER = (faults.TAKEN_BACK, faults.TO_COME)  # the model itself says that it gives none
@@ -66,11 +67,23 @@ class WrittenAnswers:
             if (final := reading.final) is not None:
                 is_alone = not has_raised and final.stands_alone(reading.own_text, step.reply.thinking)
                 answer, _ = self.read(final, step.prompt, is_alone)
-                if answer is None and is_alone and final.call and not parsed.fault:
-                    answer = self.runner.run(f"FINAL({final.text})").final_answer
+                if answer is None and is_alone and not parsed.fault:
+                    answer = self._evaluate(final)
                 if answer := answer or _words_beside(final, reading.own_text):
                     return answer
         return _answer_words(parsed) or None
+
+    def _evaluate(self, final: TextFinal) -> str | None:
+        """The value of an answer in words that `read` refuses as code, since no turn is left to send it as code.
+
+        "The count is {count}" counts as an f-string, also where it is `{count}` alone, which Python reads as a set.
+        """
+        call = call_of(final.text)
+        value = call.args[0] if call and call.args else None
+        is_one_name = isinstance(value, ast.Set) and len(value.elts) == 1
+        if (value is None or is_one_name) and faults.FIELD.search(final.text):
+            return self.runner.run(f"FINAL(f{final.text!r})").final_answer
+        return self.runner.run(f"FINAL({final.text})").final_answer if final.call else None
 
     def find_partial(self, messages: Sequence[Message], newest: ParsedReply) -> str:
         """The best answer when no call is allowed any more: the draft, else the model's last words; no output."""

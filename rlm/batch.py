@@ -12,7 +12,7 @@ import json
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -27,6 +27,11 @@ from rlm.calls.usage import Usage
 from rlm.errors import RLMError, RunnerUnavailable, TrajectoryError
 from rlm.rlm import RLM
 from rlm.trajectory.recording import Recording
+
+Result = dict[str, Any]
+"""A line of `OUT`: `id`, `question`, `spent`, and the fields of a `Completion` or `error`."""
+Answerer = Callable[[str, Path, Budget], Result]
+"""Answers a question, recorded at a path, within a budget: `answer_question` without its first two parameters."""
 
 _SHARED = ("calls", "tokens", "dollars")  # limits that hold over the whole batch; the others hold for each question
 
@@ -64,8 +69,8 @@ def run_batch(
     *,
     budget: Budget | None = None,
     at_once: int = 8,
-    answer_elsewhere: Callable[[str, Path, Budget], dict[str, Any]] | None = None,
-) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    answer_elsewhere: Answerer | None = None,
+) -> tuple[list[Result], dict[str, float]]:
     """Answer each question once and append its result to `out`; those with a result there are skipped, unless they
     failed or a shared limit ended them.
 
@@ -79,53 +84,17 @@ def run_batch(
     tokens and known dollars spent, earlier runs included. Raises RunnerUnavailable, and BadQuestions if `out` is about
     other questions or another batch writes it.
     """
-    runs = out.with_name(out.name + ".runs")
-    runs.mkdir(parents=True, exist_ok=True)
-    hashes = {item[0]: hashlib.sha256(json.dumps(item).encode()).hexdigest()[:24] for item in questions.items()}
-    ended: SimpleQueue[tuple[str, dict[str, Any] | BaseException]] = SimpleQueue()
-    there = answer_elsewhere or partial(answer_question, rlm, context)
-
-    def answer(name: str, share: Budget) -> None:
-        try:
-            ended.put((name, there(questions[name], runs / f"{hashes[name]}.jsonl", share)))
-        except BaseException as exc:  # raised where the results are read
-            ended.put((name, exc))
-
+    batch = _Batch(questions, out, answer_elsewhere or partial(answer_question, rlm, context), budget or Budget())
     try:
-        lock = FileLock(runs / "lock").acquire(timeout=1)
+        lock = FileLock(batch.runs / "lock").acquire(timeout=1)
     except Timeout:
         raise BadQuestions(f"another batch is writing {out}: wait for its end, or give another file") from None
-    with lock, out.open("ab") as file:
-        limits, rows = budget or Budget(), _read_results(out, questions)
-        spent: dict[str, float] = {key: sum(row["spent"][key] for row in rows) for key in _SHARED}
-        done = {row["id"]: row for row in rows}
-        remaining = deque(name for name in questions if _may_improve(done.get(name)))
-        under_way: dict[str, Budget] = {}
-        while True:
-            while remaining and len(under_way) < at_once:
-                share = _share(limits, spent, list(under_way.values()), at_once)
-                if share is None:
-                    break
-                name = remaining.popleft()
-                under_way[name] = share
-                # A daemon: what it leaves at the end of the process goes on from its trajectory.
-                threading.Thread(target=answer, args=(name, share), name="rlm-batch", daemon=True).start()
-            if not under_way:
-                break  # all are answered, or the budget is spent
-            name, result = ended.get()
-            if isinstance(result, BaseException):
-                raise result
-            del under_way[name]
-            done[name] = row = {"id": name, "question": questions[name], **result}
-            file.write(json.dumps(row).encode() + b"\n")
-            file.flush()
-            spent = {key: spent[key] + row["spent"][key] for key in _SHARED}
-            for path in runs.glob(f"{hashes[name]}.*"):
-                path.unlink(missing_ok=True)
-    return [done[name] for name in questions if name in done], spent
+    with lock:
+        batch.run(at_once)
+    return [batch.results[name] for name in questions if name in batch.results], batch.spent
 
 
-def answer_question(rlm: RLM, context: object, question: str, path: Path, budget: Budget) -> dict[str, Any]:
+def answer_question(rlm: RLM, context: object, question: str, path: Path, budget: Budget) -> Result:
     """The result of a question, recorded at `path` until it is there. A failure is a result too.
 
     Waits for another that still answers it, and takes over what that one left.
@@ -144,11 +113,94 @@ def answer_question(rlm: RLM, context: object, question: str, path: Path, budget
     return row | {"spent": {"calls": usage.calls, "tokens": usage.tokens, "dollars": usage.known_dollars}}
 
 
-def _read_results(out: Path, questions: Mapping[str, str]) -> list[dict[str, Any]]:
+class _Batch:
+    """The state of one `run_batch`, for its thread alone: threads that answer only put results into `_ended`."""
+
+    def __init__(self, questions: Mapping[str, str], out: Path, answer: Answerer, limits: Budget) -> None:
+        self.runs = out.with_name(out.name + ".runs")
+        """The folder of the lock and of the questions in progress."""
+        self.runs.mkdir(parents=True, exist_ok=True)
+        self.results: dict[str, Result] = {}
+        """The last result of each question, by id."""
+        self.spent: dict[str, float] = dict.fromkeys(_SHARED, 0)
+        """The calls, tokens and known dollars of all results, also of those that a later one replaced."""
+        self._questions, self._out, self._answer, self._limits = questions, out, answer, limits
+        self._shares: dict[str, Budget] = {}  # of the questions under way
+        self._ended: SimpleQueue[tuple[str, Result | BaseException]] = SimpleQueue()
+
+    def run(self, at_once: int) -> None:
+        """Answer what has no result yet, until all is answered or the budget is spent. For the holder of the lock."""
+        with self._out.open("ab") as file:
+            for row in _read_results(self._out, self._questions):
+                self._keep(row)
+            remaining = deque(name for name in self._questions if _may_improve(self.results.get(name)))
+            while True:
+                while remaining and len(self._shares) < at_once and (share := self._next_share(at_once)):
+                    self._start(remaining.popleft(), share)
+                if not self._shares:
+                    return
+                row = self._wait()
+                file.write(json.dumps(row).encode() + b"\n")
+                file.flush()
+                self._keep(row)
+                for path in self.runs.glob(f"{self._file_name(row['id'])}.*"):
+                    path.unlink(missing_ok=True)
+
+    def _keep(self, row: Result) -> None:
+        self.results[row["id"]] = row
+        self.spent = {key: self.spent[key] + row["spent"][key] for key in _SHARED}
+
+    def _start(self, name: str, share: Budget) -> None:
+        """Answer a question on a thread of its own."""
+
+        def answer() -> None:
+            try:
+                path = self.runs / f"{self._file_name(name)}.jsonl"
+                self._ended.put((name, self._answer(self._questions[name], path, share)))
+            except BaseException as exc:  # `_wait` raises it
+                self._ended.put((name, exc))
+
+        self._shares[name] = share
+        # A daemon: a question that is still open when the process ends goes on from its trajectory.
+        threading.Thread(target=answer, name="rlm-batch", daemon=True).start()
+
+    def _wait(self) -> Result:
+        """The next result, as a line of the file. Raises what ended its thread."""
+        name, result = self._ended.get()
+        if isinstance(result, BaseException):
+            raise result
+        del self._shares[name]
+        return {"id": name, "question": self._questions[name], **result}
+
+    def _file_name(self, name: str) -> str:
+        """The stem of a question's files, of its id and text: an id may hold any characters."""
+        return hashlib.sha256(json.dumps((name, self._questions[name])).encode()).hexdigest()[:24]
+
+    def _next_share(self, at_once: int) -> Budget | None:
+        """The budget of the next question: an equal part of what remains, at least half of a first one's part.
+
+        None if a limit is spent.
+        """
+        parts: dict[str, Any] = {}
+        given = self._shares.values()
+        for key in _SHARED:
+            limit = getattr(self._limits, key)
+            if limit is None:
+                continue
+            remaining = limit - self.spent[key] - sum(getattr(share, key) for share in given)
+            part = max(remaining / max(1, at_once - len(given)), limit / (2 * at_once))
+            part = min(remaining, part if key == "dollars" else max(1, int(part)))
+            if part <= 0:
+                return None
+            parts[key] = part
+        return replace(self._limits, **parts)
+
+
+def _read_results(out: Path, questions: Mapping[str, str]) -> list[Result]:
     """The lines of earlier runs; a torn last one is cut off. Raises BadQuestions."""
     data = out.read_bytes()
     whole = data.rfind(b"\n") + 1
-    rows: list[dict[str, Any]] = []
+    rows: list[Result] = []
     for number, line in enumerate(data[:whole].splitlines(), 1):
         with suppress(ValueError, KeyError, TypeError):
             row = json.loads(line)
@@ -161,22 +213,6 @@ def _read_results(out: Path, questions: Mapping[str, str]) -> list[dict[str, Any
     return rows
 
 
-def _may_improve(row: Mapping[str, Any] | None) -> bool:
+def _may_improve(row: Result | None) -> bool:
     """Whether a result is missing, a failure, or ended at a limit of the batch that the next try may not meet."""
     return row is None or bool(row.get("error")) or row.get("reason") in ("max_calls", "max_tokens", "max_dollars")
-
-
-def _share(limits: Budget, spent: Mapping[str, float], given: Sequence[Budget], at_once: int) -> Budget | None:
-    """The next question's equal part of what remains, at least half of a first one's part; None if a limit is spent."""
-    parts: dict[str, Any] = {}
-    for key in _SHARED:
-        limit = getattr(limits, key)
-        if limit is None:
-            continue
-        remaining = limit - spent[key] - sum(getattr(budget, key) for budget in given)
-        part = max(remaining / max(1, at_once - len(given)), limit / (2 * at_once))
-        part = min(remaining, part if key == "dollars" else max(1, int(part)))
-        if part <= 0:
-            return None
-        parts[key] = part
-    return replace(limits, **parts)

@@ -65,7 +65,7 @@ _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*\n(?=.*\S)", r
 _IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")
 _BROKEN = re.compile(r"[\s`]*(?:\w+\s*=\s*)?(?:[A-Za-z_][\w.]*\()*([A-Za-z_]\w*)(?:\[|\(|\.[a-z_]+\()")
 _PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")
-_FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")
+FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")  # a name in braces, as in an f-string
 _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\d?\3\d{4})[ \t]*[,)]", re.MULTILINE)
 
 
@@ -122,7 +122,7 @@ def judge(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = 
     """
     if final.is_name or final.variable in known:
         return "" if final.variable and is_alone else NOT_RUN if final.variable else NO_NAME.format(final.text[:80])
-    if any(item[1] in known for item in _FIELD.finditer(final.text)):
+    if any(item[1] in known for item in FIELD.finditer(final.text)):
         return NOT_RUN
     if final.call is None:
         broken = _BROKEN.match(final.text)
