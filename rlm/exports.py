@@ -1,7 +1,8 @@
 """The names of `rlm`, each from its home; `rlm` imports them at the first use of one."""
 
+from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
-from rlm.calls.gateway import Backoff, SubCache
+from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import ModelUsage, Usage
 from rlm.compat.shapes import RLM_REPL
 from rlm.errors import (

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rlm.answers import WrittenAnswers, answers_by_code
+from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
-from rlm.calls.gateway import Backoff, Gateway, SubCache
+from rlm.calls.gateway import Gateway
+from rlm.calls.sub_cache import SubCache
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Prices
 from rlm.context.lazy import ReadMeter, Reads, thinking

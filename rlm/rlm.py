@@ -11,8 +11,9 @@ from contextvars import copy_context
 from dataclasses import asdict, replace
 from typing import Any
 
+from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
-from rlm.calls.gateway import Backoff, SubCache
+from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import Prices, check_prices, dollars
 from rlm.errors import TrajectoryError
 from rlm.loop import UNBOUNDED, Setup

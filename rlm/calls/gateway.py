@@ -13,21 +13,19 @@ What is sent is cleaned here and nowhere else. Calls of cells run on threads tha
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from random import SystemRandom
+from dataclasses import replace
 from typing import Any, Protocol
 
+from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget, describe_end
+from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import ModelUsage, Usage, dollars, price_of
 from rlm.context.excerpt import make_printable
-from rlm.errors import BudgetSpent, LLMError, RateLimited
+from rlm.errors import BudgetSpent, LLMError
 from rlm.models.endpoint_errors import one_line
 from rlm.models.lm import (
     LM,
@@ -43,71 +41,6 @@ from rlm.models.lm import (
 )  # fmt: skip
 from rlm.models.log import INFO, WARNING, log
 from rlm.models.thinking import split_thinking
-
-# A separate generator: calls must not disturb the sequence of code that seeds the module `random`.
-_random = SystemRandom()
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Exponential waits with full jitter, so that the calls of a batch that failed together do not return together."""
-
-    retries: int = 5
-    """Tries after the first one."""
-    first_seconds: float = 1.0
-    """The longest first wait; each later one may take twice as long."""
-    most_seconds: float = 30.0
-    """The longest wait, unless the endpoint demands a longer one."""
-    patience_seconds: float = 600.0
-    """The longest wait that an endpoint may demand of a run without a limit of time; a longer demand ends the call with
-    its error."""
-
-    def wait(self, error: LLMError, tries: int, patience_seconds: float | None = None) -> float | None:
-        """The seconds to wait after `error`, before another try; None for no other try.
-
-        `tries`: those made so far. `patience_seconds`: the longest wait, where the run has a limit of time.
-        """
-        if not error.transient or tries > self.retries:
-            return None
-        own_seconds = _random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tries - 1)))
-        if isinstance(error, RateLimited) and error.retry_after_seconds is not None:
-            demanded = error.retry_after_seconds
-            patience = self.patience_seconds if patience_seconds is None else patience_seconds
-            return None if demanded > patience else max(demanded, 0.0) + own_seconds / 4
-        return own_seconds
-
-
-class SubCache:
-    """A cache of replies by key, in memory or as small JSON files in a directory. Safe for many threads and processes.
-
-    It stores no prompts. It stores replies as plain text: protect the directory.
-    """
-
-    def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
-        self._directory = None if directory is None else Path(directory)
-        self._memory: dict[str, tuple[str, str]] = {}
-
-    def get(self, key: str) -> Reply | None:
-        """The reply kept under `key`, which costs nothing; a file that is damaged counts as absent."""
-        try:
-            if self._directory is None:
-                text, model = self._memory[key]
-            else:
-                text, model = json.loads((self._directory / key[:2] / f"{key}.json").read_text("utf-8"))
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return None
-        return Reply(text, 0, 0, model, dollars=0.0, cached=True)
-
-    def put(self, key: str, reply: Reply) -> None:
-        """Store `reply`. A file appears whole or not at all."""
-        if self._directory is None:
-            self._memory[key] = reply.text, reply.model
-            return
-        file = self._directory / key[:2] / f"{key}.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-        draft.write_text(json.dumps([reply.text, reply.model]), "utf-8")
-        draft.replace(file)
 
 
 class PaidReplies(Protocol):
@@ -228,7 +161,7 @@ class Gateway:
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
         for message in messages:
-            if not message["content"].isascii():  # half of a pair of surrogates has no form in which it could be sent
+            if not message["content"].isascii():  # half of a surrogate pair has no encoding
                 message["content"] = make_printable(message["content"], terminal=False)
         name = model or getattr(lm, "model", None) or "unknown"
         key = call_key(name, messages) if self.paid or self._cache or self.journal else ""

@@ -1,18 +1,17 @@
-"""The lazy texts of a run: which values are lazy, and what code read of them, and at what cost.
+"""Find the lazy texts of a run, let them read ahead while it waits, and measure what code reads of them.
 
 A context, or the value of a custom tool, is plain data, a lazy text, or a dict or list with lazy texts in it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from monocontext.text.lazy_kinds import LazyContext, LazyMapping, LazyText
+from monocontext.text.lazy_kinds import LazyContext, LazyText
+from rlm.context.text_parts import text_parts
 
 if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
@@ -131,65 +130,3 @@ def cost_between(before: Cost | None, after: Cost | None) -> Cost | None:
     if before is None or after is None:
         return None
     return {name: round(value - before.get(name, 0), 3) for name, value in after.items()}
-
-
-# -- places in a text --------------------------------------------------------------------------------------------------
-
-_WEB = re.compile(r"https?://[^\s<>\"]+")  # a URL that can be a link
-
-
-@dataclass(frozen=True, slots=True)
-class TextPart:
-    """A text in which the sources of an answer are; characters count from its own first one."""
-
-    name: str | None
-    """Its key in a dict of texts."""
-    text: Any
-    """A `str` or a `Monocontext`."""
-    start: int
-    """The offset of its first character, where the texts of a dict stand one after another."""
-
-    def line_of(self, character: int) -> int:
-        """The number of the line with a character, from 1."""
-        text = self.text
-        return text.count("\n", 0, character) + 1 if isinstance(text, str) else len(text.view(0, character + 1).lines)
-
-    def document_at(self, character: int) -> Any:
-        """The document with a character; None without documents."""
-        return None if (documents := self._documents()) is None else documents.at(character)
-
-    def url_at(self, character: int) -> str | None:
-        """The web address of the document with a character, from its metadata (`url`) or its name."""
-        if (documents := self._documents()) is None or (document := documents.at(character)) is None:
-            return None
-        url = documents.metadata_of(document.number).get("url", document.name)
-        return url if isinstance(url, str) and _WEB.fullmatch(url) else None
-
-    def by_document(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """A range, divided where documents begin and end."""
-        documents = self._documents()
-        for edge in () if documents is None or start >= stop else documents.edges(start + 1, stop):
-            yield start, edge
-            start = edge
-        if start < stop:
-            yield start, stop
-
-    def _documents(self) -> Any:
-        """The documents of the text; None for a `str`, and for a text that is a part of another or derived from one."""
-        try:
-            return None if isinstance(self.text, str) else self.text.documents
-        except ValueError:
-            return None
-
-
-def text_parts(context: object) -> list[TextPart]:
-    """The texts in whose characters the sources of an answer count: the context itself, the text of its documents, or
-    the texts of a dict one after another, if one of them is lazy."""
-    if is_text(context):
-        return [TextPart(None, context, 0)]
-    if isinstance(context, dict):
-        texts = {str(name): value for name, value in context.items() if is_text(value)}
-        starts = accumulate(map(len, texts.values()), initial=0)
-        named = [TextPart(name, text, start) for (name, text), start in zip(texts.items(), starts, strict=False)]
-        return named if any(map(is_lazy, context.values())) else []
-    return [TextPart(None, context.text, 0)] if isinstance(context, (LazyMapping, LazyContext)) else []  # type: ignore[union-attr]

@@ -40,37 +40,25 @@ class FinalAnswer(BaseException):
 
 
 class Answers:
-    """Collects the final answer of a run."""
+    """The answer that the cells of one namespace give, by a call of `functions` or in `slot`."""
 
     def __init__(self, context: object, namespace: Mapping[str, Any]) -> None:
         """`namespace`: where `FINAL_VAR` looks."""
-        self._context = context
-        self._called: str | None = None
-        self._refused: AnswerRefused | None = None
-        self._claimed: object = None
+        self._context, self._namespace = context, namespace
+        self._called: str | None = None  # the answer that a call gave in this cell
+        self._refused: AnswerRefused | None = None  # why the value of that call is none
+        self._claimed: object = None  # the `sources` beside it, as the model wrote them
         self.slot: dict[str, Any] = {"content": "", "ready": False}
         """The `answer` dict of the namespace."""
 
+        # Plain functions: an error about their arguments names them as the model calls them, without `self`.
         def final(value: object, *, sources: object = None) -> NoReturn:
             """End the run with `value` as the answer. `sources`: pairs of characters and quotes that it rests on."""
-            offer(lambda: value, sources)
-
-        def offer(get: Callable[[], object], sources: object = None) -> NoReturn:
-            # The first answer of a cell stands, refused or not: code that catches `FinalAnswer` goes on, and may give
-            # what it gives where nothing is found.
-            slot = namespace.get("answer")
-            is_given = isinstance(slot, Mapping) and slot.get("ready")
-            if not is_given and self._called is None and self._refused is None:
-                self._claimed = sources
-                try:
-                    self._called = self.text_of(get())
-                except AnswerRefused as exc:
-                    self._refused = exc
-            raise FinalAnswer
+            self._offer(lambda: value, sources)
 
         def final_var(name_or_value: object, *, sources: object = None) -> NoReturn:
             """End the run with the variable of this name, or with this value, as the answer. `sources` as in FINAL."""
-            offer(lambda: self._value_of(name_or_value, namespace), sources)
+            self._offer(lambda: self._value_of(name_or_value), sources)
 
         def submit(*values: object, **fields: object) -> NoReturn:
             """End the run with a value, or with several fields by name, as the answer."""
@@ -84,14 +72,14 @@ class Answers:
         for name, call in self.functions.items():
             call.__name__ = call.__qualname__ = name
 
-    def collect(self, namespace: Mapping[str, Any]) -> tuple[str | None, tuple[Claim, ...]]:
+    def collect(self) -> tuple[str | None, tuple[Claim, ...]]:
         """The final answer at the end of a cell, if there is one, and the model's citations for it.
 
         Raises AnswerRefused, once for each answer.
         """
         answer, refused, claimed = self._called, self._refused, self._claimed
-        self._called = self._refused = self._claimed = None  # taken: another question may follow in this namespace
-        slot = namespace.get("answer")
+        self._called = self._refused = self._claimed = None  # another question may follow in this namespace
+        slot = self._namespace.get("answer")
         if answer is None:
             if refused is not None:
                 raise refused
@@ -121,28 +109,46 @@ class Answers:
             raise AnswerRefused(
                 "`context` itself is not an answer: give a slice such as context[a:b], or your own words"
             )
+        # FINAL(answer) means its content.
         if value is self.slot or (isinstance(value, dict) and value.keys() - {"sources"} == {"content", "ready"}):
             content = value["content"]
             if content is None or content is value or (isinstance(content, str) and not content):
                 raise AnswerRefused("`answer` holds no content yet: write FINAL(value) with the value that you found")
             value = content
         try:
-            why = _why_no_answer(value) or _why_items_no_answer(value, self.slot)
-            text = "" if why else str(value)
+            if why := _why_no_answer(value) or _why_items_no_answer(value, self.slot):
+                raise AnswerRefused(why)
+            text = str(value)
+        except AnswerRefused:
+            raise
         except Exception as exc:  # an object that the model made, or a lazy one: the model can give another
             raise AnswerRefused(
                 f"this {type(value).__name__} has no text: {type(exc).__name__}: {exc}; give a part, or your own words"
             ) from exc
-        if why:
-            raise AnswerRefused(why)
         check_text(text)
         return text
 
-    def _value_of(self, name_or_value: object, namespace: Mapping[str, Any]) -> object:
+    def _offer(self, get: Callable[[], object], sources: object) -> NoReturn:
+        """Keep the value of `get` as the answer if it is the first of its cell, and end the cell.
+
+        A refused value counts too: code that catches `FinalAnswer` goes on, and may offer its value for "not found".
+        """
+        slot = self._namespace.get("answer")
+        is_given = isinstance(slot, Mapping) and slot.get("ready")
+        if not is_given and self._called is None and self._refused is None:
+            self._claimed = sources
+            try:
+                self._called = self.text_of(get())
+            except AnswerRefused as exc:
+                self._refused = exc
+        raise FinalAnswer
+
+    def _value_of(self, name_or_value: object) -> object:
         """The value for FINAL_VAR. Raises AnswerRefused for the name of a missing variable, and for a str that may be a
         value as well as a name."""
         if not isinstance(name_or_value, str):
             return name_or_value
+        namespace = self._namespace
         is_value = any(value is name_or_value for value in namespace.values())
         if name_or_value in namespace:
             # After `name = "result"`, FINAL_VAR(name) may mean either.

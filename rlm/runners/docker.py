@@ -16,7 +16,8 @@ from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.confine.limits import Limits
 from rlm.runners.launcher import make_container_plan
-from rlm.runners.remote import PipedProcess, RemoteRunner, SharedOptions, receive_hello
+from rlm.runners.piped_process import PipedProcess, receive_hello
+from rlm.runners.remote import RemoteRunner, SharedOptions
 
 IMAGE = "monocontext-rlm"
 _KILL_SECONDS = 20.0  # the time that the engine gets to remove a container

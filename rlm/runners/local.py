@@ -197,7 +197,7 @@ class LocalRunner:
         if self._after_cell:
             self._after_cell()
         try:
-            cell.final_answer, cell.claims = self._answers.collect(self._namespace)
+            cell.final_answer, cell.claims = self._answers.collect()
         except AnswerRefused as exc:
             cell.raised = True
             cell.err.write(f"Answer refused: {exc}\n")

@@ -14,7 +14,8 @@ from rlm.runners.confine import WAYS, bubblewrap
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
 from rlm.runners.launcher import command
-from rlm.runners.remote import PipedProcess, RemoteRunner, SharedOptions, receive_hello
+from rlm.runners.piped_process import PipedProcess, receive_hello
+from rlm.runners.remote import RemoteRunner, SharedOptions
 from rlm.runners.runner import NothingConfines
 
 _working_way: dict[tuple[str, ...], str] = {}

@@ -7,13 +7,11 @@ cell started spend nothing.
 from __future__ import annotations
 
 import math
-import os
-import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, TypedDict
+from typing import Any, TypedDict
 
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.waiting import cell_clock
@@ -21,33 +19,16 @@ from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
 from rlm.runners.cell_thread import NOTES_CHARACTERS, SLACK
-from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, PROTOCOL, Channel, ChannelClosed, Message
+from rlm.runners.channel import PROTOCOL, ChannelClosed, Message
 from rlm.runners.claims import check_claims
+from rlm.runners.piped_process import START_SECONDS, Worker
 from rlm.runners.runner import CellResult
 from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts, take_texts_out
 from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests
 
-START_SECONDS = 120.0
-"""The limit of a start. It takes half a second, three in the runner `wasm`, and longer on a busy machine."""
 _GRACE_SECONDS = 3.0  # time beyond a cell's limit, in which the worker interrupts it by itself and keeps its variables
 _POLL_SECONDS = 0.25  # the interval at which a wait for the worker looks at the time limits
 _VARIABLE_CHARACTERS = 400  # the most characters of one variable, whatever the worker sends
-_END_SECONDS = 20.0  # the time that a process gets to end before it is killed
-
-
-class Worker(Protocol):
-    """A process somewhere, at the other end of a channel."""
-
-    channel: Channel
-
-    @property
-    def complaint(self) -> str:
-        """What the worker printed or raised, if it did not start."""
-        ...
-
-    def end(self, *, gone: bool = False) -> str:
-        """End it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
-        ...
 
 
 class SharedOptions(TypedDict, total=False):
@@ -271,75 +252,3 @@ class RemoteRunner(ABC):
         return CellResult(
             shorten(out, room), shorten(err, room), variables, final_answer=answer, raised=raised, claims=claims
         )
-
-
-def receive_hello(worker: Worker, name: str = "") -> Mapping[str, Any]:
-    """The first message of a worker. Raises RunnerUnavailable with what it printed, and the name of its runner."""
-    message = None
-    try:
-        message = worker.channel.receive(START_SECONDS)
-    except (ChannelClosed, ChannelAbuse):
-        pass
-    except BaseException:  # a Ctrl-C
-        worker.end()
-        raise
-    if message and message[0].get("op") == "hello":
-        return message[0]
-    how_ended = worker.end(gone=True)
-    reason = f"the worker did not start: {worker.complaint or how_ended}"
-    raise RunnerUnavailable(f"runner {name!r}: {reason}" if name else reason)
-
-
-class PipedProcess:
-    """A process whose standard input and output are the channel to its worker."""
-
-    def __init__(self, command: Sequence[str], **options: Any) -> None:
-        """`options`: of `Popen`. Raises OSError."""
-        pipe = subprocess.PIPE
-        self._popen = popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **options)
-        assert popen.stdin
-        assert popen.stdout
-        read_fd, write_fd = os.dup(popen.stdout.fileno()), os.dup(popen.stdin.fileno())
-        popen.stdout.close()
-        popen.stdin.close()
-        popen.stdin = popen.stdout = None
-        self._how_ended = ""
-        self.channel = Channel(read_fd, write_fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
-        self.complaint = ""
-        """Once it has ended: the last line on its stderr that names an error, or else the last line."""
-
-    def end(self, *, gone: bool = False) -> str:
-        """Kill it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
-        if not self._how_ended:
-            self.channel.close()
-            by_itself = gone and self._ends_by_itself()
-            if not by_itself:
-                self.kill()
-            try:
-                stderr = self._popen.communicate(timeout=_END_SECONDS)[1]
-            except subprocess.TimeoutExpired:
-                self._popen.kill()
-                stderr = self._popen.communicate()[1]
-            lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines()]
-            lines = [line for line in lines if line and "--help" not in line]  # docker recommends its --help
-            errors = [line for line in lines if "error" in line.lower()] or lines
-            self.complaint = "".join(filter(str.isprintable, errors[-1]))[:500] if errors else ""
-            self._how_ended = self.describe_exit() if by_itself else "ended"
-        return self._how_ended
-
-    def kill(self) -> None:
-        """Make the process end."""
-        self._popen.kill()
-
-    def _ends_by_itself(self) -> bool:
-        """Whether the process ends within a second, since its channel has closed."""
-        try:
-            self._popen.wait(1.0)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
-    def describe_exit(self) -> str:
-        """How the process ended by itself, in a few words."""
-        # After the certain facts: a cell may have written it.
-        return f"exit status {self._popen.returncode}{self.complaint and f': {self.complaint}'}"

@@ -19,8 +19,9 @@ from rlm.models.log import WARNING, log
 from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel
 from rlm.runners.confine.limits import Limits
 from rlm.runners.launcher import make_container_plan
+from rlm.runners.piped_process import receive_hello
 from rlm.runners.relay import FROM_WORKER, TO_WORKER, LineDecoder, encode_lines
-from rlm.runners.remote import RemoteRunner, SharedOptions, receive_hello
+from rlm.runners.remote import RemoteRunner, SharedOptions
 
 _CHUNK_BYTES = 1 << 16
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from rlm.context.excerpt import join_ends
-from rlm.context.lazy import TextPart, text_parts
+from rlm.context.text_parts import TextPart, text_parts
 from rlm.runners.claims import Claim
 from rlm.trajectory.fields import Range
 

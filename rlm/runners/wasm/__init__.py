@@ -21,8 +21,9 @@ from typing import Any, Unpack
 from rlm.calls.subcalls import SubCalls
 from rlm.errors import RunnerUnavailable
 from rlm.runners.channel import ChannelClosed
+from rlm.runners.piped_process import START_SECONDS, PipedProcess, receive_hello
 from rlm.runners.pyodide import find_folder, what_is_missing
-from rlm.runners.remote import START_SECONDS, PipedProcess, RemoteRunner, SharedOptions, receive_hello
+from rlm.runners.remote import RemoteRunner, SharedOptions
 
 MEMORY_BYTES = 2 << 30
 DISK_BYTES = 64 << 20

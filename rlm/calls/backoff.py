@@ -1,0 +1,40 @@
+"""Decide how long a failed model call waits before it is made again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import SystemRandom
+
+from rlm.errors import LLMError, RateLimited
+
+# A separate generator: calls must not disturb the sequence of code that seeds the module `random`.
+_random = SystemRandom()
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Exponential waits with full jitter, so that the calls of a batch that failed together do not return together."""
+
+    retries: int = 5
+    """Tries after the first one."""
+    first_seconds: float = 1.0
+    """The longest first wait; each later one may take twice as long."""
+    most_seconds: float = 30.0
+    """The longest wait, unless the endpoint demands a longer one."""
+    patience_seconds: float = 600.0
+    """The longest wait that an endpoint may demand of a run without a limit of time; a longer demand ends the call with
+    its error."""
+
+    def wait(self, error: LLMError, tries: int, patience_seconds: float | None = None) -> float | None:
+        """The seconds to wait after `error`, before another try; None for no other try.
+
+        `tries`: those made so far. `patience_seconds`: the longest wait, where the run has a limit of time.
+        """
+        if not error.transient or tries > self.retries:
+            return None
+        own_seconds = _random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tries - 1)))
+        if isinstance(error, RateLimited) and error.retry_after_seconds is not None:
+            demanded = error.retry_after_seconds
+            patience = self.patience_seconds if patience_seconds is None else patience_seconds
+            return None if demanded > patience else max(demanded, 0.0) + own_seconds / 4
+        return own_seconds

@@ -1,0 +1,43 @@
+"""Keep answers of sub-calls between runs, so that an equal call costs nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+from rlm.models.lm import Reply
+
+
+class SubCache:
+    """A cache of replies by key, in memory or as small JSON files in a directory. Safe for many threads and processes.
+
+    It stores no prompts. It stores replies as plain text: protect the directory.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
+        self._directory = None if directory is None else Path(directory)
+        self._memory: dict[str, tuple[str, str]] = {}
+
+    def get(self, key: str) -> Reply | None:
+        """The reply kept under `key`, which costs nothing; a file that is damaged counts as absent."""
+        try:
+            if self._directory is None:
+                text, model = self._memory[key]
+            else:
+                text, model = json.loads((self._directory / key[:2] / f"{key}.json").read_text("utf-8"))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+        return Reply(text, 0, 0, model, dollars=0.0, cached=True)
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Store `reply`. A file appears whole or not at all."""
+        if self._directory is None:
+            self._memory[key] = reply.text, reply.model
+            return
+        file = self._directory / key[:2] / f"{key}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+        draft.write_text(json.dumps([reply.text, reply.model]), "utf-8")
+        draft.replace(file)

@@ -1,0 +1,102 @@
+"""The process of a worker as its host sees it: its channel, its first message, and its end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from rlm.errors import ChannelAbuse, RunnerUnavailable
+from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel, ChannelClosed
+
+START_SECONDS = 120.0
+"""The limit of a start. It takes half a second, three in the runner `wasm`, and longer on a busy machine."""
+_END_SECONDS = 20.0  # the time that a process gets to end before it is killed
+
+
+class Worker(Protocol):
+    """A process somewhere, at the other end of a channel."""
+
+    channel: Channel
+
+    @property
+    def complaint(self) -> str:
+        """What the worker printed or raised, if it did not start."""
+        ...
+
+    def end(self, *, gone: bool = False) -> str:
+        """End it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
+        ...
+
+
+def receive_hello(worker: Worker, name: str = "") -> Mapping[str, Any]:
+    """The first message of a worker. Raises RunnerUnavailable with what it printed, and the name of its runner."""
+    message = None
+    try:
+        message = worker.channel.receive(START_SECONDS)
+    except (ChannelClosed, ChannelAbuse):
+        pass
+    except BaseException:  # a Ctrl-C
+        worker.end()
+        raise
+    if message and message[0].get("op") == "hello":
+        return message[0]
+    how_ended = worker.end(gone=True)
+    reason = f"the worker did not start: {worker.complaint or how_ended}"
+    raise RunnerUnavailable(f"runner {name!r}: {reason}" if name else reason)
+
+
+class PipedProcess:
+    """A process whose standard input and output are the channel to its worker."""
+
+    def __init__(self, command: Sequence[str], **options: Any) -> None:
+        """`options`: of `Popen`. Raises OSError."""
+        pipe = subprocess.PIPE
+        self._popen = popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **options)
+        assert popen.stdin
+        assert popen.stdout
+        read_fd, write_fd = os.dup(popen.stdout.fileno()), os.dup(popen.stdin.fileno())
+        popen.stdout.close()
+        popen.stdin.close()
+        popen.stdin = popen.stdout = None
+        self._how_ended = ""
+        self.channel = Channel(read_fd, write_fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
+        self.complaint = ""
+        """Once it has ended: the last line on its stderr that names an error, or else the last line."""
+
+    def end(self, *, gone: bool = False) -> str:
+        """Kill it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""
+        if not self._how_ended:
+            self.channel.close()
+            by_itself = gone and self._ends_by_itself()
+            if not by_itself:
+                self.kill()
+            try:
+                stderr = self._popen.communicate(timeout=_END_SECONDS)[1]
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                stderr = self._popen.communicate()[1]
+            lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines()]
+            lines = [line for line in lines if line and "--help" not in line]  # docker recommends its --help
+            errors = [line for line in lines if "error" in line.lower()] or lines
+            self.complaint = "".join(filter(str.isprintable, errors[-1]))[:500] if errors else ""
+            self._how_ended = self.describe_exit() if by_itself else "ended"
+        return self._how_ended
+
+    def kill(self) -> None:
+        """Make the process end."""
+        self._popen.kill()
+
+    def _ends_by_itself(self) -> bool:
+        """Whether the process ends within a second, since its channel has closed."""
+        try:
+            self._popen.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def describe_exit(self) -> str:
+        """How the process ended by itself, in a few words."""
+        # After the certain facts: a cell may have written it.
+        return f"exit status {self._popen.returncode}{self.complaint and f': {self.complaint}'}"
