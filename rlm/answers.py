@@ -14,14 +14,14 @@ from rlm.prompts import messages as prompts
 from rlm.prompts.replies import ParsedReply, parse_reply
 from rlm.prompts.system import conversation
 from rlm.runners.answers import check_written_answer
-from rlm.runners.claims import TextFinal
 from rlm.runners.runner import Runner
 from rlm.runners.syntax import assigned_names, call_of, compiles, gives_answer
+from rlm.runners.text_final import TextFinal
 from rlm.trajectory.step import Step
 
 _NO_ANSWER = (faults.TAKEN_BACK, faults.TO_COME)  # the model itself says that it gives none
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})\w*[ \t]*$", re.MULTILINE)
-_ON_LINE = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
+_BEFORE_ANSWER = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`. \t]*$)", re.MULTILINE)
 """The space before an answer that ends its line."""
 
 
@@ -50,28 +50,33 @@ class WrittenAnswers:
             return None, f"Answer refused: {exc}"
 
     def find_forced(self, parsed: ParsedReply, step: Step, has_raised: bool) -> str | None:
-        """The answer in the text of a reply to the forced call, else all of its words. `has_raised`: its code did.
-
-        Four readings, each of which heeds the marks of the reply less, so that a loose one, which may take code for
-        words, counts only where no stricter one finds an answer: the reply as in any turn; its words without the code
-        beside them; blocks that are no Python, which cannot have run; the text without fences, if nothing in it ran.
-        """
+        """The answer in the text of a reply to the forced call, else all of its words. `has_raised`: its code did."""
         if parsed.fault in _NO_ANSWER:
             return parsed.own_text.strip()
-        beside = parse_reply(parsed.words)
-        broken = parse_reply("\n".join(block.code for block in parsed.blocks if not compiles(block.code)))
-        plain = parsed if parsed.blocks else parse_reply(_ON_LINE.sub("\n", _FENCE_LINE.sub("", parsed.own_text)))
-        if plain.final and not plain.final.stands_alone(plain.own_text, step.reply.thinking):
-            plain = parsed
-        for reading in (parsed, beside, broken, plain):
-            if (final := reading.final) is not None:
-                is_alone = not has_raised and final.stands_alone(reading.own_text, step.reply.thinking)
-                answer, _ = self.read(final, step.prompt, is_alone)
-                if answer is None and is_alone and not parsed.fault:
-                    answer = self._evaluate(final)
-                if answer := answer or _words_beside(final, reading.own_text):
-                    return answer
+        for reading in _readings(parsed, step.reply.thinking):
+            final = reading.final
+            if final is None:
+                continue
+            is_alone = not has_raised and final.stands_alone(reading.own_text, step.reply.thinking)
+            answer, _ = self.read(final, step.prompt, is_alone)
+            if answer is None and is_alone and not parsed.fault:
+                answer = self._evaluate(final)
+            answer = answer or _words_beside(final, reading.own_text)
+            if answer:
+                return answer
         return _answer_words(parsed) or None
+
+    def find_partial(self, messages: Sequence[Message], newest: ParsedReply) -> str:
+        """The best answer when no call is allowed any more: the draft, else the model's last words; no output."""
+        draft = self.runner.run(prompts.DRAFT).final_answer
+        if draft:
+            return draft
+        replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
+        for reply in (newest, *map(parse_reply, reversed(replies))):
+            words = _answer_words(reply)
+            if words:
+                return words
+        return ""
 
     def _evaluate(self, final: TextFinal) -> str | None:
         """The value of an answer in words that `read` refuses as code, since no turn is left to send it as code.
@@ -85,19 +90,28 @@ class WrittenAnswers:
             return self.runner.run(f"FINAL(f{final.text!r})").final_answer
         return self.runner.run(f"FINAL({final.text})").final_answer if final.call else None
 
-    def find_partial(self, messages: Sequence[Message], newest: ParsedReply) -> str:
-        """The best answer when no call is allowed any more: the draft, else the model's last words; no output."""
-        draft = self.runner.run(prompts.DRAFT).final_answer
-        replies = [message["content"] for message in conversation(messages) if message["role"] == "assistant"]
-        texts = map(_answer_words, (newest, *map(parse_reply, reversed(replies))))
-        return draft or next((text for text in texts if text), "")
-
 
 def answers_by_code(parsed: ParsedReply) -> bool:
     """Whether the code of a reply to the forced call runs: it gives an answer, or has one beside it."""
     if parsed.fault in _NO_ANSWER or not parsed.blocks:
         return False
     return parse_reply(parsed.words).final is not None or any(gives_answer(block.code) for block in parsed.blocks)
+
+
+def _readings(parsed: ParsedReply, thinking: str) -> list[ParsedReply]:
+    """The ways to read a reply to the forced call, the strictest first, since a loose one may take code for words.
+
+    The reply as in any turn; its words without the code beside them; blocks that are no Python, which cannot have run;
+    and, where no block was found, the text without its fences, if that only announces the answer.
+    """
+    beside = parse_reply(parsed.words)
+    broken = parse_reply("\n".join(block.code for block in parsed.blocks if not compiles(block.code)))
+    readings = [parsed, beside, broken]
+    if not parsed.blocks:
+        unfenced = parse_reply(_BEFORE_ANSWER.sub("\n", _FENCE_LINE.sub("", parsed.own_text)))
+        if unfenced.final and unfenced.final.stands_alone(unfenced.own_text, thinking):
+            readings.append(unfenced)
+    return readings
 
 
 def _words_beside(final: TextFinal, reply: str) -> str:

@@ -23,14 +23,14 @@ from rlm.prompts import faults
 from rlm.prompts import messages as prompts
 from rlm.prompts.messages import ModelWindow, compact
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
-from rlm.runners.claims import TextFinal
 from rlm.runners.runner import CellResult, Runner
 from rlm.runners.syntax import compiles, statements
+from rlm.runners.text_final import TextFinal
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
 MOST_REPEATS = 4  # the number of repeated turns in a row that ends a run
-_CHANGES = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
+_VOLATILE = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
 """What differs between outputs that are the same: the number of a cell, an address."""
 
 
@@ -66,6 +66,16 @@ class Setup:
         return [secret for lm in (self.root, self.sub_lm) for secret in getattr(lm, "secrets", ())]
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One call of the root, which may have failed."""
+
+    messages: list[Message]  # as they were sent
+    shortened: int  # how many of them were shortened
+    reply: Reply  # without text where there is none to judge
+    ended: str | None = None  # why the run ends, if there is no reply to judge
+
+
 class Loop:
     """Runs the turns of questions over one context in one namespace."""
 
@@ -79,7 +89,7 @@ class Loop:
         self._gate, self._subcalls, self._meter = gate, subcalls, meter
         self._is_top, self._to_read = is_top, to_read
         self._answers = WrittenAnswers(runner, setup.tools)
-        self._tell: Callable[[str], object] | None = getattr(context, "hint", None) if meter.parts else None
+        self._hint: Callable[[str], object] | None = getattr(context, "hint", None) if meter.parts else None
         self.window = ModelWindow(setup.window_tokens)  # of the root's prompt; each reply refines it
         self.has_run = False  # whether code of the model has run in this namespace
 
@@ -113,7 +123,8 @@ class Loop:
                     raise
                 step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
             on_step(step)
-            empty += step.reason in (None, "repetition") and not (step.reply.text.strip() or step.reply.cut)
+            if step.reason in (None, "repetition") and not step.reply.text.strip() and not step.reply.cut:
+                empty += 1
             messages[:] = prompts.history(step, self.window)
             if step.reason is not None:
                 if empty:
@@ -125,9 +136,9 @@ class Loop:
         """Ask, judge the reply, and record both. `may_refuse`: words are no answer, since no code has run."""
         started = self._gate.elapsed()
         with self._meter.measure() as reads:
-            messages, shortened, reply, failed = self._ask(turn, messages)
+            asked = self._ask(turn, messages)
         thinking_seconds = self._gate.elapsed() - started
-        reply = prompts.with_call(reply) if reply.called else reply
+        reply = prompts.with_call(asked.reply) if asked.reply.called else asked.reply
         parsed = parse_reply(reply.text)
         if parsed.fault == faults.TO_COME and previous and (previous.notice or "").startswith(faults.TO_COME):
             parsed = replace(parsed, fault="")  # it insists
@@ -135,30 +146,29 @@ class Loop:
         if invented:
             reply = replace(reply, text=parsed.own_text.rstrip())
         step = Step(
-            turn, tuple(dict(message) for message in messages), reply, cells=(), final_answer=None, notice=None,
-            thinking_seconds=thinking_seconds, seconds=thinking_seconds, reason=failed, start_seconds=started,
-            compacted=shortened, ahead=reads.ahead,
+            turn, tuple(dict(message) for message in asked.messages), reply, cells=(), final_answer=None, notice=None,
+            thinking_seconds=thinking_seconds, seconds=thinking_seconds, reason=asked.ended, start_seconds=started,
+            compacted=asked.shortened, ahead=reads.ahead,
         )  # fmt: skip
-        if failed is None and forced:
+        if asked.ended is None and forced:
             step = self._judge_forced(step, parsed)
-        elif failed is None:
+        elif asked.ended is None:
             step = self._judge(step, parsed, previous, invented, may_refuse)
         final = step.final_answer
         if final is None and step.reason is not None:
             final = self._answers.find_partial(step.prompt, parsed)
         return replace(step, final_answer=final, seconds=self._gate.elapsed() - started)
 
-    def _ask(self, turn: int, messages: list[Message]) -> tuple[list[Message], int, Reply, str | None]:
-        """Ask the root with messages shortened to its window, and once more if it finds them too long. Returns the sent
-        messages, how many were shortened, the reply, and why the run ends if there was no answer."""
+    def _ask(self, turn: int, messages: list[Message]) -> _Asked:
+        """Ask the root with messages shortened to its window, and once more if it finds them too long."""
         setup = self._setup
         streamed = False
 
         def on_delta(delta: str) -> None:
             nonlocal streamed
             streamed = True
-            if self._tell:
-                self._tell(delta)
+            if self._hint:
+                self._hint(delta)
             if self._is_top and setup.on_delta:
                 setup.on_delta(delta)
 
@@ -182,15 +192,15 @@ class Loop:
                 advice = f"window_tokens={window.tokens} shortens it in time"
                 self._gate.note(f"{exc}: the history was shortened and asked again; {advice}")
             except BudgetSpent as exc:
-                return messages, shortened, Reply("", 0, 0, ""), exc.reason
+                return _Asked(messages, shortened, Reply("", 0, 0, ""), exc.reason)
             except ReplyRefused as exc:
                 if not self._is_top:  # a failed call, for the cell that made it
                     raise
                 self._gate.note(str(exc))
-                return messages, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason
+                return _Asked(messages, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason)
             else:
                 self.window = self.window.after(messages, reply)
-                return messages, shortened, reply, None
+                return _Asked(messages, shortened, reply)
 
     def _judge(self, step: Step, parsed: ParsedReply, previous: Step | None, invented: bool, may_refuse: bool) -> Step:
         """A step with what its reply came to: its code runs, else its words count. `invented`: it made up output."""
@@ -255,7 +265,7 @@ class Loop:
         """The cells of blocks, which run up to one that answers, that raises, or that spends a budget."""
         cells: list[Cell] = []
         for block in blocks:
-            started, waited = self._gate.elapsed(), self._subcalls.waited_seconds
+            started, waited = self._gate.elapsed(), self._subcalls.waited.seconds
             if block.cut and not compiles(block.code):
                 reads, result = Reads(), CellResult(stderr=prompts.CUT_NOT_RUN, raised=True)
             else:
@@ -264,7 +274,7 @@ class Loop:
                 self.has_run = self.has_run or bool(statements(block.code))
                 if block.cut:
                     result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
-            waited = self._subcalls.waited_seconds - waited
+            waited = self._subcalls.waited.seconds - waited
             cells.append(Cell(block.code, result, reads.cost, reads.ranges, started, waited, reads.ahead, reads.handed))
             if result.final_answer is not None or result.raised or self._gate.spent:
                 break
@@ -286,4 +296,4 @@ def count_repeats(previous: Step, text: str, cells: Sequence[Cell], notice: str 
 
 def _shown(cells: Sequence[Cell]) -> list[str]:
     texts = [text for cell in cells for text in (cell.code.strip(), cell.result.stdout, cell.result.stderr)]
-    return [_CHANGES.sub("", text.removesuffix(prompts.CUT_AND_RUN)) for text in texts]
+    return [_VOLATILE.sub("", text.removesuffix(prompts.CUT_AND_RUN)) for text in texts]

@@ -125,29 +125,14 @@ class Session:
         with self._lock:
             if self._is_top:
                 self.gate.renew(Usage(self._setup.prices))
-            if is_later := bool(self._messages):
+            is_later = bool(self._messages)
+            if is_later:
                 lost = self._runner.run(prompts.NEW_QUESTION).stderr
                 self._messages.append(prompts.next_question(query, broken_off=self._broken_off, lost=lost))
                 self._trajectory.reopen()
             else:
                 self._messages = opening_messages(query, self._description, self._system)
-                facts, value = self._description, self.context
-                about: dict[str, Any] = {"query": query, "started_at": time.time(), "context": {
-                    "uri": facts.uri, "type": facts.type_name, "lines": facts.lines, "length": facts.length,
-                    "chars": facts.length if facts.kind in ("lazy text", "str") else None,
-                }}  # fmt: skip
-                if self._source:
-                    about["source"] = self._source
-                if (confinement := getattr(self._runner, "confinement", None)) is not None:
-                    kwargs = {**self._setup.metadata["environment_kwargs"], "confinement": confinement}
-                    about["environment_kwargs"] = kwargs
-                if isinstance(value, str):
-                    value = str(value) if len(value) <= _COPIED_CHARACTERS else None
-                elif value is not None:
-                    value = _copy_if_small(value)
-                if value is not None:
-                    about["context_value"] = value
-                self._trajectory.begin({**self._setup.metadata, **about})
+                self._trajectory.begin(self._metadata(query))
             return self._finish(query, is_later=is_later)
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
@@ -179,20 +164,44 @@ class Session:
                 self._messages = opening_messages(query, self._description, self._system)
                 return self._finish(query)
             steps = recording.steps()
-            for step in steps:  # their cells run again, to rebuild the namespace
-                for i, cell in enumerate(step.cells, 1):
-                    if cell.result.stderr == prompts.CUT_NOT_RUN:
-                        continue
-                    display = self._runner.run(cell.code).stdout
-                    if display != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
-                        self.gate.note(f"block {i} of turn {step.iteration} printed something else when it ran again")
-                if step.final_answer is not None:
-                    self._runner.run(prompts.NEW_QUESTION)
-                self._loop.window = self._loop.window.after(step.prompt, step.reply)
+            self._run_again(steps)
             self._turns = len(steps) - len(recording.open)
-            self._loop.has_run = any(statements(cell.code) for step in steps for cell in step.cells)
             self._messages = prompts.history(steps[-1], self._loop.window)
             return self._finish(str(recording.open[0].get("question", query)), steps[self._turns :])
+
+    def _metadata(self, query: str) -> dict[str, Any]:
+        """The first line of the trajectory: the settings of the RLM, the first question, and its context."""
+        facts, context = self._description, self.context
+        metadata: dict[str, Any] = {**self._setup.metadata, "query": query, "started_at": time.time(), "context": {
+            "uri": facts.uri, "type": facts.type_name, "lines": facts.lines, "length": facts.length,
+            "chars": facts.length if facts.kind in ("lazy text", "str") else None,
+        }}  # fmt: skip
+        if self._source:
+            metadata["source"] = self._source
+        confinement = getattr(self._runner, "confinement", None)
+        if confinement is not None:
+            metadata["environment_kwargs"] = {**metadata["environment_kwargs"], "confinement": confinement}
+        if isinstance(context, str):
+            copy: object = str(context) if len(context) <= _COPIED_CHARACTERS else None
+        else:
+            copy = None if context is None else _copy_if_small(context)
+        if copy is not None:
+            metadata["context_value"] = copy
+        return metadata
+
+    def _run_again(self, steps: Sequence[Step]) -> None:
+        """Run the cells of recorded turns again, which restores the namespace; their calls are not paid again."""
+        for step in steps:
+            for number, cell in enumerate(step.cells, 1):
+                if cell.result.stderr == prompts.CUT_NOT_RUN:
+                    continue
+                printed = self._runner.run(cell.code).stdout
+                if printed != cell.result.stdout.removesuffix(prompts.CUT_AND_RUN):
+                    self.gate.note(f"block {number} of turn {step.iteration} printed something else when it ran again")
+            if step.final_answer is not None:
+                self._runner.run(prompts.NEW_QUESTION)
+            self._loop.window = self._loop.window.after(step.prompt, step.reply)
+        self._loop.has_run = any(statements(cell.code) for step in steps for cell in step.cells)
 
     def _finish(self, query: str, earlier: Sequence[Step] = (), *, is_later: bool = False) -> Completion:
         """Run the turns of a question until it ends; `earlier` are its turns that were run before. `is_later`: the

@@ -274,13 +274,9 @@ class Gateway:
             raise BudgetSpent(f"the call was broken off: {describe_end(reason)}", reason=reason)
 
     def _write(
-        self,
-        journal: Callable[[dict[str, Any]], object],
-        about: dict[str, Any],
-        started: float,
-        reply: Reply | None,
-        failure: dict[str, Any],
-    ) -> None:
+        self, journal: Callable[[dict[str, Any]], object], about: dict[str, Any], started: float,
+        reply: Reply | None, failure: dict[str, Any],
+    ) -> None:  # fmt: skip
         """Journal a call that ends now. `reply`: what was paid, also where the call failed."""
         times = {"start_seconds": round(started, 6), "execution_time": round(self.elapsed() - started, 6)}
         paid = {} if reply is None else {"model": reply.model, "dollars": reply.dollars, **reply_fields(reply)}

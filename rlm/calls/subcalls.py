@@ -69,7 +69,8 @@ class SubCalls:
         self._records: list[SubCall] = []
         self._failed = 0
         self._abandoned = 0
-        self._waited = WaitClock()
+        self.waited = WaitClock()
+        """Runs while at least one call is under way."""
         calls = (self.llm_query, self.llm_query_batched, self.rlm_query, self.rlm_query_batched)
         self.functions: dict[str, Callable[..., Any]] = {call.__name__: call for call in calls}
         """What cells call, by name."""
@@ -97,12 +98,9 @@ class SubCalls:
         return str(self._make([partial(self._child, _check_prompt(prompt), context, model)], 1)[0])
 
     def rlm_query_batched(
-        self,
-        prompts: Iterable[str],
-        contexts: Iterable[object] | None = None,
-        model: str | None = None,
+        self, prompts: Iterable[str], contexts: Iterable[object] | None = None, model: str | None = None,
         return_exceptions: bool = False,
-    ) -> list[str | LLMError]:
+    ) -> list[str | LLMError]:  # fmt: skip
         """Run a child for each prompt and its context, at most 4 at once.
 
         Answers come in the order of the prompts. Failed calls raise or are returned as in llm_query_batched.
@@ -123,11 +121,6 @@ class SubCalls:
     def abandon(self) -> None:
         """Give up the batches in progress: their remaining calls are not made."""
         self._abandoned += 1
-
-    @property
-    def waited_seconds(self) -> float:
-        """Seconds so far during which at least one call was under way."""
-        return self._waited.seconds
 
     def _ask(self, prompt: str, model: str | None, order: int) -> str:
         self._check_model(model)
@@ -203,7 +196,7 @@ class SubCalls:
         if not calls:
             return []
         jobs = [partial(attempt, *job) for job in zip(calls, self.gate.number_calls(len(calls)), strict=True)]
-        with (lock := threading.Lock()), self._waited.running(lock), thinking(self._texts):
+        with (lock := threading.Lock()), self.waited.running(lock), thinking(self._texts):
             answers = run_side_by_side(jobs, most)
         failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
         if failed and not return_exceptions:

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 Price = tuple[float, float] | tuple[float, float, float] | tuple[float, float, float, float]
-"""Dollars per million tokens: input, output, input read from a cache, input written to a cache.
-
-Without the last two, such tokens cost the same as other input.
-"""
+"""Dollars per million tokens: input, output, and input read from a cache and written to it (else as other input)."""
 
 Prices = Mapping[str, Price]
 """Model -> price."""

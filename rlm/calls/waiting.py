@@ -52,9 +52,8 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
                 try:
                     done, result, error = ended.get(timeout=_LOOK_SECONDS)
                 except Empty:
-                    if (
-                        remaining and len(jobs) - len(remaining) - len(outcomes) < most
-                    ):  # a thread was lost at its start
+                    running = len(jobs) - len(remaining) - len(outcomes)
+                    if remaining and running < most:  # a thread was lost at its start
                         start_new_thread(work, ())
                 else:
                     outcomes[done] = result, error
@@ -110,8 +109,7 @@ class WaitClock:
 class AwaitedCalls(Protocol):
     """The calls that a cell makes, and waits for."""
 
-    @property
-    def waited_seconds(self) -> float: ...
+    waited: WaitClock
 
     @property
     def seconds_left(self) -> Callable[[], float]: ...
@@ -123,11 +121,11 @@ def cell_clock(limit_seconds: float, calls: AwaitedCalls) -> Callable[[], float]
     `limit_seconds`: without the time in which it waits for sub-calls. The budget leaves each cell a second, in which it
     may draft an answer.
     """
-    started, waited_before = time.perf_counter(), calls.waited_seconds
+    started, waited_before = time.perf_counter(), calls.waited.seconds
 
     def seconds_left() -> float:
         elapsed = time.perf_counter() - started
-        own = elapsed - (calls.waited_seconds - waited_before)
+        own = elapsed - (calls.waited.seconds - waited_before)
         return min(limit_seconds - own, max(calls.seconds_left(), 1 - elapsed))
 
     return seconds_left

@@ -46,15 +46,14 @@ def describe(context: object) -> Description:
         return Description("str", name, len(context), count, f"a {name} of {size}")
     if is_lazy(context):
         return _describe_lazy(context, name)
+    access = _TEXTS if any(lazy_parts(context)) else ""
     if isinstance(context, Mapping):
         keys = bounded_repr([key for key, _ in zip(context, range(50), strict=False)], 300)
         sentence = f"a {name} with {_count_nouns(len(context), 'key')}, first {keys}"
-        return Description(
-            "dict", name, len(context), None, sentence + _describe_texts(context), access=_access(context)
-        )
+        return Description("dict", name, len(context), None, sentence + _describe_texts(context), access=access)
     if isinstance(context, (list, tuple)):
         sentence = f"a {name} of {_count_nouns(len(context), 'item')}{_describe_items(context)}"
-        return Description("list", name, len(context), None, sentence, access=_access(context))
+        return Description("list", name, len(context), None, sentence, access=access)
     return Description("object", name, _length(context), None, f"a {name}: {bounded_repr(context, 300)}")
 
 
@@ -74,10 +73,6 @@ _TEXTS = """\
 The texts in it are kept in storage and read where you look. Each reads like a str: slices, `in`, `find`, `count` and \
 `re` work on it, `text.lines[a:b]` gives lines, `text.grep(pattern)` hits with `.offset`, `.line_number` and `.line`, \
 and `text.chunks(100_000)` pieces for a pass over all of it. Do not print or copy a whole one."""
-
-
-def _access(context: object) -> str:
-    return _TEXTS if any(lazy_parts(context)) else ""
 
 
 def _describe_texts(context: Mapping[Any, Any]) -> str:

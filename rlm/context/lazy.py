@@ -46,8 +46,6 @@ def thinking(parts: Iterable[LazyContext]) -> AbstractContextManager[object]:
     return stack
 
 
-# -- the cost of reading -----------------------------------------------------------------------------------------------
-
 Cost = dict[str, float]
 Ranges = list[list[int]]
 

@@ -11,8 +11,8 @@ import ast
 import re
 from collections.abc import Collection, Iterable
 
-from rlm.runners.claims import TextFinal
 from rlm.runners.syntax import ANSWERS, HELPERS, acts, assigned_names, is_unrun, loaded_names, parse
+from rlm.runners.text_final import TextFinal
 
 NOT_RUN = (
     'FINAL(...) outside a block is words and is not run. Put code, or f"..." with the names of variables in it, into '

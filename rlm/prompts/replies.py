@@ -14,8 +14,8 @@ from itertools import islice
 from textwrap import dedent
 
 from rlm.prompts import faults
-from rlm.runners.claims import TextFinal, read_written
 from rlm.runners.syntax import acts, assigned_names, call_of, compiles, is_code
+from rlm.runners.text_final import TextFinal, read_written
 
 _TAG = r"(?:repl|i?py|i?python|tool_code)\d?(?:\.\d+)?"
 _PYTHON = re.compile(_TAG, re.IGNORECASE)

@@ -19,6 +19,7 @@ from numbers import Number
 from typing import Any, NoReturn
 
 from monocontext.text.lazy_kinds import LazyText
+from rlm.context.lazy import lazy_parts
 from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
@@ -109,6 +110,9 @@ class Answers:
             raise AnswerRefused(
                 "`context` itself is not an answer: give a slice such as context[a:b], or your own words"
             )
+        is_large = isinstance(value, LazyText) and _repr(value).startswith("<")  # the repr of a small one is its text
+        if is_large and any(value is part for part in lazy_parts(self._context)):
+            raise AnswerRefused("a whole text of `context` is not an answer: give a slice of it, or your own words")
         # FINAL(answer) means its content.
         if value is self.slot or (isinstance(value, dict) and value.keys() - {"sources"} == {"content", "ready"}):
             content = value["content"]

@@ -48,16 +48,10 @@ class LocalRunner:
     """
 
     def __init__(
-        self,
-        context: object,
-        subcalls: ModelCalls,
-        *,
-        cell_timeout: float | None = 120.0,
-        output_limit: int = 20_000,
-        names: Mapping[str, object] | None = None,
-        thread: CellRunner | None = None,
+        self, context: object, subcalls: ModelCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000,
+        names: Mapping[str, object] | None = None, thread: CellRunner | None = None,
         after_cell: Callable[[], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """`names`: more of the namespace. `thread` runs cells. `after_cell` is called when a cell's code has ended."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
@@ -69,17 +63,17 @@ class LocalRunner:
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
         self._answers = Answers(context, self._namespace)
         self._after_cell = after_cell
-        patched: dict[str, Any] = {}
+        lazy_names: dict[str, Any] = {}  # the functions with which code reads lazy texts as if they were str
         for part in lazy_parts([context, *(names or {}).values()]):
-            patched |= part.repl_namespace().names
-        # A name that is a builtin replaces the builtin of this namespace; any other becomes a variable.
-        shims = {name: patched.pop(name) for name in list(patched) if hasattr(builtins, name)}
-        own = vars(builtins) | shims
-        inner = own["print"]
+            lazy_names |= part.repl_namespace().names
+        # One that is a builtin replaces the builtin of this namespace; any other becomes a variable.
+        lazy_builtins = {name: lazy_names.pop(name) for name in list(lazy_names) if hasattr(builtins, name)}
+        own = vars(builtins) | lazy_builtins
+        print_to_stream = own["print"]
 
         def print(*values: object, file: Any = None, **options: Any) -> None:
             # The output is the cell's even in threads of the cell, and obeys `redirect_stdout`.
-            inner(*values, file=file or redirection() or self._out, **options)
+            print_to_stream(*values, file=file or redirection() or self._out, **options)
 
         refusals = {name: partial(_refuse, name) for name in ("input", "breakpoint")}
         # The exit and quit of the interactive interpreter close the process's stdin.
@@ -95,7 +89,7 @@ class LocalRunner:
             **(names or {}),
             **self._answers.functions,
         }
-        self._namespace |= patched | self._reserved
+        self._namespace |= lazy_names | self._reserved
         self._given_names = frozenset(self._namespace)
 
     def run(self, code: str) -> CellResult:

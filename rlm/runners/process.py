@@ -28,15 +28,9 @@ class ProcessRunner(RemoteRunner):
     name = "subprocess"
 
     def __init__(
-        self,
-        context: object,
-        subcalls: SubCalls,
-        *,
-        limits: Limits | None = None,
-        ways: Sequence[str] = WAYS,
-        scratch: str | None = None,
-        **shared: Unpack[SharedOptions],
-    ) -> None:
+        self, context: object, subcalls: SubCalls, *, limits: Limits | None = None, ways: Sequence[str] = WAYS,
+        scratch: str | None = None, **shared: Unpack[SharedOptions],
+    ) -> None:  # fmt: skip
         """`ways`: of confining, tried in order. `scratch`: a path that cells may write below, but for `landlock`."""
         self._limits = limits or Limits()
         self._ways = tuple(ways)

@@ -49,14 +49,9 @@ class RemoteRunner(ABC):
     """The name of the runner, for messages."""
 
     def __init__(
-        self,
-        context: object,
-        subcalls: SubCalls,
-        *,
-        cell_timeout: float | None = 120.0,
-        output_limit: int = 20_000,
+        self, context: object, subcalls: SubCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000,
         names: Mapping[str, object] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Starts a worker, so subclasses call it last. `names`: more of the namespace, of which functions run in this
         process, lazy texts are served, and plain data is copied. Raises RunnerUnavailable."""
         self._subcalls = subcalls

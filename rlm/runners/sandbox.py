@@ -52,16 +52,9 @@ class SandboxRunner(RemoteRunner):
     name = "sandbox"
 
     def __init__(
-        self,
-        context: object,
-        subcalls: SubCalls,
-        *,
-        make: Callable[[], Sandbox],
-        python: str = "python3",
-        limits: Limits | None = None,
-        scratch: str | None = None,
-        **shared: Unpack[SharedOptions],
-    ) -> None:
+        self, context: object, subcalls: SubCalls, *, make: Callable[[], Sandbox], python: str = "python3",
+        limits: Limits | None = None, scratch: str | None = None, **shared: Unpack[SharedOptions],
+    ) -> None:  # fmt: skip
         """`make`: creates a sandbox, and another when a cell has ended it. `python`: the interpreter in there.
         `scratch`: a folder that cells may write to. Raises RunnerUnavailable, with the error or output of there."""
         self._make = make

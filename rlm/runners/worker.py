@@ -148,7 +148,7 @@ class RemoteCalls:
         self.known: list[object] = []
         """What the host has too: the context and its lazy texts. Of these, a call sends only the number."""
         self._run_ends_at = math.inf
-        self._waited = WaitClock()
+        self.waited = WaitClock()
         self.functions: dict[str, Callable[..., Any]] = {}  # the host names them at the start
 
     def make_function(self, name: str, doc: str) -> Callable[..., Any]:
@@ -166,7 +166,7 @@ class RemoteCalls:
         texts: list[bytes] = []
         argument = encode_for_host([list(args), options], texts, known=self.known)
         sizes = [len(text) for text in texts]
-        with (call_lock := threading.Lock()), self._waited.running(call_lock):
+        with (call_lock := threading.Lock()), self.waited.running(call_lock):
             head, body = _call_host(self._link, {"op": "call", "name": name, "given": argument, "texts": sizes}, texts)
         value = unpack_from_host(body)
         for offset, error in head.get("errors", []):
@@ -179,11 +179,6 @@ class RemoteCalls:
 
     def seconds_left(self) -> float:
         return self._run_ends_at - time.monotonic()
-
-    @property
-    def waited_seconds(self) -> float:
-        """Seconds so far during which at least one call was under way."""
-        return self._waited.seconds
 
     def drain(self) -> tuple[()]:
         return ()  # the host keeps the records

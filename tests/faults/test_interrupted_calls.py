@@ -38,9 +38,9 @@ def campaign(way: str, interrupts: int, seed: int) -> str:
     while gate.under_way:
         assert time.monotonic() < end, gate.under_way
         time.sleep(0.01)
-    waited = calls.waited_seconds
+    waited = calls.waited.seconds
     time.sleep(0.02)
-    assert calls.waited_seconds == waited, "the clock of a cell would stand still"
+    assert calls.waited.seconds == waited, "the clock of a cell would stand still"
     return f"{way}, seed {seed}: {interrupter.struck} struck"
 
 

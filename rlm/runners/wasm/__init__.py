@@ -39,14 +39,9 @@ class WasmRunner(RemoteRunner):
     name = "wasm"
 
     def __init__(
-        self,
-        context: object,
-        subcalls: SubCalls,
-        *,
-        pyodide: str | os.PathLike[str] | None = None,
-        memory_bytes: int = MEMORY_BYTES,
-        **shared: Unpack[SharedOptions],
-    ) -> None:
+        self, context: object, subcalls: SubCalls, *, pyodide: str | os.PathLike[str] | None = None,
+        memory_bytes: int = MEMORY_BYTES, **shared: Unpack[SharedOptions],
+    ) -> None:  # fmt: skip
         """`pyodide`: the folder of the npm package. `memory_bytes`: of the module, at most 4 GiB."""
         self._pyodide = pyodide
         self._memory_bytes = memory_bytes

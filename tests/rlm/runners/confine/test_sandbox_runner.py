@@ -355,13 +355,13 @@ def test_several_lazy_texts_in_one_question(runner: str, several: tuple[Monocont
     named = {id(code): "code", id(logs): "logs"}
     tools: dict[str, Any] = {"logs": logs, "limits": {"most": [1, (2, 3)]}}
     tools["who"] = lambda value: named.get(id(value), type(value).__name__)
-    lm = ScriptedLM([f"```repl\n{SEVERAL}\n```"])
+    lm = ScriptedLM(["```repl\nFINAL(context['logs'])\n```", f"```repl\n{SEVERAL}\n```"])
     model = RLM(lm=lm, sub_lm=ScriptedLM(str.upper), runner=runner, custom_tools=tools)
     done = model.completion("q", {"code": code, "logs": logs})
     assert done.answer == str((60, 17655, 10, "logs", "code", "dict", "list", "A L", "def f2(): return 2\n"))
-    assert done.trajectory[1]["code_blocks"][0]["result"]["stdout"] == (
-        "<class 'dict'> True True def f0(): re {'most': [1, (2, 3)]}\n"
-    )
+    results = [line["code_blocks"][0]["result"] for line in done.trajectory[1:]]
+    assert results[0]["stderr"].startswith("Answer refused: a whole text of `context` is not an answer")
+    assert results[1]["stdout"] == ("<class 'dict'> True True def f0(): re {'most': [1, (2, 3)]}\n")
     assert done.io is not None
     assert done.io["hits"] > 0
     said = lm.calls[0][0]["content"] + lm.calls[0][-1]["content"]
