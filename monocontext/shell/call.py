@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getopt
+import io
 import posixpath
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 from monocontext.format.documents import Document
 from monocontext.shell.tree import TextFiles
 
-NOT_OURS = 125
-"""The exit code of a call that the command of the shell is to answer."""
 _WRITE_CHARACTERS = 64 << 10
 """Output is written in pieces of about this size."""
+
+
+class LeftToShell(Exception):
+    """A call that the shell's own command is to answer."""
 
 
 class ShellCall:
@@ -25,18 +28,14 @@ class ShellCall:
         self.files = context.fs
         self._texts = texts
         self._context = context
-        self._written: list[str] = []
-        self._written_size = 0
+        self._buffer = io.StringIO()
         self.written_bytes = 0
         """What was handed to bashkit."""
 
-    def options(self, words: Mapping[str, str], others: Iterable[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    def options(self, words: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
         """The options by their long names, with their values, and the operands. `words` are long names by letter, with
-        `:` and `=` if they take a value; `others` are long names without a letter. Raises `ValueError`."""
-        try:
-            flags, operands = getopt.gnu_getopt(self.arguments, "".join(words), [*words.values(), *others])
-        except getopt.GetoptError as error:
-            raise ValueError(f"not supported here: {error}") from None
+        `:` and `=` if they take a value; `others` have no letter. Raises `getopt.GetoptError` for any other option."""
+        flags, operands = getopt.gnu_getopt(self.arguments, "".join(words), [*words.values(), *others])
         by_letter = {f"-{letter[0]}": word.rstrip("=") for letter, word in words.items()}
         return [(by_letter.get(option, option[2:]), value) for option, value in flags], operands
 
@@ -66,15 +65,14 @@ class ShellCall:
         return text.removesuffix("\n").split("\n") if text else []
 
     async def write(self, text: str) -> None:
-        self._written.append(text)
-        self._written_size += len(text)
-        if self._written_size >= _WRITE_CHARACTERS:
+        self._buffer.write(text)
+        if self._buffer.tell() >= _WRITE_CHARACTERS:
             await self.flush()
 
     async def flush(self) -> None:
         """Write what is buffered. Raises `BrokenPipeError` if nobody reads on."""
-        data = "".join(self._written).encode(errors="surrogateescape")
-        self._written, self._written_size = [], 0
+        data = self._buffer.getvalue().encode(errors="surrogateescape")
+        self._buffer = io.StringIO()
         if data:
             await self._context.stdout.write(data)
             self.written_bytes += len(data)

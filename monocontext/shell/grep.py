@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from string import digits
 
@@ -30,32 +29,110 @@ _COMMON = {
 """Options of grep and rg by letter, with `:` and `=` if they take a value."""
 _GREP = _COMMON | {
     "E": "extended-regexp", "G": "basic-regexp", "y": "ignore-case", "L": "files-without-match", "s": "no-messages",
-    "h": "no-filename", "r": "recursive", "R": "dereference-recursive", "I": "text",
+    "h": "no-filename", "r": "recursive", "R": "recursive", "I": "text", "Z": "null",
 }  # fmt: skip
 _RG = _COMMON | {
     "S": "smart-case", "s": "case-sensitive", "N": "no-line-number", "I": "no-filename", "g:": "glob=", "t:": "type=",
-    "u": "unrestricted", ".": "hidden",
+    "u": "unrestricted", ".": "hidden", "0": "null",
 }  # fmt: skip
-_LONG = ("include=", "exclude=", "exclude-dir=", "silent", "line-buffered")
+_GREP_LONG = ("include=", "exclude=", "exclude-dir=", "line-buffered")
 _RG_LONG = ("files", "no-heading", "no-ignore", "sort=", "files-without-match", "no-messages")
 """Options without a letter."""
-_SAME = {"silent": "quiet", "dereference-recursive": "recursive"}
 _LAST_WINS = (
     ("files-with-matches", "files-without-match"), ("with-filename", "no-filename"), ("line-number", "no-line-number"),
     ("basic-regexp", "extended-regexp", "fixed-strings", "perl-regexp"),
 )  # fmt: skip
-_KINDS = {"grep": "basic-regexp", "egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
+_SYNTAXES = {"grep": "basic-regexp", "egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
 _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": "md,markdown", "rust": "rs",
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
 """The endings of names of a type of `rg -t`; another type has one ending, its name."""
-_MANY = 1 << 40
-"""More lines than a text has."""
-_LISTING = ("files", "files-without-match", "invert-match", "include", "exclude", "exclude-dir", "glob", "type")
+_MOST = 1 << 40
+"""The largest number in an option: more lines than a text has."""
+_NAMING = ("files", "files-without-match", "invert-match", "include", "exclude", "exclude-dir", "glob", "type")
 """Options for which all files must be named, or many are left out."""
 
 
+async def grep(call: ShellCall) -> int:
+    """Run a command; returns its exit code: 0 if a line was selected, 1 if none was, 2 after an error."""
+    query = _Query(call)
+    await query.compile()
+    if query.most == 0 and not query.has("files-without-match"):
+        return 1
+    targets = list[_Target]()
+    if not query.operands and (query.is_rg or not query.is_recursive):
+        lines = await call.lines("-")
+        targets += [_File("(standard input)", lines)] if lines or not query.is_rg else []
+    if not targets:
+        targets = await _targets(query)
+    has_names = query.has("with-filename") or (query.may_be_several and not query.has("no-filename"))
+    query.style = replace(query.style, has_names=has_names)
+    end = "\0" if query.has("null") else "\n"
+    for row in query.rows(targets):
+        await call.write(row + end)
+    return 2 if query.is_missing and not (query.has_selected and query.has("quiet")) else int(not query.has_selected)
+
+
+async def _targets(query: _Query) -> list[_Target]:
+    """The files that the operands name; tells of those that name none."""
+    call, targets = query.call, list[_Target]()
+    query.may_be_several = len(query.operands) > 1
+    for operand in query.operands or [""]:
+        path, stored = call.path(operand), call.document(operand)
+        is_left_out = not query.is_rg and not query.selects(operand.rpartition("/")[2])
+        if operand == "-":
+            targets.append(_File("(standard input)", await call.lines(operand)))
+        elif stored is not None:
+            if not is_left_out:
+                _add_document(targets, operand, *stored)
+        elif not call.files.exists(path):
+            query.is_missing = True
+            if not query.has("no-messages"):
+                await call.complain(f"{operand}: No such file or directory")
+        elif not is_folder(call.files.stat(path)):
+            if not is_left_out:
+                targets.append(_File(operand, await call.lines(path)))
+        elif not query.is_recursive:
+            query.is_missing = True
+            await call.complain(f"{operand}: Is a directory")
+        elif not (operand and query.skips(operand)):
+            query.may_be_several, prefix = True, operand.rstrip("/") + "/" if operand else ""
+            targets += [target async for target in _below(query, path, prefix)]
+    return targets
+
+
+def _add_document(targets: list[_Target], operand: str, files: TextFiles, record: Document) -> None:
+    """Search a document together with the last target, if that has documents before it in the same text."""
+    last = targets[-1] if targets else None
+    if isinstance(last, _Stored) and last.files is files and last.shown and record.number > next(reversed(last.shown)):
+        last.shown[record.number] = operand, record
+    else:
+        targets.append(_Stored(files, {record.number: (operand, record)}))
+
+
+async def _below(query: _Query, path: str, prefix: str) -> AsyncIterator[_Target]:
+    """The files of a folder."""
+    call = query.call
+    if location := call.locate(path):
+        files, inner = location
+        if inner == "/" and not query.has(*_NAMING) and (query.is_rg or not query.has("count")):
+            yield _Stored(files, None, prefix)
+            return
+        start = len(inner.rstrip("/")) + 1
+        below = [(item[start:], record) for item, record in files.below(inner)]
+        yield _Stored(files, {record.number: (prefix + name, record) for name, record in below if query.selects(name)})
+        return
+    for entry in sorted(call.files.read_dir(path), key=lambda entry: str(entry["name"])):
+        inner, shown = f"{path.rstrip('/')}/{entry['name']}", prefix + entry["name"]
+        if is_folder(entry["metadata"]):
+            if inner not in ("/proc", "/dev") and not query.skips(entry["name"]):
+                async for target in _below(query, inner, shown + "/"):
+                    yield target
+        elif query.selects(entry["name"]):
+            yield _File(shown, await call.lines(inner))
+
+
 @dataclass(frozen=True, slots=True)
-class _Lines:
+class _File:
     """A file that is not of a text."""
 
     name: str
@@ -64,7 +141,7 @@ class _Lines:
     def names(self) -> list[str]:
         return [self.name]
 
-    def found(self, query: _Query) -> Iterator[Line]:
+    def select(self, query: _Query) -> Iterator[Line]:
         place = Place(self.name, Document(0, self.name, 0, 0, 0, 0, 0), lambda start, stop: self.lines[start:stop])
         inverts, search = query.has("invert-match"), query.style.pattern.search
         selected = (item for item in enumerate(self.lines, 1) if (search(item[1]) is None) == inverts)
@@ -79,33 +156,30 @@ class _Stored:
     shown: dict[int, tuple[str, Document]] | None
     """How each document is shown, by its number; None for the whole text, whose paths are shown below `root`."""
     root: str = ""
-    select: Callable[[str], bool] = bool
-    """Of the whole text: whether a file, given its path, is to be searched."""
 
     def names(self) -> list[str]:
         return [name for name, _ in (self.shown or {}).values()]
 
-    def found(self, query: _Query) -> Iterator[Line]:
+    def select(self, query: _Query) -> Iterator[Line]:
         text, pattern = self.files.text, query.style.pattern
-        whole = [(0, len(text))]
-        ranges = whole if self.shown is None else ranges_of(record for _, record in self.shown.values())
-        invert = query.has("invert-match")
-        return found_lines(text, pattern, ranges, self._place_at, invert=invert, most=query.most)
+        ranges = [(0, len(text))] if self.shown is None else ranges_of(record for _, record in self.shown.values())
+        invert, place_at = query.has("invert-match"), partial(self._place_at, query)
+        return found_lines(text, pattern, ranges, place_at, invert=invert, most=query.most)
 
-    def _place_at(self, character: int) -> Place | None:
+    def _place_at(self, query: _Query, character: int) -> Place | None:
         """How the file that has a character is shown; None if it is not to be searched."""
-        found = self.files.path_at(character)
-        if found is None:
+        path_and_record = self.files.path_at(character)
+        if path_and_record is None:
             return None
-        path, record = found
+        path, record = path_and_record
         if self.shown is not None:
             name, _ = self.shown.get(record.number, ("", record))
         else:
-            name = self.root + path[1:] if self.select(path[1:]) else ""
+            name = self.root + path[1:] if query.selects(path[1:]) else ""
         return place_of(self.files.text, record, name) if name else None
 
 
-_Target = _Stored | _Lines
+_Target = _Stored | _File
 
 
 class _Query:
@@ -114,15 +188,17 @@ class _Query:
     def __init__(self, call: ShellCall) -> None:
         self.call, self.is_rg = call, call.name == "rg"
         call.arguments = [item for item in call.arguments if not item.startswith("--color")]
-        options, self.operands = call.options(*((_RG, _RG_LONG) if self.is_rg else (_GREP, _LONG)))
-        self._options = [(_SAME.get(word, word), value) for word, value in options]
+        words = (_RG, _RG_LONG) if self.is_rg else (_GREP, _GREP_LONG)
+        self._options, self.operands = call.options(*words)
         self._flags = {word for word, _ in self._options}
         for group in _LAST_WINS:
             given = [word for word, _ in self._options if word in group]
             self._flags -= {word for word in given if word != given[-1]}
+        if self.has("null") and not self.has("files-with-matches", "files-without-match"):
+            raise ValueError("not supported here: a zero byte after names other than those of -l")
         self.is_recursive = self.is_rg or self.has("recursive")
-        self.is_found = False
-        """Whether a line was selected."""
+        self.has_selected = self.is_missing = self.may_be_several = False
+        """Whether a line was selected, an operand names nothing to search, and there may be several files."""
         self.style: Style
         self.most: int | None
         """The most lines of a file."""
@@ -142,13 +218,13 @@ class _Query:
             if not self.operands:
                 raise ValueError("no pattern: usage: grep [OPTION]... PATTERNS [FILE]...")
             patterns = self.operands.pop(0).split("\n")
-        kind = next((kind for kind in _KINDS.values() if self.has(kind)), _KINDS[self.call.name])
-        if kind == "fixed-strings":
+        syntax = next((syntax for syntax in _SYNTAXES.values() if self.has(syntax)), _SYNTAXES[self.call.name])
+        if syntax == "fixed-strings":
             patterns = [re.escape(pattern) for pattern in patterns]
-        elif kind == "perl-regexp":
+        elif syntax == "perl-regexp":
             patterns = [with_kept(with_classes(pattern)) for pattern in patterns]
         else:
-            patterns = [from_posix(pattern, extended=kind == "extended-regexp") for pattern in patterns]
+            patterns = [from_posix(pattern, extended=syntax == "extended-regexp") for pattern in patterns]
         whole = "|".join(f"(?:{pattern})" for pattern in patterns) if len(patterns) > 1 else "".join(patterns)
         if self.has("line-regexp"):
             whole = f"^(?:{whole})$"
@@ -157,10 +233,10 @@ class _Query:
         ignores_case = self.has("ignore-case") or (self.has("smart-case") and not any(map(str.isupper, whole)))
         pattern = re.compile(whole if patterns else "(?!)", re.IGNORECASE if ignores_case else 0)
         numbers = {
-            word: min(int(value), _MANY) for word, value in self._options if word.endswith(("context", "max-count"))
+            word: min(int(value), _MOST) for word, value in self._options if word.endswith(("context", "max-count"))
         }
         if number := "".join(word for word, _ in self._options if word.isdigit()):  # such as `-2` and `-rn12`
-            numbers["context"] = min(int(number), _MANY)
+            numbers["context"] = min(int(number), _MOST)
         only = self.has("only-matching") and (self.is_rg or not self.has("count"))
         near = [numbers.get(word, numbers.get("context", 0)) for word in ("before-context", "after-context")]
         before, after = (0, 0) if only else near
@@ -171,34 +247,34 @@ class _Query:
 
     def watch(self, lines: Iterable[Line]) -> Iterator[Line]:
         for line in lines:
-            self.is_found = True
+            self.has_selected = True
             yield line
 
     def rows(self, targets: list[_Target]) -> Iterator[str]:
         """What is printed."""
-        selected = self.watch(line for target in targets for line in target.found(self))
+        selected = self.watch(line for target in targets for line in target.select(self))
         if self.has("files"):
-            for target in targets:
-                self.is_found = True
-                yield from target.names()
+            self.has_selected = bool(targets)
+            yield from (name for target in targets for name in target.names())
         elif self.has("quiet"):
             next(selected, None)
         elif self.has("files-with-matches"):
             yield from (name for name, _ in count_lines(selected, self.style))
         elif self.has("count", "files-without-match"):
             for target in targets:
-                counted = count_lines(self.watch(target.found(self)), self.style)
+                counted = count_lines(self.watch(target.select(self)), self.style)
                 for name, count in (dict.fromkeys(target.names(), 0) | dict(counted)).items():
                     if self.has("files-without-match"):
                         yield from [] if count else [name]
                     elif count or not self.is_rg:
                         yield f"{name}:{count}" if self.style.has_names else str(count)
         elif self.has("only-matching") and self.has("invert-match") and not self.is_rg:
-            deque(selected, 0)  # grep prints no line that it selects
+            for _ in selected:  # grep prints no line that it selects
+                pass
         else:
             yield from format_lines(selected, self.style)
 
-    def select(self, path: str) -> bool:
+    def selects(self, path: str) -> bool:
         """Whether a file below a folder, given its path in it, is to be searched."""
         *above, name = path.split("/")
         if self.is_rg:
@@ -208,91 +284,15 @@ class _Query:
         return (
             (not include or any(fnmatchcase(name, glob) for glob in include))
             and not any(fnmatchcase(name, glob) for glob in self.values("exclude"))
-            and not any(fnmatchcase(part, glob.rstrip("/")) for part in above for glob in self.values("exclude-dir"))
+            and not any(self.skips(folder) for folder in above)
         )
 
     def skips(self, folder: str) -> bool:
-        """Whether `--exclude-dir` leaves out a folder, by its path as it is given or by an end of it."""
-        parts = folder.split("/")
-        ends = ["/".join(parts[i:]) for i in range(len(parts))]
-        return any(fnmatchcase(end, glob.rstrip("/")) for end in ends for glob in self.values("exclude-dir"))
+        """Whether `--exclude-dir` leaves out a folder, by its name."""
+        name = folder.rpartition("/")[2]
+        return any(fnmatchcase(name, glob.rstrip("/")) for glob in self.values("exclude-dir"))
 
     @cached_property
     def _globs(self) -> Globs:
-        """Those of rg."""
         types = [f"*.{{{_TYPES.get(item, item)}}}" for item in self.values("type")]
         return Globs(self.values("glob") + types)
-
-
-async def grep(call: ShellCall) -> int:
-    """Run a command; returns its exit code: 0 if a line was selected, 1 if none was, 2 after an error."""
-    query = _Query(call)
-    await query.compile()
-    targets, is_failed, are_several = list[_Target](), False, False
-    if not query.operands and (query.is_rg or not query.is_recursive):
-        lines = await call.lines("-")
-        targets += [_Lines("(standard input)", lines)] if lines or not query.is_rg else []
-    if not targets:
-        targets, is_failed, are_several = await _targets(query)
-    has_names = query.has("with-filename") or (are_several and not query.has("no-filename"))
-    query.style = replace(query.style, has_names=has_names)
-    for row in query.rows(targets):
-        await call.write(f"{row}\n")
-    return 2 if is_failed and not (query.is_found and query.has("quiet")) else int(not query.is_found)
-
-
-async def _targets(query: _Query) -> tuple[list[_Target], bool, bool]:
-    """The files to search, whether an operand names none, and whether there may be several."""
-    call, results = query.call, list[_Target]()
-    is_failed, are_several, latest = False, len(query.operands) > 1, -1
-    for operand in query.operands or [""]:
-        path, document = call.path(operand), call.document(operand)
-        is_left_out = not query.is_rg and not query.select(operand.rpartition("/")[2])
-        if document is not None and is_left_out:
-            continue
-        if document is not None:
-            files, record = document
-            last = results[-1] if results else None
-            if not isinstance(last, _Stored) or last.files is not files or not last.shown or record.number <= latest:
-                results.append(last := _Stored(files, {}))
-            assert last.shown is not None
-            last.shown[record.number] = operand, record
-            latest = record.number
-        elif operand == "-":
-            results.append(_Lines("(standard input)", await call.lines(operand)))
-        elif not call.files.exists(path):
-            is_failed = True
-            if not query.has("no-messages"):
-                await call.complain(f"{operand}: No such file or directory")
-        elif not is_folder(call.files.stat(path)):
-            results += [] if is_left_out else [_Lines(operand, await call.lines(path))]
-        elif query.is_recursive:
-            are_several, prefix = True, operand.rstrip("/") + "/" if operand else ""
-            if not (operand and query.skips(operand)):
-                results += [target async for target in _below(query, path, prefix)]
-        else:
-            await call.complain(f"{operand}: Is a directory")
-            is_failed = True
-    return results, is_failed, are_several
-
-
-async def _below(query: _Query, path: str, prefix: str) -> AsyncIterator[_Target]:
-    """The files of a folder."""
-    call = query.call
-    if location := call.locate(path):
-        files, inner = location
-        if inner == "/" and not query.has(*_LISTING) and (query.is_rg or not query.has("count")):
-            yield _Stored(files, None, prefix, query.select)
-            return
-        start = len(inner.rstrip("/")) + 1
-        below = [(item[start:], record) for item, record in files.below(inner)]
-        yield _Stored(files, {record.number: (prefix + name, record) for name, record in below if query.select(name)})
-        return
-    for entry in sorted(call.files.read_dir(path), key=lambda entry: str(entry["name"])):
-        inner, shown = f"{path.rstrip('/')}/{entry['name']}", prefix + entry["name"]
-        if is_folder(entry["metadata"]):
-            if inner not in ("/proc", "/dev") and not query.skips(entry["name"]):
-                async for target in _below(query, inner, shown + "/"):
-                    yield target
-        elif query.select(entry["name"]):
-            yield _Lines(shown, await call.lines(inner))

@@ -7,11 +7,10 @@ import time
 from typing import Any
 
 from monocontext.shell.call import ShellCall
+from monocontext.shell.tree import BLOCK_BYTES
 
 _WORDS = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
           "F": "classify"} | {letter: letter for letter in "l1StpnogGCUk"}  # fmt: skip
-_BLOCK_BYTES = 4096
-"""The size of a folder, and what files take a multiple of."""
 
 
 async def ls(call: ShellCall) -> int:
@@ -44,7 +43,7 @@ async def ls(call: ShellCall) -> int:
         if "all" in flags:
             entries |= {name: call.files.stat(call.path(folder)) for name in (".", "..")}
         if flags & set("lnog"):
-            blocks = sum(math.ceil(bytes_of(info) / _BLOCK_BYTES) * _BLOCK_BYTES for info in entries.values())
+            blocks = sum(math.ceil(bytes_of(info) / BLOCK_BYTES) * BLOCK_BYTES for info in entries.values())
             await call.write(f"total {_human(blocks) if 'human-readable' in flags else blocks // 1024}\n")
         await _write_rows(call, flags, entries)
     return status
@@ -55,7 +54,7 @@ def is_folder(info: Any) -> bool:
 
 
 def bytes_of(info: Any) -> int:
-    return _BLOCK_BYTES if is_folder(info) else int(info["size"])
+    return BLOCK_BYTES if is_folder(info) else int(info["size"])
 
 
 def _ordered(entries: dict[str, Any], flags: set[str]) -> list[str]:
@@ -75,7 +74,7 @@ async def _write_rows(call: ShellCall, flags: set[str], entries: dict[str, Any])
         row = f"{name}{'/' if is_folder(info) and flags & {'classify', 'p'} else ''}\n"
         if flags & set("lnog"):
             kind = "drwxr-xr-x 2" if is_folder(info) else "-rw-r--r-- 1"
-            when = time.strftime("%b %e %H:%M", time.gmtime(info["modified"]))
+            when = time.strftime("%b %e %H:%M" if info["modified"] else "%b %e  %Y", time.gmtime(info["modified"]))
             row = f"{kind} user user {shown(bytes_of(info)):>{width}} {when} {row}"
         await call.write(row)
 

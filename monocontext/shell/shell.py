@@ -17,8 +17,6 @@ COMMAND_SECONDS = 45.0
 """A command line may take this long."""
 _MORE_SECONDS = 10.0
 """A process that does not end a command line by itself ends this much later; clients of MCP wait for 60 seconds."""
-_MOST_CHARACTERS = 100_000
-"""The longest command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,6 @@ class Shell:
 
         Raises `ToolRefusal` if its process had to be ended.
         """
-        if len(command) > _MOST_CHARACTERS:
-            raise ToolRefusal(f"a command has at most {_MOST_CHARACTERS:,} characters, this one has {len(command):,}")
         with self._lock:
             changed = [index for index, (text, _) in self._opened.items() if self._open[index]() is not text]
             for index in changed:

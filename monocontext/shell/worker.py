@@ -10,18 +10,19 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from getopt import GetoptError
 from typing import Any
 
 import bashkit
 
 from monocontext.engine.remote import ServedReader
 from monocontext.errors import MonocontextError
-from monocontext.shell.call import NOT_OURS, ShellCall
+from monocontext.shell.call import LeftToShell, ShellCall
 from monocontext.shell.capsule import Capsule
 from monocontext.shell.find import find
 from monocontext.shell.grep import grep
 from monocontext.shell.listing import ls
-from monocontext.shell.parts import document
+from monocontext.shell.parts import head_or_tail, sed, wc
 from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext, served_text
@@ -34,19 +35,21 @@ _MOST_MEMORY_BYTES = 2 << 30
 """Of the process: it runs out of memory before the machine does."""
 _CACHE_BYTES = 16 << 20
 """The frames of each text that are kept here; the host has the main cache."""
-_OUTPUT = "output"
-"""The file in `/tmp` that has the whole output of a command line, if it did not fit into the reply."""
 _KEPT_BYTES = 10 << 20
 """What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
 _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
 """What a command line without any has no place in which output would be kept, other than that of its last command."""
+_LEFT_TO_SHELL = 125
+"""The exit code of a command of ours that leaves the call to the shell's own."""
 _COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls}
-_PARTLY = {"head": document, "tail": document, "sed": document, "wc": document, "find": find}
+_PARTLY = {"head": head_or_tail, "tail": head_or_tail, "sed": sed, "wc": wc, "find": find}
 """Commands of which we answer some calls, under a name of ours, and the shell the rest."""
-_ASK_FIRST = '{0}() {{ __{0} "$@" </dev/null; local c=$?; [ $c = {1} ] || return $c; command {0} "$@"{2}; }}\n'
-_TELL = " 2>/.find; c=$?; cat /.find >&2; rm /.find; return $c"
+_ASK_FIRST = (
+    '{0}() {{ __{0} "$@" </dev/null && return; local c=$?; [ $c = {1} ] || return $c; command {0} "$@"{2}; }}\n'
+)
+_TELL = " 2>/.find && c=0 || c=$?; cat /.find >&2; rm /.find; return $c"
 """In a pipe, bashkit's `find` tells nobody but a file that it stops at 1 MiB of names."""
-_PRELUDE = "".join(_ASK_FIRST.format(name, NOT_OURS, _TELL if name == "find" else "") for name in _PARTLY)
+_PRELUDE = "".join(_ASK_FIRST.format(name, _LEFT_TO_SHELL, _TELL if name == "find" else "") for name in _PARTLY)
 _FEEDS = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
 """What a command line without has no loop or group that reads a pipe."""
 _TAKE_INPUT = (*_COMMANDS, "cat", "seq", "yes")
@@ -72,47 +75,23 @@ class _Worker:
                 raise MonocontextError("stopped for lack of time, before the end: search fewer files, or a rarer word")
             return self._host.ask(index, request)
 
-        def open_text() -> Monocontext:
-            return served_text(ServedReader(ask, cache_bytes=_CACHE_BYTES))
-
-        return TextFiles(open_text, _size_of)
+        return TextFiles(lambda: served_text(ServedReader(ask, cache_bytes=_CACHE_BYTES)), _size_of)
 
     async def run(self, command: str, changed: list[int], seconds: float, most_bytes: int) -> dict[str, Any]:
-        """Run a command line. `changed`: the texts to open again."""
+        """Run a command line and return the fields of `Output`. `changed`: the texts to open again."""
         self._end = time.monotonic() + _READ_SHARE * seconds
         for i in changed:
             self._capsules[i].files = self._files(i)
-        home = self._folders[0] if len(self._folders) == 1 else "/"
-        bash = bashkit.Bash(
-            username="user", hostname="monocontext", cwd=home, timeout_seconds=seconds, max_commands=_MOST_COMMANDS,
-            max_loop_iterations=_MOST_LOOPS, profile=bashkit.ExecutionProfile.Interactive,
-        )  # fmt: skip
-        for folder in self._folders:
-            if parent := folder.rpartition("/")[0]:
-                bash.mkdir(parent, recursive=True)
-        for folder, system in zip(self._folders, self._systems, strict=True):
-            bash.mount(folder, system, read_only=True)
-        bash.mount("/tmp", self._scratch)
-        texts = {folder: capsule.files for folder, capsule in zip(self._folders, self._capsules, strict=True)}
         calls: list[ShellCall] = []
-        for name, work in (_COMMANDS | {f"__{name}": work for name, work in _PARTLY.items()}).items():
-            bash.add_command(name, partial(_run_command, work, texts, calls))
+        bash = self._new_bash(seconds, calls)
         await bash.execute(_PRELUDE)
         if _FEEDS.search(command):
             names = (n for n in _TAKE_INPUT if not re.search(rf"\b{n}\s*\(\)|function\s+{n}\b", command))
             await bash.execute("shopt -s expand_aliases\n" + "".join(f"alias {n}='command {n}'\n" for n in names))
         written, complaints = bytearray(), bytearray()
         result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
-        failed = [f"not all could be read: {capsule.failure}\n" for capsule in self._capsules if capsule.failure]
-        for capsule in self._capsules:
-            capsule.failure = ""
-        total = sum(call.written_bytes for call in calls)
-        if total > _KEPT_BYTES and _KEEPS.search(command.replace("2>/dev/null", "")):
-            failed.append(
-                f"more than {_KEPT_BYTES:,} bytes of output, of which the shell may have lost some: write less, or use "
-                "nothing but a pipe, as in `grep WORD FILE | sort`\n"
-            )
-        errors = "".join(failed) + complaints.decode(errors="replace")
+        failures = self._failures(command, sum(call.written_bytes for call in calls))
+        errors = failures + complaints.decode(errors="replace")
         if result.error and result.error not in errors:
             errors += f"{result.error}\n"
         shown, told = _cut(written, most_bytes), _cut(errors.encode(), most_bytes // 4)
@@ -125,17 +104,45 @@ class _Worker:
         return {
             "stdout": shown.decode(errors="replace"),
             "stderr": told.decode(errors="ignore"),
-            "exit_code": result.exit_code or int(bool(failed)),
+            "exit_code": result.exit_code or int(bool(failures)),
             "note": "; ".join(notes),
         }
 
+    def _new_bash(self, seconds: float, calls: list[ShellCall]) -> bashkit.Bash:
+        """A shell with the folders of the texts and our commands, whose calls are added to `calls`."""
+        bash = bashkit.Bash(
+            username="user", hostname="monocontext", cwd=self._folders[0] if len(self._folders) == 1 else "/",
+            timeout_seconds=seconds, max_commands=_MOST_COMMANDS, max_loop_iterations=_MOST_LOOPS,
+            profile=bashkit.ExecutionProfile.Interactive,
+        )  # fmt: skip
+        for folder in self._folders:
+            bash.mkdir(folder.rpartition("/")[0] or "/", recursive=True)
+        for folder, system in zip(self._folders, self._systems, strict=True):
+            bash.mount(folder, system, read_only=True)
+        bash.mount("/tmp", self._scratch)
+        texts = {folder: capsule.files for folder, capsule in zip(self._folders, self._capsules, strict=True)}
+        for name, work in (_COMMANDS | {f"__{name}": work for name, work in _PARTLY.items()}).items():
+            bash.add_command(name, partial(_run_command, work, texts, calls))
+        return bash
+
+    def _failures(self, command: str, written_bytes: int) -> str:
+        """What bashkit does not say of a command line: files that could not be read, and output that may be lost."""
+        failures = ""
+        for capsule in self._capsules:
+            failures += f"not all could be read: {capsule.failure}\n" if capsule.failure else ""
+            capsule.failure = ""
+        if written_bytes > _KEPT_BYTES and _KEEPS.search(command.replace("2>/dev/null", "")):
+            failures += f"more than {_KEPT_BYTES:,} bytes of output, of which the shell may have lost some: "
+            failures += "write less, or use nothing but a pipe, as in `grep WORD FILE | sort`\n"
+        return failures
+
     def _keep(self, written: bytearray, first: int) -> str:
-        """Keep output of which the lines from `first` on are not shown; returns how to go on."""
+        """Keep the whole output, of which the lines from `first` on are not shown; returns how to go on."""
         try:
-            self._scratch.write_file(f"/{_OUTPUT}", bytes(written))
+            self._scratch.write_file("/output", bytes(written))
         except RuntimeError:
             return "/tmp is full, so the rest is lost: remove files there, or print less"
-        return f"go on with sed -n '{first},{first + 200}p' /tmp/{_OUTPUT}, or search there"
+        return f"go on with sed -n '{first},{first + 200}p' /tmp/output, or search there"
 
 
 def _size_of(text: Monocontext) -> int:
@@ -165,6 +172,11 @@ async def _run_command(
         status = await work(call)
         await call.flush()
         return status
+    except (LeftToShell, GetoptError) as error:
+        if context.name.removeprefix("__") in _PARTLY:
+            return _LEFT_TO_SHELL
+        await call.complain(f"not supported here: {error}")
+        return 2
     except BrokenPipeError:
         return 141  # as of a program that SIGPIPE ends: the next command reads no further
     except (MonocontextError, OSError, re.error, ValueError, OverflowError, RuntimeError) as error:
