@@ -50,51 +50,75 @@ _FENCE = re.compile(
     r"(?:^|(?<=[>\]▷]))[ \t]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$", re.MULTILINE
 )
 _GAP = re.compile(r"(?:[ \t]*\n)+|[ \t]*")
-_SENTENCE = re.compile(r"\w[ \t]+\Z"), re.compile(r"[ \t]+[a-z(]|[.,;:!?)'\"]")  # before and after a mark within it
+_SENTENCE_BEFORE = re.compile(r"\w[ \t]+\Z")  # the text before a mark within a sentence
+_SENTENCE_AFTER = re.compile(r"[ \t]+[a-z(]|[.,;:!?)'\"]")
 _OPEN_ANSWER = re.compile(r"^[ \t]*\**(?:FINAL|SUBMIT)[ \t]*\([^()]*\Z", re.MULTILINE)
 _LOOK_CHARACTERS = 400  # the most of a line that are looked at before a mark
 
 
 def split_thinking(text: str) -> tuple[str, str]:
     """The answer in a reply, and its thinking, in linear time."""
+    visible, thoughts = _split_at_marks(text) if _MARK.search(text) else (text, [])
+    if visible.rstrip().endswith(_END_TOKENS):
+        visible = _without_end_tokens(visible)
+    thoughts = [_without_end_tokens(thought.strip()) for thought in thoughts]
+    return _BOX.sub("", visible), "\n\n".join(filter(None, thoughts))
+
+
+def _split_at_marks(text: str) -> tuple[str, list[str]]:
+    """The text outside the marks, and each text of thinking."""
     answer: list[str] = []
-    thinking: list[str] = []
-    fences = deque(_FENCE.finditer(text))
-    opened = None  # the fence of the block around the mark
+    thoughts: list[str] = []
+    fences = _Fences(text)
     begin = offset = 0  # the text before `begin` is sorted
     while mark := _MARK.search(text, offset):
         offset = mark.end()
-        while fences and fences[0].start() < mark.start():
-            fence = fences.popleft()
-            opened = None if fence.start() < begin or _closes(fence, opened) else fence
-        before = text[begin : mark.start()]
-        near = before[-_LOOK_CHARACTERS:]
-        in_block = opened and opened.start() >= begin and fences and _closes(fences[0], opened)
-        if in_block or _is_quoted(text, mark, begin) or _OPEN_ANSWER.search(near):
+        if fences.enclose(mark, begin) or _is_mention(text, mark, begin):
             continue
+        before = text[begin : mark.start()]
         if mark.lastgroup == "closing":
-            if _SENTENCE[0].search(near) and _SENTENCE[1].match(text, offset):
-                continue
-            is_answer = thinking and not text[offset:].strip()
-            (answer if is_answer else thinking).append(before)
-        elif mark.lastgroup in _ANYWHERE or not near[near.rfind("\n") + 1 :].strip():
+            is_answer = thoughts and not text[offset:].strip()
+            (answer if is_answer else thoughts).append(before)
+        else:
             closings = _CLOSINGS[str(mark.lastgroup)].finditer(text, offset)
             closing = next((item for item in closings if not _is_quoted(text, item, offset)), None)
             answer.append(before if before[-1:] in ("", "\n") else before + "\n")
-            thinking.append(text[offset : closing.start() if closing else len(text)])
+            thoughts.append(text[offset : closing.start() if closing else len(text)])
             offset = closing.end() if closing else len(text)
-        else:
-            continue
         begin = offset = next(_GAP.finditer(text, offset)).end()
     visible = "".join(answer) + text[begin:]
-    visible = visible.lstrip("\n") if thinking else visible
-    visible = _without_end_tokens(visible) if visible.rstrip().endswith(_END_TOKENS) else visible
-    thinking = [_without_end_tokens(part.strip()) for part in thinking]
-    return _BOX.sub("", visible), "\n\n".join(filter(None, thinking))
+    return visible.lstrip("\n") if thoughts else visible, thoughts
+
+
+class _Fences:
+    """The fences of a text, read once from its start, to tell which marks are in a closed block."""
+
+    def __init__(self, text: str) -> None:
+        self._following = deque(_FENCE.finditer(text))
+        self._opened: re.Match[str] | None = None  # the fence that opened the block around the last mark
+
+    def enclose(self, mark: re.Match[str], begin: int) -> bool:
+        """Whether the mark is in a closed block of the text from `begin` on; call it for each mark, in order."""
+        while self._following and self._following[0].start() < mark.start():
+            fence = self._following.popleft()
+            self._opened = None if fence.start() < begin or _closes(fence, self._opened) else fence
+        if self._opened is None or self._opened.start() < begin or not self._following:
+            return False
+        return _closes(self._following[0], self._opened)
 
 
 def _closes(fence: re.Match[str], opened: re.Match[str] | None) -> bool:
     return opened is not None and not fence["info"].strip() and fence["mark"].startswith(opened["mark"])
+
+
+def _is_mention(text: str, mark: re.Match[str], begin: int) -> bool:
+    """Whether the text from `begin` on only mentions a mark: in quotes, in an answer or within a sentence."""
+    near = text[max(begin, mark.start() - _LOOK_CHARACTERS) : mark.start()]
+    if _is_quoted(text, mark, begin) or _OPEN_ANSWER.search(near):
+        return True
+    if mark.lastgroup == "closing":
+        return bool(_SENTENCE_BEFORE.search(near) and _SENTENCE_AFTER.match(text, mark.end()))
+    return mark.lastgroup not in _ANYWHERE and near[near.rfind("\n") + 1 :].strip() != ""
 
 
 def _is_quoted(text: str, mark: re.Match[str], begin: int) -> bool:
@@ -110,6 +134,7 @@ def _is_quoted(text: str, mark: re.Match[str], begin: int) -> bool:
 
 
 def _without_end_tokens(text: str) -> str:
+    """The text without the tokens at its end; a token behind a space, or a `</s>` that closes a tag, is content."""
     while end := next((item for item in _END_TOKENS if text.rstrip().endswith(item)), None):
         rest = text.rstrip().removesuffix(end)
         if rest[-1:] in (" ", "\t") or (end == "</s>" and (not rest or "<s>" in rest)):
