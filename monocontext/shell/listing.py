@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from monocontext.shell.call import ShellCall
-from monocontext.shell.tree import BLOCK_BYTES
+from monocontext.shell.tree import DISK_BLOCK_BYTES
 
 _WORDS = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
           "F": "classify"} | {letter: letter for letter in "l1StpnogGCUk"}  # fmt: skip
@@ -43,7 +43,7 @@ async def ls(call: ShellCall) -> int:
         if "all" in flags:
             entries |= {name: call.files.stat(call.path(folder)) for name in (".", "..")}
         if flags & set("lnog"):
-            blocks = sum(math.ceil(bytes_of(info) / BLOCK_BYTES) * BLOCK_BYTES for info in entries.values())
+            blocks = sum(math.ceil(bytes_of(info) / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES for info in entries.values())
             await call.write(f"total {_human(blocks) if 'human-readable' in flags else blocks // 1024}\n")
         await _write_rows(call, flags, entries)
     return status
@@ -54,7 +54,7 @@ def is_folder(info: Any) -> bool:
 
 
 def bytes_of(info: Any) -> int:
-    return BLOCK_BYTES if is_folder(info) else int(info["size"])
+    return DISK_BLOCK_BYTES if is_folder(info) else int(info["size"])
 
 
 def _ordered(entries: dict[str, Any], flags: set[str]) -> list[str]:

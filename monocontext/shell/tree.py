@@ -20,7 +20,7 @@ from monocontext.text.monocontext import Monocontext
 
 MOST_READ_BYTES = 24 << 20
 """The largest file that a command of the shell itself may read: it keeps at most 32 MB of text in memory."""
-BLOCK_BYTES = 4096
+DISK_BLOCK_BYTES = 4096
 """The size of a folder, as `stat` says it; `ls -l` counts files in blocks of this size."""
 _UNSAFE = re.compile(
     "[\0-\x1f\x7f-\x9f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -139,7 +139,7 @@ class TextFiles:
 
 
 def _info(record: Document | None) -> FileInfo:
-    return FileInfo(record is None, record.bytes if record is not None else BLOCK_BYTES)
+    return FileInfo(record is None, record.bytes if record is not None else DISK_BLOCK_BYTES)
 
 
 def _path_of(name: str) -> str:
