@@ -26,12 +26,7 @@ _REFUSED = re.compile("contentfilter|safety|recitation|blocklist|prohibitedconte
                       "|guardrail|moderation|blocked|contentpolicy|language|toxic|modelarmor")  # fmt: skip
 _BROKEN = re.compile("error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout"
                      "|interrupt|repetition")  # fmt: skip
-_NOT_ENDED = (
-    "null",
-    "none",
-    "notfinished",
-    "finishreasonunspecified",
-)  # the reply goes on (DashScope, watsonx, Google)
+_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")  # it goes on (DashScope, watsonx, Google)
 # Google's numbers, from 0. The APIs number further reasons differently, but each of those is a block.
 _NUMBERED = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _CALLED = re.compile("toolcall|tooluse|functioncall")
