@@ -129,10 +129,10 @@ class FilesystemStore(StoreBase):
         with self._translating_errors(f"{self.url}/{prefix}"):
             self._fs.invalidate_cache()
             try:
-                offset = self._fs.find(below or "/", detail=True)
+                infos = self._fs.find(below or "/", detail=True)
             except (FileNotFoundError, NotADirectoryError):
                 return
-            rows = sorted((str(path)[len(self._root) :].lstrip("/"), info) for path, info in offset.items())
+            rows = sorted((str(path)[len(self._root) :].lstrip("/"), info) for path, info in infos.items())
         for key, info in rows:
             if key.startswith(prefix) and not key.rpartition("/")[2].startswith(_HIDDEN):
                 yield self._info(key, info, self._url_of(key))

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from monocontext.errors import (
     StoreFailure,
     Unsupported,
 )
+from monocontext.records import dataclass
 from monocontext.stores.http.client import OTHER_REGION, REDIRECTS, ErrorResponse, is_throttling
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
 from monocontext.stores.http.route import ForeignRedirect, Route, redirected
@@ -29,7 +31,7 @@ from monocontext.stores.s3.settings import NoIdentity, NothingFound
 _REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 _NEVER = {402, 405, 411, 413, 414, 451, 501}
 _NEVER_CODES = {"400", "EntityTooLarge", "InvalidArgument", "InvalidBucketName", "InvalidRequest", "KeyTooLongError"}
-"""The status and codes of requests that a server never carries out; `400` stands for the answer to a HEAD."""
+"""Status and codes of requests that fail however often they are sent; `400` stands for the answer to a HEAD."""
 _REGION = r"[a-z0-9-]{1,40}"
 _CREDENTIALS = (
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run `aws configure`; "
@@ -87,15 +89,15 @@ def translate(
         return AccessDenied(f"no credentials for {url}: {reason}")
     if isinstance(error, _exception_types("ParamValidationError")):
         return InvalidUrl(f"{url}: {reason}")
-    is_endless = isinstance(error, RecursionError) or "maximum recursion depth" in reason
-    if is_endless and [name for _, name in _calls_of(error)].count("redirect_from_error") > 1:
+    if _is_redirect_loop(error):
         return Unsupported(f"{url}: the server redirects in circles and names no region: give region=")
     if isinstance(error, (OSError, *_exception_types("BotoCoreError"))):
         return StoreFailure(f"{url}: {reason}")
     if isinstance(error, ValueError) and reason.startswith(("Invalid endpoint", "Invalid IPv6 URL", "netloc ")):
         return InvalidUrl(f"{url}: {reason}; endpoint must be a URL such as http://127.0.0.1:8333")
     # botocore raises errors of any type, such as ValueError, for a response that it cannot parse.
-    if type(error).__module__.startswith("urllib3.") or "botocore.parsers" in dict(_calls_of(error)):
+    is_from_parser = any(module == "botocore.parsers" for module, _ in _calls_of(error))
+    if is_from_parser or type(error).__module__.startswith("urllib3."):
         return StoreFailure(f"{url}: the response is damaged: {reason}")
     return None
 
@@ -105,8 +107,8 @@ def _foreign_redirect(response: Any, url: str, client: Callable[[], Any] | None)
     metadata = response.get("ResponseMetadata", {})
     location = metadata.get("HTTPHeaders", {}).get("location")
     if location and client and metadata.get("HTTPStatusCode") in REDIRECTS:
-        offset = urlsplit(client().meta.endpoint_url)
-        origin = Endpoint(offset.scheme, offset.hostname or "", offset.port or DEFAULT_PORTS[offset.scheme])
+        parts = urlsplit(client().meta.endpoint_url)
+        origin = Endpoint(parts.scheme, parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme])
         try:
             redirected(Route(origin, "/", ""), "/", location)
         except ForeignRedirect as foreign:
@@ -125,44 +127,56 @@ def _exception_types(*names: str) -> tuple[type[Exception], ...]:
     return tuple(getattr(module, name) for name in names if hasattr(module, name))
 
 
+def _is_redirect_loop(error: Exception) -> bool:
+    """Whether botocore followed redirects between regions until Python's recursion limit stopped it."""
+    if not isinstance(error, RecursionError) and "maximum recursion depth" not in str(error):
+        return False
+    redirects = [function for _, function in _calls_of(error) if function == "redirect_from_error"]
+    return len(redirects) > 1
+
+
 def _calls_of(error: BaseException) -> list[tuple[object, str]]:
     """The module and the name of each function that an error passed through."""
-    result, entry = list[tuple[object, str]](), error.__traceback__
-    while entry is not None:
-        result.append((entry.tb_frame.f_globals.get("__name__"), entry.tb_frame.f_code.co_name))
-        entry = entry.tb_next
-    return result
+    return [(frame.f_globals.get("__name__"), frame.f_code.co_name) for frame, _ in walk_tb(error.__traceback__)]
 
 
 def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:
-    """The error for a response to a GET that is not the object."""
+    """The error for a response to a GET, of the version `etag` if it is not `None`, that is not the object."""
     if refused.elsewhere:
         return Unsupported(f"{url}: HTTP {refused.status}: {refused.elsewhere}")
-    result = refused.status, refused.code, refused.message, refused.object_bytes
-    return _error_for_status(*result, url, etag, region=refused.region or "")
+    failure = _FailedRequest(refused.status, refused.code, refused.message, refused.object_bytes, refused.region or "")
+    return _error_for(failure, url, etag, writing=False)
 
 
 def _error_for_client_error(response: Any, url: str, etag: str | None, writing: bool) -> MonocontextError:
-    detail = response.get("Error", {})
-    code, message = str(detail.get("Code", "")), " ".join(str(detail.get("Message", "")).split())
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-    region = headers.get("x-amz-bucket-region") or detail.get("Region", "")
-    return _error_for_status(status, code, message, detail.get("ActualObjectSize", ""), url, etag, writing, region)
+    detail, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
+    failure = _FailedRequest(
+        status=metadata.get("HTTPStatusCode", 0),
+        code=str(detail.get("Code", "")),
+        message=" ".join(str(detail.get("Message", "")).split()),
+        object_bytes=detail.get("ActualObjectSize", ""),
+        region=metadata.get("HTTPHeaders", {}).get("x-amz-bucket-region") or detail.get("Region", ""),
+    )
+    return _error_for(failure, url, etag, writing)
 
 
-def _error_for_status(
-    status: int,
-    code: str,
-    message: str,
-    object_bytes: str,
-    url: str,
-    etag: str | None,
-    writing: bool = False,
-    region: str = "",
-) -> MonocontextError:
-    """The error for a status other than 2xx."""
-    reason = f"HTTP {status} {code}: {message}"
+@dataclass(frozen=True, slots=True)
+class _FailedRequest:
+    """What a server says about a request that it did not carry out. A text is empty if the server does not send it."""
+
+    status: int
+    """The HTTP status, not 2xx."""
+    code: str
+    message: str
+    object_bytes: str
+    """The length of an object that ends before the requested range."""
+    region: str
+    """The region of the bucket."""
+
+
+def _error_for(failure: _FailedRequest, url: str, etag: str | None, writing: bool) -> MonocontextError:
+    status, code = failure.status, failure.code
+    reason = f"HTTP {status} {code}: {failure.message}"
     if code == "NoSuchBucket":
         return NotFound(f"no bucket {url.split('/')[2]!r}: {url}")
     if status in (401, 403) or code in _REFUSED:
@@ -176,13 +190,17 @@ def _error_for_status(
         kind = WriteConflict if status == 409 else AlreadyExists
         return kind(f"{url} was written by someone else: expected {expected}, found {reason}")
     if status == 416:
-        return DamagedData(f"{url} ends before the range starts: found {object_bytes or 'fewer'} bytes in all")
-    if status in (301, 307) or code in OTHER_REGION or (code == "400" and region):  # the answer to a HEAD has no code
-        if re.fullmatch(_REGION, region):
-            return Unsupported(f"{url} is in the region {region}: open it with region='{region}': {reason}")
+        size = failure.object_bytes or "fewer"
+        return DamagedData(f"{url} ends before the range starts: found {size} bytes in all")
+    # The answer to a HEAD has no body, so boto3 gives its status as the code.
+    if status in (301, 307) or code in OTHER_REGION or (code == "400" and failure.region):
+        if re.fullmatch(_REGION, failure.region):
+            return Unsupported(
+                f"{url} is in the region {failure.region}: open it with region='{failure.region}': {reason}"
+            )
         return Unsupported(f"{url} is in another region: give region=: {reason}")
     if status in _NEVER or code in _NEVER_CODES:
         return Unsupported(f"{url}: {reason}")
-    failure = StoreFailure(f"{url}: {reason}")
-    failure.refusals = int(is_throttling(status, code))
-    return failure
+    error = StoreFailure(f"{url}: {reason}")
+    error.refusals = int(is_throttling(status, code))
+    return error

@@ -176,8 +176,8 @@ class S3Store(StoreBase):
         return self._connection.credentials_source
 
     def __repr__(self) -> str:
-        offset = f" at {self._options.endpoint}" if self._options.endpoint else ""
-        return f"<S3Store {self.url}{offset}>"
+        server = f" at {self._options.endpoint}" if self._options.endpoint else ""
+        return f"<S3Store {self.url}{server}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._connection.given is not None:
@@ -239,7 +239,9 @@ class S3Store(StoreBase):
     def _put(self, key: str, data: bytes, if_absent: bool, if_match: str | None) -> str:
         check_write(if_absent, if_match)
         url, target = self._url(key), self._target(key)
-        condition = {"IfNoneMatch": "*"} if if_absent else {"IfMatch": f'"{if_match}"'} if if_match is not None else {}
+        condition = {"IfNoneMatch": "*"} if if_absent else {}
+        if if_match is not None:
+            condition = {"IfMatch": f'"{if_match}"'}
         try:
             with self._client(url, etag=if_match, writing=bool(condition)) as client:
                 # Servers disagree about If-Match at the end of a multipart upload, so this is one PUT of any size.
@@ -296,7 +298,8 @@ class S3Store(StoreBase):
         return ObjectInfo(key, int(answer["ContentLength"]), etag, modified, server_clock_seconds(answer))
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
-        url, condition = self._url(key), {} if if_match is None else {"IfMatch": f'"{if_match}"'}
+        url = self._url(key)
+        condition = {} if if_match is None else {"IfMatch": f'"{if_match}"'}
         try:
             with self._client(url, etag=if_match, writing=bool(condition)) as client:
                 client.delete_object(**self._target(key), **condition)
@@ -361,8 +364,10 @@ def _is_usable(key: str) -> bool:
 
 
 def _check_page(page: Any, url: str) -> None:
-    """Raise `StoreFailure` for a page of a listing that is none, or that ends without saying where to go on: the
-    missing objects would count as removed, and `gc` and `sync --delete` would act on that."""
+    """Raise `StoreFailure` for a page that is not part of a listing, or that has no token for the page after it.
+
+    Otherwise the missing objects would count as removed, and `gc` and `sync --delete` would act on that.
+    """
     if "IsTruncated" not in page:
         kind = page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "no type")
         raise StoreFailure(f"{url}: expected the listing of an S3 server, found {kind}: is there a proxy between?")
