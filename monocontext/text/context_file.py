@@ -38,6 +38,14 @@ class ContextFile(io.TextIOBase):
         remaining = len(self._text) - self.tell()
         return self._take(remaining if size is None or size < 0 else min(size.__index__(), remaining))
 
+    def __next__(self) -> str:  # type: ignore[override]
+        """The next line. A loop takes most lines straight from the buffer, without the checks of `readline`."""
+        stop = self._buffer.find("\n", self._offset) + 1
+        if not stop:
+            return super().__next__()
+        line, self._offset = self._buffer[self._offset : stop], stop
+        return line
+
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
         """The next line with its end, at most `size` characters of it; empty at the end of the text."""
         most = sys.maxsize if size is None or size < 0 else size.__index__()

@@ -115,6 +115,13 @@ class LazyList(LazyItems, Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return chain.from_iterable(block[1] for block in self._blocks_from(0))
 
+    def __reversed__(self) -> Iterator[str]:
+        """Items from the last to the first; streams. An item of its own for each where a block of them is too large."""
+        for stop in range(len(self), 0, -ITEMS_PER_CHECKPOINT):
+            first = max(stop - ITEMS_PER_CHECKPOINT, 0)
+            items = LazyList._range(self, first, stop)  # which does not log that code received all of them
+            yield from map(self.__getitem__, range(stop - 1, first - 1, -1)) if items is None else reversed(items)
+
     @overload
     def __getitem__(self, key: SupportsIndex) -> str: ...
     @overload

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from monocontext import Monocontext, publish
 
 
-def test_on_a_text() -> None:
-    needle = "".join(f"line {i}\n" for i in range(3000))
+@pytest.mark.parametrize(("lines", "word"), [(3000, "line"), (8000, "line"), (9000, "łine")])
+def test_on_a_text(lines: int, word: str) -> None:
+    needle = "".join(f"{word} {i}\n" for i in range(lines))
     text = f"{needle[1:]}{needle}{needle[:-1]}{needle}end"
     publish(text, "memory://long-needles", frame_bytes=64, replace=True)
     with Monocontext.open("memory://long-needles", materialize_limit=len(needle) + 1) as context:
