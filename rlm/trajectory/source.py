@@ -104,11 +104,12 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
         return [], ["sources of a context that is no text are not checked: none is shown"]
     sources, notes = [], []
     for number, claim in enumerate(claims, 1):
-        location, why = _find(parts, claim, read, is_whole=parts[0].text is context)
-        if location is None:
-            notes.append(f"source {number} of the answer is left out: {why}")
+        try:
+            location = _locate(parts, claim, read, is_whole=parts[0].text is context)
+        except _ClaimRefused as exc:
+            notes.append(f"source {number} of the answer is left out: {exc}")
         else:
-            sources.append(_source(*location))
+            sources.append(_source(location))
     return sources, notes
 
 
@@ -124,51 +125,77 @@ def places_of(context: object, handed: Sequence[Range]) -> list[Read]:
             for span in part.by_document(max(0, start - part.start), min(len(part.text), stop - part.start)):
                 if len(places) == MOST_READS:
                     return places
-                places.append(_place(part, *span))
+                places.append(_place(_Location(part, *span)))
     return places
 
 
-Location = tuple[TextPart, int, int]
+@dataclass(frozen=True, slots=True)
+class _Location:
+    """Characters `start` to `stop` of one part of the context, counted within the part."""
+
+    part: TextPart
+    start: int
+    stop: int
 
 
-def _find(
-    parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | None, *, is_whole: bool
-) -> tuple[Location | None, str]:
-    """The place of a claim, or why there is none."""
+class _ClaimRefused(ValueError):
+    """A claim does not hold; the message says why."""
+
+
+def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | None, *, is_whole: bool) -> _Location:
+    """The place of a claim. `is_whole`: the context is one text, so ranges can be cited. Raises _ClaimRefused."""
     if claim is None:
-        return None, "it is neither a pair of characters nor a quote"
+        raise _ClaimRefused("it is neither a pair of characters nor a quote")
     if isinstance(claim, str):
-        quote, remaining = claim.strip(), _MOST_SEARCHED
-        for start, stop in [(0, sys.maxsize)] if read is None else read:
-            for part in parts:
-                first, last = max(0, start - part.start), min(len(part.text), stop - part.start)
-                if first < last and remaining > 0 and (offset := part.text.find(quote, first, last)) >= 0:
-                    return (part, offset, offset + len(quote)), ""
-                remaining -= max(0, last - first)
-        return None, f"{quote[:80]!r} is not {'there' if read is None else 'where the run has read'}"
+        return _locate_quote(parts, claim.strip(), read)
     if not is_whole:
-        return None, "of documents a quote can be looked for, no pair of characters"
+        raise _ClaimRefused("the context has several documents, where only quotes can be cited, not ranges")
     start, stop = claim
     if stop > len(parts[0].text):
-        return None, f"{start}:{stop} reaches past the end of the text, {len(parts[0].text)}"
+        raise _ClaimRefused(f"{start}:{stop} reaches past the end of the text, {len(parts[0].text)}")
     if stop - start > MOST_CHARACTERS:
-        return None, f"{start}:{stop} are more than {MOST_CHARACTERS:,} characters"
-    return (parts[0], start, stop), ""
+        raise _ClaimRefused(f"{start}:{stop} are more than {MOST_CHARACTERS:,} characters")
+    return _Location(parts[0], start, stop)
 
 
-def _place(part: TextPart, start: int, stop: int) -> Read:
+def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] | None) -> _Location:
+    """The first occurrence of a quote in the ranges `read`, or in all of the parts if that is None."""
+    remaining = _MOST_SEARCHED
+    for start, stop in [(0, sys.maxsize)] if read is None else read:
+        for part in parts:
+            first, last = max(0, start - part.start), min(len(part.text), stop - part.start)
+            if first >= last:
+                continue
+            if remaining <= 0:
+                break
+            offset = part.text.find(quote, first, last)
+            if offset >= 0:
+                return _Location(part, offset, offset + len(quote))
+            remaining -= last - first
+    raise _ClaimRefused(f"{quote[:80]!r} is not {'there' if read is None else 'where the run has read'}")
+
+
+def _place(location: _Location) -> Read:
+    part, start, stop = location.part, location.start, location.stop
     document = part.document_at(start)
     before = part.line_of(int(document.start)) - 1 if document else 0
     lines = part.line_of(start) - before, part.line_of(stop - 1) - before
-    name = "/".join(filter(None, (part.name, document and str(document.name)))) or None
-    return Read(part.start + start, part.start + stop, lines, name)
+    names = [part.name, str(document.name) if document else None]
+    return Read(part.start + start, part.start + stop, lines, "/".join(name for name in names if name) or None)
 
 
-def _source(part: TextPart, start: int, stop: int) -> Source:
-    text, half, read = str(part.text[start:stop]), _SHOWN // 2, _place(part, start, stop)
+def _source(location: _Location) -> Source:
+    part, place = location.part, _place(location)
+    text = str(part.text[location.start : location.stop])
+    half = _SHOWN // 2
     display = text if len(text) <= _SHOWN else join_ends(text[:half], text[-half:], len(text) - _SHOWN)
-    generation = None if part.name is not None or isinstance(part.text, str) else part.text.generation
-    sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return Source(
-        read.start, read.stop, read.lines, read.document, display, generation, sha256, part.url_at(start),
-    )  # fmt: skip
+        place.start,
+        place.stop,
+        place.lines,
+        place.document,
+        text=display,
+        generation=None if part.name is not None or isinstance(part.text, str) else part.text.generation,
+        sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        url=part.url_at(location.start),
+    )
