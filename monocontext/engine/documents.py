@@ -39,18 +39,25 @@ class DocumentTable:
         name_count: int | None,
         first_duplicate: int | None,
     ):
-        """`last`: the last page. `pages`: returns all. `find`: returns the last document with a name. `name_count`: the
-        number of distinct names, if known. `first_duplicate`: the first document with the name of an earlier one of the
-        same upload."""
+        """- `last`: the entry of the last page; None for a text without documents
+        - `pages`: returns the entries of all pages
+        - `find`: returns the number of the last document with a name
+        - `name_count`: the number of distinct names, if known
+        - `first_duplicate`: the first document with the name of an earlier one of the same upload, if any
+        """
         self.count, self.text_bytes = (last.documents, last.bytes) if last else (0, 0)
         self._pages = pages
         self.name_count, self.first_duplicate = name_count, first_duplicate
         self.find = find
         self._load_pages = load_pages
         self._last: DocumentPage | None = None
+        """The page that was used last."""
         self._ahead: dict[int, DocumentPage] = {}
         """Pages that were fetched with the page before them, by number."""
-        self._expected_page, self._group_size = -1, 1
+        self._expected_page = -1
+        """The page after those that were fetched last: a caller that wants it next goes on in order."""
+        self._group_size = 1
+        """The number of pages that the last fetch asked for."""
 
     @cached_property
     def refs(self) -> Sequence[DocumentPageRef]:
@@ -83,10 +90,10 @@ class DocumentTable:
 
     def page_of(self, number: int) -> DocumentPage:
         """The page of a document (at most 1 GET)."""
-        last = self._last
-        if last is None or not 0 <= number - last.first < len(last):
-            last = self._last = self.page(bisect_right(self._counts, number))
-        return last
+        page = self._last
+        if page is None or not 0 <= number - page.first < len(page):
+            page = self._last = self.page(bisect_right(self._counts, number))
+        return page
 
     def document(self, number: int) -> Document:
         """The record of a document (at most 1 GET)."""
@@ -103,7 +110,8 @@ class DocumentTable:
         pages, results = list(by_page), dict[int, int]()
         for i in range(0, len(pages), _MOST_AHEAD):
             for page, number in zip(self._load_pages(pages[i : i + _MOST_AHEAD]), pages[i:], strict=False):
-                results |= {at: page.first + page.first_ending_after(at) for at in by_page[number]}
+                for character in by_page[number]:
+                    results[character] = page.first + page.first_ending_after(character)
         return [results.get(character, self.count) for character in characters]
 
 
@@ -166,26 +174,37 @@ class _PageLoader:
 
     def find(self, name: str) -> int | None:
         """The last document with a name; None if there is none (at most 2 GETs if one upload stored all documents)."""
-        raw = name.encode("utf-8", "surrogatepass")
-        ref, refs = self._ref, self.table.refs
+        raw_name = name.encode("utf-8", "surrogatepass")
+        document = self._find_in_pages(raw_name)
+        return self._find_in_tables(raw_name) if document is None else document
+
+    def _find_in_pages(self, raw_name: bytes) -> int | None:
+        """The last document with a name among those that no stored table has, which are the newest."""
+        refs = self.table.refs
         for number in range(len(refs) - 1, -1, -1):
-            if refs[number].documents <= ref.named:
+            if refs[number].documents <= self._ref.named:
                 break
             if number not in self._numbers_by_page:
                 page = self.table.page(number)
                 self._numbers_by_page[number] = {page.raw_name(i): page.first + i for i in range(len(page))}
-            result = self._numbers_by_page[number].get(raw)
-            if result is not None:
-                return result
-        hashed = name_hash(raw)
-        buckets = self._fetcher.fetch_all([_bucket_item(table, bucket_of(hashed, table)) for table in ref.names])
-        for table, bucket in zip(reversed(ref.names), reversed(buckets), strict=True):
-            result = find_in_bucket(bucket.body, hashed)
-            if result is not None:
-                offset = self.table.page_of(result) if result < self.table.count else None
-                if offset is None or offset.raw_name(result - offset.first) != raw:
-                    raise DamagedData(f"{documents_key(table.id)}: expected document {result} to be named {name!r}")
-                return result
+            document = self._numbers_by_page[number].get(raw_name)
+            if document is not None:
+                return document
+        return None
+
+    def _find_in_tables(self, raw_name: bytes) -> int | None:
+        """The last document with a name in the stored tables. Raises `DamagedData` if it has another name."""
+        hashed, tables = name_hash(raw_name), self._ref.names
+        buckets = self._fetcher.fetch_all([_bucket_item(table, bucket_of(hashed, table)) for table in tables])
+        for table, bucket in zip(reversed(tables), reversed(buckets), strict=True):
+            document = find_in_bucket(bucket.body, hashed)
+            if document is None:
+                continue
+            page = self.table.page_of(document) if document < self.table.count else None
+            if page is None or page.raw_name(document - page.first) != raw_name:
+                shown = raw_name.decode("utf-8", "surrogatepass")
+                raise DamagedData(f"{documents_key(table.id)}: expected document {document} to be named {shown!r}")
+            return document
         return None
 
     def _page_item(self, number: int) -> FetchItem:

@@ -49,7 +49,7 @@ class Unopened:
     """A directory that has to be fetched before an index page is known."""
 
     def __init__(self, parent: _Node, index: int, entry: PageDirectory):
-        self._parent, self._at, self._entry = parent, index, entry
+        self._parent, self._index, self._entry = parent, index, entry
 
     def item(self) -> FetchItem:
         """The item to fetch for the directory; decoding it opens the directory."""
@@ -57,10 +57,10 @@ class Unopened:
         return FetchItem(("directory", self._entry.id), self._entry.key, 0, size, 20 * size, self._open)
 
     def _open(self, body: memoryview) -> _Node:
-        parent, offset = self._parent, self._at
-        before = parent.entries[offset - 1] if offset else parent.before
-        node = _Node(entries_in(self._entry, bytes(body), before), before, parent.firsts[offset])
-        parent.children[offset] = node
+        parent, index = self._parent, self._index
+        before = parent.entries[index - 1] if index else parent.before
+        node = _Node(entries_in(self._entry, bytes(body), before), before, parent.firsts[index])
+        parent.children[index] = node
         return node
 
 
@@ -101,8 +101,8 @@ class PageTree:
         result = self._find("pages", number)
         if isinstance(result, Unopened):
             return result
-        node, offset = result
-        return node.entries[offset], node.entries[offset - 1] if offset else node.before
+        node, index = result
+        return node.entries[index], node.entries[index - 1] if index else node.before
 
     def _find(self, column: Column, value: int) -> tuple[_Node, int] | Unopened:
         node = self._top
@@ -282,14 +282,6 @@ class FrameTable:
             self._fetcher.check_open()
             return self._fetcher.cache.get(key)
 
-    def page_in_memory(self, number: int, have: Have | None = None) -> Page | None:
-        """An index page, if it is in memory."""
-        last = self._last_page
-        if last is not None and last[0] == number:
-            return last[1]
-        result = (have or self._in_cache)(-1 - number)
-        return result if isinstance(result, Page) else None
-
     def is_in_memory(self, start: int, stop: int) -> bool:
         """Whether the frames of characters [start, stop) and their index pages are in memory. The check does not count
         as a use of the frames."""
@@ -317,7 +309,11 @@ class FrameTable:
         number = self._tree.number(column, value)
         if isinstance(number, Unopened):
             return number.item()
-        return self.page_in_memory(number, have) or self.page_item(number)
+        last = self._last_page
+        if last is not None and last[0] == number:
+            return last[1]
+        page = (have or self._in_cache)(-1 - number)
+        return page if isinstance(page, Page) else self.page_item(number)
 
     def range_in_memory(self, start: int, stop: int, have: Have | None = None) -> range | Missing:
         """The numbers of the frames that hold characters [start, stop), a non-empty range; or the missing index pages.

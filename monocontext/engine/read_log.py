@@ -50,11 +50,6 @@ class ReadLog:
             ranges = [item for settled in list(self._settled)[len(self._settled) - spans :] for item in settled]
             return self._marks, merge(ranges, self._most)
 
-    def kept(self) -> list[tuple[int, int]]:
-        """The ranges of all kept marks and since, sorted and merged. Makes no mark."""
-        with self._lock:
-            return merge([*(item for settled in self._settled for item in settled), *self._now], self._most)
-
 
 class PieceLog(ReadLog):
     """The pieces that code received, each of at most `MOST_PIECE_CHARACTERS`."""

@@ -24,9 +24,11 @@ from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.streams import Prefetch, SeenRead
 from monocontext.engine.read_log import PieceLog, ReadLog
 from monocontext.engine.stats import SearchStats, Stats
-from monocontext.engine.text_in_root import MOST_END_CHARACTERS, Ends, TextInRoot
+from monocontext.engine.text_ends import TextEnds
+from monocontext.engine.text_in_root import TextInRoot
 from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame, Page
+from monocontext.format.inline import LARGEST_END_BYTES
 from monocontext.format.manifest import Manifest
 from monocontext.records import replace
 from monocontext.stores.protocol import RangeReader
@@ -74,11 +76,10 @@ class Reader:
             round_trip_seconds=round_trip_seconds,
         )  # fmt: skip
         self.stats, self.cache = fetcher.stats, fetcher.cache
-        self.under_way = fetcher.under_way
         self.table = table = FrameTable(manifest, fetcher)
         self.frame = table.frame
         self.frames_without, self.is_in_memory, self.locate = table.frames_without, table.is_in_memory, table.locate
-        self._ends_stop = self.characters - MOST_END_CHARACTERS
+        self._ends_stop = self.characters - LARGEST_END_BYTES  # no end has more characters than bytes
         self.ahead = ReadAhead(
             "off" if workers.max_running < 2 else prefetch,  # the only request at a time is for callers
             table, lambda: self._filters, fetcher,
@@ -98,9 +99,9 @@ class Reader:
         self._filters.elsewhere = ask
 
     @cached_property
-    def ends(self) -> Ends:
+    def ends(self) -> TextEnds:
         """The two ends of the text that came with the root."""
-        return Ends(self.manifest)
+        return TextEnds(self.manifest)
 
     @cached_property
     def _filters(self) -> FilterLookup:
@@ -126,7 +127,7 @@ class Reader:
         if isinstance(self._store, TextInRoot):
             self._store.close()
         self.manifest = self.table.manifest = replace(self.manifest, text="", head="", tail="")
-        self.ends = Ends(self.manifest)
+        self.ends = TextEnds(self.manifest)
         self.table.forget_page()
         self.fetcher.close()
         self.ahead.forget()
@@ -160,7 +161,7 @@ class Reader:
 
         This is the path of a short read: 2 us if both are cached.
         """
-        if start >= MOST_END_CHARACTERS and stop <= self._ends_stop:
+        if start >= LARGEST_END_BYTES and stop <= self._ends_stop:
             return self.frame_within(start, stop)
         ends = self.ends
         if ends.head_stop < stop and start < ends.tail_start:
@@ -198,11 +199,6 @@ class Reader:
             return None
         result = self._in_memory(page.first_frame + page.at_character(character))
         return None if result is None else self._use(result)
-
-    def holds(self, number: int) -> bool:
-        """Whether the text of a frame is in memory."""
-        with LOCK:
-            return number in self.cache
 
     def load(self, frame: Frame) -> FrameText:
         """The text of a frame (at most 1 GET)."""

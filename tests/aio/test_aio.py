@@ -125,7 +125,7 @@ def test_200_readers_share_one_cache_and_one_flight(server: S3StandIn) -> None:
             await asyncio.gather(*(read(i) for i in range(200)))
             assert context.stats.gets == server.counts["GET"]
             assert isinstance(context._text._reader, Reader)
-            assert context._text._reader.under_way() == (0, 0)
+            assert context._text._reader.fetcher.under_way() == (0, 0)
 
     with begun_threads() as begun:
         run(work)

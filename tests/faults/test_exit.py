@@ -20,10 +20,10 @@ from monocontext import Monocontext
 context = Monocontext.open({url!r}, endpoint={endpoint!r})
 with context.thinking():
     context.hint("```repl\\nfor i in range(0, len(context), 100_000): print(context[i : i + 100_000])\\n")
-    while not context._reader.under_way()[0]:
+    while not context._reader.fetcher.under_way()[0]:
         time.sleep(0.01)
     time.sleep(0.3)
-print(context._reader.under_way()[0] > 0, time.monotonic())
+print(context._reader.fetcher.under_way()[0] > 0, time.monotonic())
 """
 
 

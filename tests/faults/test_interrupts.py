@@ -174,7 +174,7 @@ def _open_and_read(place: Place) -> None:
 def assert_rested(context: Monocontext) -> None:
     reader: Any = context._reader
     end = time.monotonic() + 60
-    while reader.under_way() != (0, 0) or not at_rest(reader):
+    while reader.fetcher.under_way() != (0, 0) or not at_rest(reader):
         assert time.monotonic() < end, f"still under way: {reader!r}"
         time.sleep(0.01)
     assert in_thread(lambda: LOCK.acquire(timeout=10) and LOCK.release() is None)

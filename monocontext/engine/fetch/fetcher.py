@@ -120,14 +120,13 @@ class Fetcher:
 
     def fetch_all(self, items: Sequence[FetchItem]) -> list[Any]:
         """The values of all items, fetched in parallel."""
-        entries = self.want(items)
         return [
             self.wait(item, result) if isinstance(result, FetchRequest) else result
-            for item, result in zip(items, entries, strict=True)
+            for item, result in zip(items, self.want(items), strict=True)
         ]
 
     def want(self, items: Sequence[FetchItem]) -> list[Any]:
-        """The value of each cached item, and the request of each other one."""
+        """For each item its value if it is cached, else the request that brings it."""
         with LOCK:
             self.check_open()
             results: list[Any] = [self.cache.get(item.key) for item in items]
@@ -146,7 +145,7 @@ class Fetcher:
         """The value of an item that a request brings."""
         began = self.workers.now()
         while not request.is_done:
-            if request.pid != os.getpid():  # the threads of the parent carry it out
+            if request.pid != os.getpid():  # this is the child of a fork, and threads of the parent carry it out
                 return self.fetch_one(item)
             if not self.workers.wait(request):
                 CALL.check()
@@ -394,16 +393,10 @@ class Link:
         """The rate of the last long spell without its first round trip."""
         return self._measured_rate or FIRST_BYTES_PER_SECOND
 
-    @property
-    def is_far(self) -> bool:
-        """Whether a round trip takes at least `NEAR_SECONDS`, so that saving one is worth more bytes."""
-        return self.round_trip_seconds is not None and self.round_trip_seconds >= NEAR_SECONDS
-
     def carries(self, stored_bytes: int) -> bool:
         """Whether one wave of requests transfers this many bytes about as fast as a small answer arrives."""
-        if not self.is_far:
+        if self.round_trip_seconds is None or self.round_trip_seconds < NEAR_SECONDS:  # no round trip to save
             return stored_bytes <= 0
-        assert self.round_trip_seconds is not None
         wave_bytes = int(self.round_trip_seconds * self.bytes_per_second)
         return stored_bytes <= (wave_bytes if self._measured_rate else max(wave_bytes, FIRST_WAVE_BYTES))
 

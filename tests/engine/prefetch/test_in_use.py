@@ -149,7 +149,7 @@ def test_after_refresh_hints_are_of_the_new_text() -> None:
     context.refresh()
     with context.thinking():
         context.hint("```repl\nx = context[-10:]\n```\n")
-    assert within_seconds(lambda: context._reader.holds(19))  # type: ignore[union-attr]
+    assert within_seconds(lambda: 19 in context._reader.cache)  # type: ignore[union-attr]
     assert context[-10:] == TEXT[-10:]
 
 
