@@ -32,9 +32,8 @@ def parse_manifest(data: bytes, name: str) -> list[DeepRecurseSegment]:
     for segment in segments:
         for count in (segment.start_line, segment.line_count):
             if type(count) is not int or not 0 <= count < MOST_LINES:
-                raise DamagedData(
-                    f"{name}: {segment.key[:80]!r}: expected a number of lines, found {str(count)[:40]!r}"
-                )
+                where = f"{name}: {segment.key[:80]!r}"
+                raise DamagedData(f"{where}: expected a number of lines, found {str(count)[:40]!r}")
     return sorted(segments, key=lambda segment: segment.start_line)
 
 

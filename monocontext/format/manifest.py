@@ -149,9 +149,8 @@ class Manifest:
         try:
             refs.require(self.generation >= 1, f"generation {self.generation} is not positive")
             refs.require(self.codec in refs.CODECS, f"codec {self.codec!r} is unknown")
-            refs.require(
-                1 <= self.frame_bytes <= refs.MAX_FRAME_BYTES, f"frame_bytes {self.frame_bytes} is out of range"
-            )
+            is_allowed = 1 <= self.frame_bytes <= refs.MAX_FRAME_BYTES
+            refs.require(is_allowed, f"frame_bytes {self.frame_bytes} is out of range")
             refs.check_pages(self.pages)
             refs.check_filters(self.filters, self.frames)
             covered = refs.check_filter_directories(self.filter_directories)

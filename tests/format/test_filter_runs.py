@@ -70,7 +70,7 @@ class Text:
         result: list[int] = []
         for ref in self.refs:
             layout = FilterLayout(ref)
-            rows = layout.decode(0, self.objects[ref.keys[0]])
+            rows = np.frombuffer(layout.decode(0, self.objects[ref.keys[0]]), np.uint8).reshape(layout.rows, -1)
             columns = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
             for first, column, count in ref.runs:
                 for number in range(count):
@@ -123,5 +123,6 @@ def test_rows_that_fill_a_block_each() -> None:
     wide = replace(text.refs[0], width=5000)
     wide = put_filter(wide, lambda start, stop: np.full((stop - start, 625), 255, np.uint8), put)
     for ref in (cleared(wide, get, put), join([wide], get, put)):
-        rows = FilterLayout(ref).decode(0, text.objects[ref.keys[0]])
+        data = FilterLayout(ref).decode(0, text.objects[ref.keys[0]])
+        rows = np.frombuffer(data, np.uint8).reshape(-1, FilterLayout(ref).row_bytes)
         assert np.unpackbits(rows, axis=1, bitorder="little").sum(axis=1).tolist() == [10] * len(rows)

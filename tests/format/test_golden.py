@@ -121,7 +121,8 @@ def test_rows_of_grams_are_as_ever(tmp_path: Path) -> None:
     shutil.copytree(GOLDEN / "v1/short/context", place)
     (ref,) = add_filters(place).filters
     layout = FilterLayout(ref)
-    rows = layout.decode(0, (place / ref.keys[0]).read_bytes())
+    data = layout.decode(0, (place / ref.keys[0]).read_bytes())
+    rows = np.frombuffer(data, np.uint8).reshape(layout.rows, -1)
     columns = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
     assert (ref.frames, ref.bits) == (17, 11)
     for needle, frames in GRAMS.items():

@@ -208,7 +208,7 @@ class StoredRows:
                     data = get(key)
                     if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
                         self.errors.append(DamagedData(f"{key}: content differs from the name: found {name}"))
-                    file.write(self._layout.decode(part, data, checks=checks_blocks).data)
+                    file.write(self._layout.decode(part, data, checks=checks_blocks))
                 except MonocontextError as error:
                     self.errors.append(error)
             if not self.errors:

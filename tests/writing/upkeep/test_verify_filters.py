@@ -49,7 +49,8 @@ def tamper(store: Store, number: int, change: Callable[[np.ndarray, FilterRef], 
     manifest = root(store)
     ref = manifest.filters[number]
     layout = FilterLayout(ref)
-    rows = np.concatenate([layout.decode(part, store.get(key).data) for part, key in enumerate(ref.keys)])
+    data = b"".join(layout.decode(part, store.get(key).data) for part, key in enumerate(ref.keys))
+    rows = np.frombuffer(data, np.uint8).reshape(layout.rows, -1)
     bits = np.unpackbits(rows, axis=1, bitorder="little")
     change(bits, ref)
     data = layout.encode(np.packbits(bits, axis=1, bitorder="little"), 0)
