@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -59,23 +60,20 @@ class Program(CommandGroup):
         super().__init__(about)
         self.name, self._package, self._sections = name, package, places
         self._places = {word: location for section in places.values() for word, location in section.items()}
-        flag: dict[str, Any] = {"is_flag": True, "expose_value": False}
         self.params = [
-            click.Option(["--version"], help="Print the version.", is_eager=True, **flag,
-                         callback=lambda context, _, is_set: is_set and (print(f"{name} {version}"), context.exit())),
-            click.Option(["--quiet"], help="Print no remarks and no progress on stderr.", **flag,
-                         callback=lambda context, _, is_set: _set(context, is_set, printing.hush)),
-            click.Option(["--verbose"], help="Print log records on stderr.", **flag,
-                         callback=lambda context, _, is_set: _set(context, is_set, printing.show_logs)),
-        ]  # fmt: skip
+            _flag("--version", "Print the version.", partial(_print_version, f"{name} {version}"), is_eager=True),
+            _flag("--quiet", "Print no remarks and no progress on stderr.", partial(_switch, printing.hush)),
+            _flag("--verbose", "Print log records on stderr.", partial(_switch, printing.show_logs)),
+        ]
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            if (said := printing.hide_secrets(error.format_message())) == error.format_message():
+            message = printing.hide_secrets(error.format_message())
+            if message == error.format_message():
                 raise
-            raise click.UsageError(said, error.ctx) from None
+            raise click.UsageError(message, error.ctx) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._places)
@@ -94,13 +92,27 @@ class Program(CommandGroup):
         for title, section in self._sections.items():
             rows: list[tuple[str, str]] = []
             for name, (_, about, _) in section.items():
-                above, about = ("", about) if about else rows.pop()
-                rows.append((f"{above}, {name}" if above else name, about))
+                if about:
+                    rows.append((name, about))
+                else:  # it shares the row above
+                    names, shared_about = rows.pop()
+                    rows.append((f"{names}, {name}", shared_about))
             with formatter.section(title):
                 formatter.write_dl(rows)
 
 
-def _set(context: click.Context, is_set: bool, turn: Callable[[bool], None]) -> None:
+def _flag(name: str, about: str, callback: Callable[..., None], *, is_eager: bool = False) -> click.Option:
+    """An option of a program. Click calls `callback` whether it is given or not."""
+    return click.Option([name], help=about, is_flag=True, is_eager=is_eager, expose_value=False, callback=callback)
+
+
+def _print_version(version: str, context: click.Context, _: click.Parameter, is_set: bool) -> None:
+    if is_set:
+        print(version)
+        context.exit()
+
+
+def _switch(turn: Callable[[bool], None], context: click.Context, _: click.Parameter, is_set: bool) -> None:
     """Turn something on. Click reads the program's option first, which resets the state of an earlier call."""
     if is_set or context.parent is None:
         turn(is_set)

@@ -35,13 +35,13 @@ def install(
     pattern: Patterns = None,
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
-    url_or_path = place_of(url or place)
-    options_of(url_or_path, s3)  # raises for a URL that the hook could not open
-    if "://" not in url_or_path:
-        url_or_path = str(Path(url_or_path).expanduser().absolute())
+    location = place_of(url or place)
+    options_of(location, s3)  # raises for a URL that the hook could not open
+    if "://" not in location:
+        location = str(Path(location).expanduser().absolute())
     target = _agent(agent)
     Redactor(pattern or ())  # raises for an invalid pattern now instead of in the hook
-    options = ["--url", url_or_path]
+    options = ["--url", location]
     for name, value in [*s3.items(), ("project", project)]:
         options += [f"--{name}", str(value)] if value and name != "anonymous" else []
     flags = {"--no-redact": no_redact, "--anonymous": "anonymous" in s3, "--user": user, "--compile": compile_after}
@@ -54,21 +54,28 @@ def install(
     click.echo(f"hooks of {target.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
     skill = target.skill_path(Path.cwd(), user)
     skill.parent.mkdir(parents=True, exist_ok=True)
-    skill.write_text(settings.skill(url_or_path, ["--to", url_or_path, *options[2:]]), "utf-8")
+    skill.write_text(settings.skill(location, ["--to", location, *options[2:]]), "utf-8")
     click.echo(f"skill in {skill}")
+    _explain(target, location, is_user=user, redacts=not no_redact)
+
+
+def _explain(target: settings.AgentSettings, location: str, *, is_user: bool, redacts: bool) -> None:
+    """Print what happens from now on, what to mind, and how to try and undo it."""
     end = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
     click.echo(
-        f"from now on: a session {'of yours' if user else 'in this directory'} begins with the team's brief, where "
+        f"from now on: a session {'of yours' if is_user else 'in this directory'} begins with the team's brief, where "
         f"`rlm compile` has made one, and is uploaded {end}before it is compacted and after its answers, at most once "
-        f"a minute, {'with' if no_redact else 'without'} its secrets, to {url_or_path}; so are "
-        f"{'all others of yours' if user else 'others of this project'} that the archive lacks"
+        f"a minute, {'without' if redacts else 'with'} its secrets, to {location}; so are "
+        f"{'all others of yours' if is_user else 'others of this project'} that the archive lacks"
     )
-    notes = [settings.describe_clean_up(target, Path.cwd()), settings.CODEX_TRUST if target.name == "codex" else ""]
-    for line in filter(None, notes):
-        click.echo(line)
-    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(url_or_path)}")
+    clean_up = settings.describe_clean_up(target, Path.cwd())
+    if clean_up:
+        click.echo(clean_up)
+    if target.name == "codex":
+        click.echo(settings.CODEX_TRUST)
+    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(location)}")
     agent_flag = "" if target.name == "claude-code" else f" --agent {target.name}"
-    click.echo(f"to undo it: monocontext hooks uninstall{agent_flag}{' --user' if user else ''}")
+    click.echo(f"to undo it: monocontext hooks uninstall{agent_flag}{' --user' if is_user else ''}")
 
 
 def uninstall(agent: AgentName = "claude-code", user: User = False) -> None:

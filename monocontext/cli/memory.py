@@ -30,7 +30,6 @@ Key = Annotated[str, Argument(help="The key, any text.")]
 PrefixAndUrl = Annotated[
     list[str], Argument(metavar="[PREFIX] URL", help="Only keys with this prefix; then the URL of the memory.")
 ]
-Create = Annotated[bool, Option(help="Create the directory URL if it does not exist.")]
 Ttl = Annotated[float | None, Option("--ttl", metavar="SECONDS", help="Lifetime in seconds; by default unlimited.")]
 Match = Annotated[str | None, Option("--if-match", metavar="ETAG", help="Only if the entry still has this etag.")]
 
@@ -163,7 +162,7 @@ def exec_(
     ],
     url: Url,
     s3: S3,
-    create: Create = False,
+    create: Annotated[bool, Option(help="Create the directory URL if it does not exist.")] = False,
 ) -> None:
     """Run one command of the memory protocol and print its reply as JSON; exit 1 if it failed."""
     text = _read_stdin() if command == "-" else command

@@ -54,30 +54,29 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
     `settings` go to `click.Command`.
     """
     parameters, shared = list[click.Parameter](), list[click.Parameter]()
-    groups = dict[str, tuple[Callable[..., Any], list[str]]]()
-    for item in signature(function, eval_str=True).parameters.values():
-        about = get_args(item.annotation)[1]
-        if isinstance(about, Options):
-            own = [*signature(about.build, eval_str=True).parameters.values()]
-            groups[item.name] = about.build, [parameter.name for parameter in own]
-            shared += [
-                _click_parameter(parameter, about.defaults.get(parameter.name, parameter.default)) for parameter in own
-            ]
-        else:
-            parameters.append(_click_parameter(item, item.default))
+    builders = dict[str, tuple[Callable[..., Any], list[str]]]()
+    for signed in signature(function, eval_str=True).parameters.values():
+        about = get_args(signed.annotation)[1]
+        if not isinstance(about, Options):
+            parameters.append(_click_parameter(signed, signed.default))
+            continue
+        options = signature(about.build, eval_str=True).parameters
+        builders[signed.name] = about.build, list(options)
+        for option_name, option in options.items():
+            shared.append(_click_parameter(option, about.defaults.get(option_name, option.default)))
+    positional = [parameter.name for parameter in parameters if isinstance(parameter, click.Argument)]
 
     def call(**arguments: Any) -> None:
-        if words[:1] == ["url"] and len(words) > 1:
-            _check_order(arguments["url"], str(arguments[words[1]]))
-        for word, (build, names) in groups.items():
-            arguments[word] = build(**{parameter: arguments.pop(parameter) for parameter in names})
+        if positional[:1] == ["url"] and len(positional) > 1:
+            _check_order(arguments["url"], str(arguments[positional[1]]))
+        for argument, (build, names) in builders.items():
+            arguments[argument] = build(**{option: arguments.pop(option) for option in names})
         context = click.get_current_context()
         context.exit(call_command(function, arguments, context.find_root().info_name or ""))
 
-    words = [each.name for each in parameters if isinstance(each, click.Argument)]
-    about = getdoc(function) or ""
-    first = " ".join(about.partition(".\n\n")[0].partition(". ")[0].split()).rstrip(".")
-    settings |= {"callback": call, "params": parameters + shared, "help": about, "short_help": f"{first}."}
+    help_text = getdoc(function) or ""
+    first_sentence = " ".join(help_text.partition(".\n\n")[0].partition(". ")[0].split()).rstrip(".")
+    settings |= {"callback": call, "params": parameters + shared, "help": help_text, "short_help": f"{first_sentence}."}
     return click.Command(name or function.__name__.replace("_", "-"), **settings)
 
 

@@ -107,23 +107,18 @@ def grep(
             context, pattern, searched.ranges(), searched.at, invert=invert, most=most, executor=executor
         )
         first = next(selected, None)
-        lines = chain([first] if first else [], selected)
-        printed: Iterator[str] = iter(())
-        if silent:
-            pass
-        elif files:
-            printed = (json.dumps({"path": name}) if as_json else name for name, _ in count_lines(lines, style))
-        elif count:
-            printed = _print_counts(count_lines(lines, style), style, as_json)
-        elif as_json:
-            printed = print_json(lines, context, style, ascii_only=is_terminal)
-        else:
-            printed = format_lines(lines, style)
-        for line in printed:
-            write_bytes(line.encode() + b"\n")
-            if is_terminal:
-                sys.stdout.flush()
-        sys.stdout.flush()
+        if not silent:
+            lines = chain([first] if first else [], selected)
+            rows: Iterator[str]
+            if files:
+                rows = (json.dumps({"path": name}) if as_json else name for name, _ in count_lines(lines, style))
+            elif count:
+                rows = _format_counts(count_lines(lines, style), style, as_json)
+            elif as_json:
+                rows = print_json(lines, context, style, ascii_only=is_terminal)
+            else:
+                rows = format_lines(lines, style)
+            _print_rows(rows, flushes=is_terminal)
         if stats:
             _print_stats(context.stats, time.monotonic() - began)
     if first is None:
@@ -191,12 +186,9 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
             elif words:
                 value = [rf"(?<!\w)(?:{item})(?!\w)" for item in value]
             return compile_query(value, ignore_case=ignore_case)
-    except (OverflowError, RecursionError) as error:
-        raise MonocontextError(f"not a regular expression: {error} (-F searches for it as plain text)") from None
-    except re.error as error:
-        raise MonocontextError(
-            f"not a regular expression: {error.pattern!r}: {error} (-F searches for it as plain text)"
-        ) from None
+    except (re.error, OverflowError, RecursionError) as error:
+        shown = f"{error.pattern!r}: " if isinstance(error, re.error) else ""
+        raise MonocontextError(f"not a regular expression: {shown}{error} (-F searches for it as plain text)") from None
 
 
 def _scope_flags(pattern: str) -> str:
@@ -239,7 +231,16 @@ class _Files:
         return place_of(self._context, record, self._escape(self._folder + record.name))
 
 
-def _print_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:
+def _print_rows(rows: Iterator[str], *, flushes: bool) -> None:
+    """Print each row; with `flushes` at once, for a person who waits."""
+    for row in rows:
+        write_bytes(row.encode() + b"\n")
+        if flushes:
+            sys.stdout.flush()
+    sys.stdout.flush()
+
+
+def _format_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:
     for name, count in counts:
         if as_json:
             yield json.dumps({"path": name, "count": count})

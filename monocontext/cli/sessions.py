@@ -137,15 +137,12 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Print the turns that contain a text, or with --ranked the sessions that match words. Exit 1 if there are none."""
-    count = 0
     with _open_archive(place_of(to or place), s3) as archive:
         projects = _projects(archive, project)
         if ranked:
             count = _print_ranked(projects, keyword, most, as_json)
-        for item in () if ranked else projects:
-            for hit in item.search_transcripts(keyword, most - count) if most > count else ():
-                count += 1
-                emit(as_json, hit, f"{hit['id']} {hit['role']}: {_around(str(hit['content']), keyword)}")
+        else:
+            count = _print_turns(projects, keyword, most, as_json)
     if not count:
         raise click.exceptions.Exit(1)
 
@@ -183,24 +180,18 @@ def pull(
 
 def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) -> None:
     """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
-    folder, notes, hooks_by_label = Path.cwd(), list[str](), dict[str, dict[str, object]]()
-    for agent in settings.AGENTS.values():
-        for path in (agent.settings_path(folder, is_user) for is_user in (False, True)):
-            options = settings.hook_options(settings.read_settings(path))
-            if options is not None:
-                hooks_by_label[f"hooks of {agent.name} in {path}"] = options
-                notes += [settings.CODEX_TRUST] if agent.name == "codex" else []
-        notes += [clean_up] if (clean_up := settings.describe_clean_up(agent, folder)) else []
+    hooks_by_label, notes = _describe_hooks(Path.cwd())
     hooks = list(hooks_by_label)
     if not as_json:
         for line in [*(hooks or ["no hooks for this directory: monocontext hooks install"]), *notes]:
             say(line)
         say(f"log of uploads: {log_path()}")
     url = to or place or os.environ.get("MONOCONTEXT_URL")
-    if not url and (options := next((item for item in hooks_by_label.values() if item.get("url")), None)):
-        url = str(options["url"])
-        hooked = {name: options[name] for name in StoreOptions.__annotations__ if name in options}
-        s3 = cast("StoreOptions", hooked | dict(s3))
+    hooked = next((options for options in hooks_by_label.values() if options.get("url")), None)
+    if not url and hooked:
+        url = str(hooked["url"])
+        store_options = {name: hooked[name] for name in StoreOptions.__annotations__ if name in hooked}
+        s3 = cast("StoreOptions", store_options | dict(s3))
     counts = dict[str | None, int]()
     if url:
         with _open_archive(url, s3) as archive:
@@ -212,6 +203,23 @@ def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) 
     for name, count in counts.items():
         row = {"project": name, "sessions": count, "hooks": hooks, "notes": notes}
         emit(as_json, row, f"{name}: {count} sessions")
+
+
+def _describe_hooks(folder: Path) -> tuple[dict[str, dict[str, object]], list[str]]:
+    """The options of the hooks that apply in a folder, each with the line that describes it, and notes for the user."""
+    hooks, notes = dict[str, dict[str, object]](), list[str]()
+    for agent in settings.AGENTS.values():
+        for path in (agent.settings_path(folder, is_user) for is_user in (False, True)):
+            options = settings.hook_options(settings.read_settings(path))
+            if options is None:
+                continue
+            hooks[f"hooks of {agent.name} in {path}"] = options
+            if agent.name == "codex":
+                notes.append(settings.CODEX_TRUST)
+        clean_up = settings.describe_clean_up(agent, folder)
+        if clean_up:
+            notes.append(clean_up)
+    return hooks, notes
 
 
 def place_of(given: str | None) -> str:
@@ -270,6 +278,18 @@ def _print_report(report: Uploaded, as_json: bool) -> None:
     for problem in report.problems:
         say(f"  {problem}")
     sys.stdout.flush()
+
+
+def _print_turns(projects: list[Project], keyword: str, most: int, as_json: bool) -> int:
+    """Print the turns of projects that contain a text. Returns their number."""
+    count = 0
+    for project in projects:
+        if count == most:
+            break
+        for hit in project.search_transcripts(keyword, most - count):
+            count += 1
+            emit(as_json, hit, f"{hit['id']} {hit['role']}: {_around(str(hit['content']), keyword)}")
+    return count
 
 
 def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool) -> int:

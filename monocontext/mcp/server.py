@@ -56,65 +56,70 @@ def make_server(
     - `uploads`: offer `upload_context`, which reads session files of this machine
     """
     own = Tools(served).by_name(uploads=uploads) if served.has_texts or not more else {}
-    functions: dict[str, Callable[..., Any]] = {**own, **(more or {})}
-    tools = [_describe(tool, function) for tool, function in functions.items()]
-    resources = [
-        types.Resource(
-            uri=f"{SCHEME}://{quote(text, safe='')}",
-            name=text,
-            description=f"The beginning of the text {text}; its last line says how to read on.",
-            mime_type="text/plain",
-        )
-        for text in [*served.contexts, *([MEMORY] if served.memory is not None else [])]
-    ]
-    part = types.ResourceTemplate(
-        uri_template=SCHEME + "://{context}/{start}/{stop}",
-        name="part",
-        description="Characters START to STOP of a text; its name percent-encoded.",
-        mime_type="text/plain",
+    offer = _Offer(served, {**own, **(more or {})})
+    return Server(
+        name,
+        version=version,
+        instructions=INSTRUCTIONS if own else None,
+        on_list_tools=offer.list_tools,
+        on_call_tool=offer.call_tool,
+        on_list_resources=offer.list_resources,
+        on_list_resource_templates=offer.list_templates,
+        on_read_resource=offer.read_resource,
     )
 
-    async def list_tools(*_: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=tools)
 
-    async def call_tool(context: Any, request: types.CallToolRequestParams) -> types.CallToolResult:
+class _Offer:
+    """The tools and resources of a server: a method for each request of the protocol."""
+
+    def __init__(self, served: Served, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self._served, self._functions = served, functions
+        self._tools = [_describe(tool, function) for tool, function in functions.items()]
+        self._resources = [
+            types.Resource(
+                uri=f"{SCHEME}://{quote(text, safe='')}",
+                name=text,
+                description=f"The beginning of the text {text}; its last line says how to read on.",
+                mime_type="text/plain",
+            )
+            for text in [*served.contexts, *([MEMORY] if served.memory is not None else [])]
+        ]
+
+    async def list_tools(self, *_: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=self._tools)
+
+    async def call_tool(self, context: Any, request: types.CallToolRequestParams) -> types.CallToolResult:
         reports = asyncio.create_task(_report_progress(context, begin_call()))
         try:
-            reply = await _call(functions, request.name, request.arguments or {})
+            reply = await _call(self._functions, request.name, request.arguments or {})
         except _REFUSALS as error:
             content = types.TextContent(type="text", text=fit_error(str(error)))
             return types.CallToolResult(content=[content], is_error=True)
         finally:
             reports.cancel()
         fields = asdict(reply.data if isinstance(reply, ToolReply) else Text(reply))
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=str(reply))], structured_content=fields
+        content = types.TextContent(type="text", text=str(reply))
+        return types.CallToolResult(content=[content], structured_content=fields)
+
+    async def list_resources(self, *_: Any) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=self._resources)
+
+    async def list_templates(self, *_: Any) -> types.ListResourceTemplatesResult:
+        part = types.ResourceTemplate(
+            uri_template=SCHEME + "://{context}/{start}/{stop}",
+            name="part",
+            description="Characters START to STOP of a text; its name percent-encoded.",
+            mime_type="text/plain",
         )
-
-    async def list_resources(*_: Any) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=resources)
-
-    async def list_templates(*_: Any) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=[part])
 
-    async def read_resource(_: Any, request: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(self, _: Any, request: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
-            text = await anyio.to_thread.run_sync(_read_resource, served, request.uri, abandon_on_cancel=True)
+            text = await anyio.to_thread.run_sync(_read_resource, self._served, request.uri, abandon_on_cancel=True)
         except _REFUSALS as error:
             raise MCPError(code=types.INVALID_PARAMS, message=fit_error(str(error))) from None
         content = types.TextResourceContents(uri=request.uri, text=text, mime_type="text/plain")
         return types.ReadResourceResult(contents=[content])
-
-    return Server(
-        name,
-        version=version,
-        instructions=INSTRUCTIONS if own else None,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-    )
 
 
 def _describe(name: str, function: Callable[..., Any]) -> types.Tool:

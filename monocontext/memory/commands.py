@@ -65,28 +65,25 @@ def parse(parameters: Mapping[str, Any]) -> Command:
     text = text.strip(_WHITE)
     if not text:
         raise CommandRefused("ERR:Invalid Command")
-    tokens = _SPACES.split(text, maxsplit=_WORDS)
-    verb = _VERBS.get(tokens[0])
-    if verb is None:
-        raise CommandRefused("ERR:Unknown Command")
+    first, *words = _SPACES.split(text, maxsplit=_WORDS)
+    verb = _VERBS.get(first)
     key = parameters.get("key")
     key = key if isinstance(key, str) and key else None
-    words = tokens[1:]
-    if verb == "P":
-        return _parse_put(text, key, parameters)
-    if verb == "L":
-        return _parse_list(key, words)
-    if verb == "T":
-        scope = "".join((words if key is None else _split_words(key))[:1])
-        if scope not in ("A", "K", "V"):
-            raise CommandRefused(f"ERR:Invalid TOTAL {'Scope' if scope else 'Syntax'}")
-        return Command("T", scope=scope)
-    if verb in ("C", "SPEC"):
-        return Command(verb)
-    if key is None:  # of G and D the first word
+    match verb:
+        case None:
+            raise CommandRefused("ERR:Unknown Command")
+        case "P":
+            return _parse_put(text, key, parameters)
+        case "L":
+            return _parse_list(key, words)
+        case "T":
+            return _parse_total(words if key is None else _split_words(key))
+        case "C" | "SPEC":
+            return Command(verb)
+    if key is None:  # the first word is the key of G and D
         if not words:
             raise CommandRefused(_SYNTAX[verb])
-        key, words = words[0], words[1:]
+        key, *words = words
     return Command(verb, key=key, meta=verb == "G" and words[:1] == ["META"])
 
 
@@ -164,12 +161,19 @@ def _parse_ttl(ttl: Any) -> int | None:
 def _parse_list(key: str | None, words: list[str]) -> Command:
     if key is not None:
         words = [key, *words] if key.endswith("*") else _split_words(key) + words
-    first, second = (*words, "", "")[:2]
+    first, second, *_ = [*words, "", ""]
     is_meta = first == "META"
     prefix = second if is_meta else first
     if not prefix.endswith("*"):
         return Command("L", meta=is_meta)
     return Command("L", meta=is_meta or second == "META", prefix=prefix[:-1])
+
+
+def _parse_total(words: list[str]) -> Command:
+    scope = words[0] if words else ""
+    if scope not in ("A", "K", "V"):
+        raise CommandRefused(f"ERR:Invalid TOTAL {'Scope' if scope else 'Syntax'}")
+    return Command("T", scope=scope)
 
 
 def key_before_meta(key: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 
 from cachetools import LRUCache
 
@@ -18,12 +19,13 @@ from monocontext.stores.protocol import Blob, ObjectInfo, Store, innermost
 MEMORY_REQUESTS = 16
 """Requests at once."""
 _MOST_TRIES = 100
+"""The most reads of an entry that others keep writing."""
 _REMEMBERED = 20_000
 """The most headers that are kept in memory: some MB."""
 
 
 class Entries:
-    """Reads the objects of a memory. Keeps headers by name and ETag, which identify a version: none gets stale."""
+    """Reads the objects of a memory, and remembers their headers by name and ETag, which together never change."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -70,16 +72,16 @@ class Entries:
         remembered), and the errors of damaged ones."""
         infos = self.infos(prefix)
         now = self._clock_seconds(infos[0].now_seconds, infos[0].key) if infos else 0.0
+        return filter(None, at_once(partial(self._read_listed, now), infos, MEMORY_REQUESTS))
 
-        def look(info: ObjectInfo) -> Entry | DamagedData | None:
-            try:
-                return self._make_entry(info, self._read_header(info), now=now)
-            except (NotFound, ContextChanged):
-                return self.find(info.key)
-            except DamagedData as error:
-                return error
-
-        return filter(None, at_once(look, infos, MEMORY_REQUESTS))
+    def _read_listed(self, now: float, info: ObjectInfo) -> Entry | DamagedData | None:
+        """The entry of an object in a listing, or its damage; None if it was removed since."""
+        try:
+            return self._make_entry(info, self._read_header(info), now=now)
+        except (NotFound, ContextChanged):
+            return self.find(info.key)
+        except DamagedData as error:
+            return error
 
     def infos(self, prefix: str) -> list[ObjectInfo]:
         """The objects under a prefix of names, in the order of their keys (1 LIST a thousand)."""

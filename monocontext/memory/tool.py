@@ -89,27 +89,22 @@ class MemoryTool:
             return _reply(error=f"ERR:{'NOT_FOUND' if is_no_key else ' '.join(str(error).split())}")
 
     def _run(self, command: Command) -> dict[str, Any]:
-        memory = self.memory
-        if command.verb == "P":
-            return self._put(command)
-        if command.verb == "G":
-            return self._get(command)
-        if command.verb == "L":
-            damaged = list[str]()
-            entries = memory.entries(command.prefix, tell=damaged.append)
-            keys = [{"key": entry.key, **_times(entry)} if command.meta else entry.key for entry in entries]
-            return {"keys": keys, "damaged": damaged} if damaged else {"keys": keys}
-        if command.verb == "D":
-            if not memory.delete(command.key):
-                raise CommandRefused("ERR:NOT_FOUND")
-            return {"status": "OK"}
-        if command.verb == "C":
-            memory.clear()
-            return {"status": "OK"}
-        if command.verb == "T":
-            sizes = memory.total()
-            scoped = {"A": {}, "K": {"keys_bytes": sizes.keys_bytes}, "V": {"values_bytes": sizes.values_bytes}}
-            return {**scoped[command.scope], "total_bytes": sizes.total_bytes}
+        match command.verb:
+            case "P":
+                return self._put(command)
+            case "G":
+                return self._get(command)
+            case "L":
+                return self._list(command)
+            case "D":
+                if not self.memory.delete(command.key):
+                    raise CommandRefused("ERR:NOT_FOUND")
+                return {"status": "OK"}
+            case "C":
+                self.memory.clear()
+                return {"status": "OK"}
+            case "T":
+                return self._total(command.scope)
         return {"specification": SPECIFICATION}
 
     def _put(self, command: Command) -> dict[str, Any]:
@@ -128,10 +123,22 @@ class MemoryTool:
         try:
             entry = self.memory.entry(command.key)
         except NotFound:
-            if (other := key_before_meta(command.key)) is None:
+            key = key_before_meta(command.key)
+            if key is None:
                 raise
-            entry, meta = self.memory.entry(other), True
+            entry, meta = self.memory.entry(key), True
         return {"value": entry.value, **(_times(entry) if meta else {})}
+
+    def _list(self, command: Command) -> dict[str, Any]:
+        damaged = list[str]()
+        entries = self.memory.entries(command.prefix, tell=damaged.append)
+        keys = [{"key": entry.key, **_times(entry)} if command.meta else entry.key for entry in entries]
+        return {"keys": keys, "damaged": damaged} if damaged else {"keys": keys}
+
+    def _total(self, scope: str) -> dict[str, Any]:
+        sizes = self.memory.total()
+        scoped = {"A": {}, "K": {"keys_bytes": sizes.keys_bytes}, "V": {"values_bytes": sizes.values_bytes}}
+        return {**scoped[scope], "total_bytes": sizes.total_bytes}
 
 
 def _times(entry: Entry) -> dict[str, Any]:

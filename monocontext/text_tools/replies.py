@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,8 @@ MAX_REPLY_BYTES = 20_000
 """The longest reply in bytes of UTF-8. Hosts cut longer ones; Claude Code warns above 10,000 tokens."""
 _NOTE_BYTES = 200
 """The bytes that are reserved for the last line, which says how to continue."""
+_MOST_ROWS = 500
+"""The most rows of a list."""
 _LINE_CHARACTERS = 300
 """The most characters of a matching line that are shown."""
 _ERROR_CHARACTERS = 800
@@ -59,11 +60,7 @@ def fit_error(message: str) -> str:
 
 
 def list_reply(
-    rows: Iterable[tuple[str, str | None]],
-    *,
-    nothing: str,
-    is_late: Callable[[], bool] = lambda: False,
-    most: int = 500,
+    rows: Iterable[tuple[str, str | None]], *, nothing: str, is_late: Callable[[], bool] = lambda: False
 ) -> ToolReply[Listed]:
     """The reply with rows, one on each line, each given with its name; None is a row to leave out. A list that is cut,
     or that `is_late` ends, continues after the last name taken from `rows`."""
@@ -74,7 +71,7 @@ def list_reply(
         if row is not None:
             line = row.encode()[:room].decode(errors="ignore")
             remaining -= len(line.encode()) + 1
-            if lines and (remaining < 0 or len(lines) == most):
+            if lines and (remaining < 0 or len(lines) == _MOST_ROWS):
                 break
             lines.append(line)
         last = name
@@ -88,7 +85,8 @@ def list_reply(
 
 def search_reply(text: Monocontext, pattern: str, **arguments: Any) -> ToolReply[Matches]:
     """The last reply of `search_replies`, that of the whole search."""
-    return deque(search_replies(text, pattern, **arguments), maxlen=1).pop()
+    *_, last = search_replies(text, pattern, **arguments)
+    return last
 
 
 def passages_reply(passages: Passages) -> ToolReply[Matches]:
@@ -128,52 +126,62 @@ def search_replies(
     """
     matcher = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
     has_documents = text._own_documents is not None
-    rows: list[str] = []
-    hits: list[MatchedLine] = []
-    remaining = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
+    results = _Results(max_hits)
     size, offset, window, end = len(text), start, _WINDOW, clock() + seconds
     while offset < stop:
         began = clock()
         part_stop = min(stop, offset + window)
         for hit in text.grep(pattern, ignore_case=ignore_case, fixed=fixed, start=offset, stop=part_stop):
-            document, line = hit.document, hit.document_line
-            if has_documents and document is None:
+            if has_documents and hit.document is None:
                 if clock() >= end:
-                    yield _search_reply(rows, hits, Range(hit.offset + 1, stop), size)
+                    yield results.reply_so_far(Range(hit.offset + 1, stop), size)
                     return
                 continue
-            matched = MatchedLine(document, line or hit.line_number, hit.offset, _excerpt(hit, matcher))
-            location = f"{hit.offset}:{matched.line}" if document is None else f"{document}:{matched.line}:{hit.offset}"
-            row = f"{location}:{matched.text}"
-            remaining -= len(row.encode()) + 1
-            if rows and (remaining < 0 or len(rows) == max_hits):
-                yield _search_reply(rows, hits, Range(offset, stop), size)
+            line = hit.document_line or hit.line_number
+            if not results.add(MatchedLine(hit.document, line, hit.offset, _excerpt(hit, matcher))):
+                yield results.reply_so_far(Range(offset, stop), size)
                 return
-            rows.append(row)
-            hits.append(matched)
             offset = hit.offset + 1
         offset = part_stop
         now = clock()
         if offset < stop:
-            yield _search_reply(rows, hits, Range(offset, stop), size)
+            yield results.reply_so_far(Range(offset, stop), size)
             if now >= end:
                 return
         window = window * 4 if now - began < seconds / 20 else max(_WINDOW, window // 2)
-    note = f"{_count_lines(rows)}; characters {start} to {stop} of {size} are searched"
-    yield ToolReply("\n".join([*rows, f"[{note}]"]), Matches(hits, None, note))
+    yield results.reply(f"{results.count()}; characters {start} to {stop} of {size} are searched")
 
 
-def _search_reply(rows: list[str], hits: list[MatchedLine], following: Range, size: int) -> ToolReply[Matches]:
-    """The reply of a search that has not reached the end."""
-    note = (
-        f"cut: {_count_lines(rows)} so far, of {size} characters; "
-        f"next range: start={following.start} stop={following.stop}"
-    )
-    return ToolReply("\n".join([*rows, f"[{note}]"]), Matches(hits[:], following, note))
+class _Results:
+    """The lines that a search has found, as many as fit into a reply."""
 
+    def __init__(self, max_hits: int) -> None:
+        self._max_hits = max_hits
+        self._rows: list[str] = []
+        self._hits: list[MatchedLine] = []
+        self._free_bytes = MAX_REPLY_BYTES - 2 * _NOTE_BYTES
 
-def _count_lines(rows: list[str]) -> str:
-    return "1 line matches" if len(rows) == 1 else f"{len(rows) or 'no'} lines match"
+    def add(self, hit: MatchedLine) -> bool:
+        """Add a line. Returns whether it fits; the first one always does."""
+        location = f"{hit.offset}:{hit.line}" if hit.document is None else f"{hit.document}:{hit.line}:{hit.offset}"
+        row = f"{location}:{hit.text}"
+        self._free_bytes -= len(row.encode()) + 1
+        if self._rows and (self._free_bytes < 0 or len(self._rows) == self._max_hits):
+            return False
+        self._rows.append(row)
+        self._hits.append(hit)
+        return True
+
+    def count(self) -> str:
+        return "1 line matches" if len(self._rows) == 1 else f"{len(self._rows) or 'no'} lines match"
+
+    def reply(self, note: str, following: Range | None = None) -> ToolReply[Matches]:
+        return ToolReply("\n".join([*self._rows, f"[{note}]"]), Matches(self._hits[:], following, note))
+
+    def reply_so_far(self, following: Range, size: int) -> ToolReply[Matches]:
+        """The reply of a search that has not reached the end."""
+        cut = f"cut: {self.count()} so far, of {size} characters"
+        return self.reply(f"{cut}; next range: start={following.start} stop={following.stop}", following)
 
 
 def _excerpt(hit: Hit, pattern: re.Pattern[str]) -> str:
