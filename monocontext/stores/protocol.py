@@ -6,6 +6,7 @@ start with `/` or contain `..`. A store may wrap another one: `monocontext.testi
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -321,6 +322,11 @@ def check_size(url: str, most_bytes: int | None, found_bytes: int | None) -> Non
     """Raise `DamagedData` if an object is larger than `most_bytes`."""
     if most_bytes is not None and found_bytes is not None and found_bytes > most_bytes:
         raise DamagedData(f"{url} is too large: {found_bytes:,} bytes, at most {most_bytes:,} are allowed")
+
+
+def uniform(low: float, high: float) -> float:
+    """A random number between two others. `random` is not used: a program may have seeded it for its own sequence."""
+    return low + (high - low) * int.from_bytes(os.urandom(6), "big") / (1 << 48)
 
 
 def one_line(error: object) -> str:

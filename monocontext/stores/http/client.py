@@ -18,11 +18,9 @@ unreliable line continues until the deadline. All of this runs in the thread of 
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from html import unescape
-from random import SystemRandom
 from typing import Protocol
 from urllib.parse import quote
 
@@ -43,7 +41,7 @@ from monocontext.stores.http.connection import (
 )
 from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, redirected
-from monocontext.stores.protocol import one_line
+from monocontext.stores.protocol import one_line, uniform
 
 DEADLINE_SECONDS = 60.0
 """The time limit of one call with all its retries."""
@@ -58,8 +56,6 @@ FLOOR = 64
 REFILL_PER_SECOND = 1.0
 """The retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
-# Not the functions of `random`: a program may have seeded them for a sequence of its own.
-_chance = SystemRandom()
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
 MAX_ERROR_BYTES = 64 << 10
 """The most that is read of the body of an error. Errors of S3 have a few hundred bytes."""
@@ -74,10 +70,13 @@ _SKEWED = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
 OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_DATE = re.compile(
-    rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
-)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DATE = rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
+_LEAP_DAYS_BEFORE_1970 = 477
+"""Since the year 1 of the Gregorian calendar."""
+_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+"""The entities of XML. The other references are numbers."""
 
 
 class Sink(Protocol):
@@ -178,7 +177,7 @@ class Client:
                     continue
                 if not response.is_transient or not self._may_retry(attempt, call):
                     raise
-                pause = next_pause(pause, _chance.uniform)
+                pause = next_pause(pause, uniform)
                 _note(call, f"HTTP {response.status} {response.code}", f"sent again in {pause:.2f} s")
             except OSError as error:
                 if call.in_body and call.read_bytes >= _PROGRESS_BYTES:  # this retry is free
@@ -186,7 +185,7 @@ class Client:
                 if not _is_transient(error) or not self._may_retry(attempt, call):
                     raise _no_answer(error, call, attempt) from error
                 call.silences += isinstance(error, TimeoutError)
-                pause = 0.0 if isinstance(error, TimeoutError) else next_pause(pause, _chance.uniform)
+                pause = 0.0 if isinstance(error, TimeoutError) else next_pause(pause, uniform)
                 _note(call, one_line(error), f"{'resumed' if call.in_body else 'sent again'} in {pause:.2f} s")
             else:
                 self.budget.add_success()
@@ -422,20 +421,35 @@ def is_throttling(status: int, code: str) -> bool:
 def _element(text: str, name: str) -> str:
     """The text of an XML element in one line; empty if there is none."""
     match = re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
-    return " ".join(unescape(match[1]).split()) if match else ""
+    if match is None:
+        return ""
+    return " ".join(re.sub(r"&(#\d{1,7}|#x[0-9a-fA-F]{1,6}|\w+);", _unescape, match[1]).split())
+
+
+def _unescape(reference: re.Match[str]) -> str:
+    """The character that a reference such as `&lt;` or `&#39;` stands for; any other reference stays as it is."""
+    name = reference[1]
+    if not name.startswith("#"):
+        return _ENTITIES.get(name, reference[0])
+    code = int(name[2:], 16) if name.startswith("#x") else int(name[1:])
+    is_shown = code <= sys.maxunicode and (chr(code).isprintable() or chr(code).isspace())
+    return chr(code) if is_shown else reference[0]
 
 
 def parse_http_date(date: str | None) -> float:
     """An HTTP date in seconds since 1970; 0 for a missing or invalid date."""
     if not date:
         return 0.0
-    if match := _DATE.fullmatch(date):
-        day, month, year, hour, minute, second = match.groups()
-        when = int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second)
-        try:
-            return datetime(*when, tzinfo=UTC).timestamp()
-        except ValueError:  # the 30th of February
+    if match := re.fullmatch(_DATE, date):
+        # By hand: `datetime` takes 1 ms to import, which each process would pay for its first object.
+        month = _MONTHS.index(match[2])
+        day, year, hour, minute, second = (int(match[group]) for group in (1, 3, 4, 5, 6))
+        is_leap_year = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+        if not 1 <= day <= _MONTH_DAYS[month] + (month == 1 and is_leap_year):
             return 0.0
+        leap_days = (year - 1) // 4 - (year - 1) // 100 + (year - 1) // 400 + (month > 1 and is_leap_year)
+        days = (year - 1970) * 365 + leap_days - _LEAP_DAYS_BEFORE_1970 + sum(_MONTH_DAYS[:month]) + day - 1
+        return days * 86_400.0 + hour * 3600 + minute * 60 + second
     from email.utils import parsedate_to_datetime  # 8 ms that dates of the usual form need not pay
 
     try:

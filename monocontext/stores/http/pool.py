@@ -20,7 +20,6 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -47,8 +46,6 @@ _AGE_SECONDS = 300.0
 """The age at which connections are replaced, so that requests follow changes in DNS and leave slow paths."""
 _REMEMBERED_SECONDS = 5.0
 """How long resolved addresses are used: the lifetime of S3's DNS records. A burst of connections resolves once."""
-# Not the functions of `random`: a program may have seeded them for a sequence of its own.
-_chance = SystemRandom()
 
 _SocketAddress = tuple[socket.AddressFamily, Any]
 
@@ -160,7 +157,7 @@ class Pool:
     def _open_socket(self, target: Endpoint | Proxy, timer: ExchangeTimer, avoid: Address | None) -> socket.socket:
         failed: OSError | None = None
         try:
-            for family, address in order_addresses(self._addresses((target.host, target.port)), avoid, _chance.shuffle):
+            for family, address in order_addresses(self._addresses((target.host, target.port)), avoid, _shuffle):
                 sock = socket.socket(family, socket.SOCK_STREAM)
                 try:
                     sock.settimeout(timer.seconds())
@@ -237,9 +234,14 @@ def order_addresses(
     order: list[_SocketAddress] = []
     for family in dict.fromkeys(family for family, _ in addresses):
         alike = [item for item in addresses if item[0] == family]
-        shuffle(alike)
+        if len(alike) > 1:
+            shuffle(alike)
         order += alike
     return sorted(order, key=lambda candidate: candidate[1][:2] == avoid)
+
+
+def _shuffle(addresses: list[_SocketAddress]) -> None:
+    addresses.sort(key=lambda _: os.urandom(8))
 
 
 def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: ExchangeTimer) -> None:

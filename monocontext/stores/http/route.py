@@ -70,13 +70,14 @@ class Origin(Protocol):
         ...
 
 
-_HOST = re.compile(r"(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+")
+# The patterns are compiled by a redirect: most processes see none.
+_HOST = r"(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+"
 _REGION = r"[a-z]{2,4}(?:-[a-z]+)+-\d+"
-_AWS_S3 = re.compile(
+_AWS_S3 = (
     rf"(?:[a-z0-9._-]+\.)?s3(?:-(?!website)[a-z0-9-]+)?(?:\.dualstack)?(?:\.{_REGION})?\.(amazonaws\.com(?:\.cn)?)"
 )
 """Hosts of S3 only: customers' machines and load balancers also have host names below amazonaws.com."""
-_ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+_ADDRESS = r"[0-9.]+|.*:.*"
 
 
 class ForeignRedirect(Exception):
@@ -91,7 +92,7 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
         host, port = (url.hostname or "").lower().removesuffix("."), url.port
     except ValueError:
         raise ForeignRedirect(f"{origin} redirects to {location[:200]!r}, which is not a URL") from None
-    if not _HOST.fullmatch(host) or url.scheme not in DEFAULT_PORTS:
+    if not re.fullmatch(_HOST, host) or url.scheme not in DEFAULT_PORTS:
         raise ForeignRedirect(f"{origin} redirects to {location[:200]!r}, which is not the URL of a server")
     endpoint = origin._replace(scheme=url.scheme, host=host, port=DEFAULT_PORTS[url.scheme] if port is None else port)
     is_own = endpoint.port == origin.port and is_own_host(host, origin.host, route.domain or origin.host)
@@ -106,8 +107,8 @@ def redirected(route: Route, target: str, location: str) -> tuple[Route, str]:
 def is_own_host(host: str, origin: str, domain: str) -> bool:
     """Whether credentials for `origin` may be sent to `host`: both are S3 of AWS, or `host` is `domain` or below it."""
     host, origin, domain = (name.lower().removesuffix(".") for name in (host, origin, domain))
-    own = _AWS_S3.fullmatch(origin)
+    own = re.fullmatch(_AWS_S3, origin)
     if own:
-        other = _AWS_S3.fullmatch(host)
+        other = re.fullmatch(_AWS_S3, host)
         return other is not None and other[1] == own[1]
-    return host in (origin, domain) or (not _ADDRESS.fullmatch(domain) and host.endswith(f".{domain}"))
+    return host in (origin, domain) or (not re.fullmatch(_ADDRESS, domain) and host.endswith(f".{domain}"))

@@ -44,7 +44,6 @@ from monocontext.stores.s3.settings import (
     Settings,
     UnsupportedBySigner,
     find_proxy,
-    make_tls_context,
     to_aws,
     to_server,
 )
@@ -284,6 +283,8 @@ class Account:
 
     def tls(self) -> SSLContext:
         """The TLS context with the trusted certificates."""
+        from monocontext.stores.s3.tls import make_tls_context  # 10 ms that plain HTTP need not pay
+
         return make_tls_context(self.settings.ca_bundle())
 
 

@@ -29,7 +29,7 @@ _PROBE = "monocontext-probe"
 """The key of the request that botocore prepares."""
 _EXPRESS = "--x-s3"
 """The ending of the names of directory buckets, whose requests need a session token of their own."""
-_SCOPE = re.compile(r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request,")
+_SCOPE = r"AWS4-HMAC-SHA256 Credential=.*/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request,"
 
 
 def learn_plan(options: S3Options, bucket: str, reason: str) -> RequestPlan | None:
@@ -141,7 +141,7 @@ def _route_of(url: str, headers: Any, config: Any) -> Route | None:
     authorization = headers.get("Authorization")
     if authorization is None:
         return Route(endpoint, path, "", signed=False)
-    scope = _SCOPE.match(authorization.decode() if isinstance(authorization, bytes) else authorization)
+    scope = re.match(_SCOPE, authorization.decode() if isinstance(authorization, bytes) else authorization)
     return Route(endpoint, path, scope["region"], scope["service"]) if scope else None
 
 

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from traceback import walk_tb
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -137,7 +136,12 @@ def _is_redirect_loop(error: Exception) -> bool:
 
 def _calls_of(error: BaseException) -> list[tuple[object, str]]:
     """The module and the name of each function that an error passed through."""
-    return [(frame.f_globals.get("__name__"), frame.f_code.co_name) for frame, _ in walk_tb(error.__traceback__)]
+    calls: list[tuple[object, str]] = []
+    entry = error.__traceback__
+    while entry is not None:
+        calls.append((entry.tb_frame.f_globals.get("__name__"), entry.tb_frame.f_code.co_name))
+        entry = entry.tb_next
+    return calls
 
 
 def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> MonocontextError:

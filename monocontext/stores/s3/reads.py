@@ -14,22 +14,19 @@ import re
 import threading
 import time
 from io import BytesIO
-from random import SystemRandom
 from typing import Any
 
 from monocontext.errors import ContextChanged, DamagedData, StoreFailure
 from monocontext.stores import log
 from monocontext.stores.http.client import Client, ErrorResponse, is_throttling, parse_http_date
 from monocontext.stores.http.connection import Body, ResponseHead
-from monocontext.stores.protocol import Blob, check_end, check_size, check_version, one_line
+from monocontext.stores.protocol import Blob, check_end, check_size, check_version, one_line, uniform
 from monocontext.stores.s3.errors import error_for_response, is_cut
 
 _BODY_ATTEMPTS = 4
 """Attempts of boto3 to read a body. botocore itself repeats a request only if it fails before its body."""
 _PAUSE_SECONDS = 0.05
 """Half the longest pause after the first cut body; it doubles after each."""
-# Not the functions of `random`: a program may have seeded them for a sequence of its own.
-_chance = SystemRandom()
 _PIECE_BYTES = 64 << 10
 _NEEDS_RETRY = "needs-retry.s3.GetObject"
 _THROTTLE_HOOK = "monocontext-refusals"
@@ -131,7 +128,7 @@ def _read_body(
                     f"{url}: the response body broke off {attempt} times; the last error was: {one_line(error)}"
                 ) from error
             log.note(log.INFO, "%s: the body was cut; boto3 reads it again", url)
-        time.sleep(_chance.uniform(0, _PAUSE_SECONDS * 2**attempt))
+        time.sleep(uniform(0, _PAUSE_SECONDS * 2**attempt))
     raise AssertionError("unreachable")
 
 

@@ -1,6 +1,6 @@
 """The settings for S3 in the environment, the shared AWS files and one profile, read in botocore's order. No requests.
 
-It also finds the routes of buckets, the proxy for a URL and the certificates to trust.
+It also finds the routes of buckets and the proxy for a URL.
 """
 
 from __future__ import annotations
@@ -10,17 +10,12 @@ import re
 import sys
 from base64 import b64encode
 from collections.abc import Mapping
-from configparser import Error, RawConfigParser
-from functools import lru_cache
 from shlex import split
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint, Proxy
 from monocontext.stores.http.route import Route
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
 
 
 class UnsupportedBySigner(Exception):
@@ -137,6 +132,8 @@ class Settings:
 
 def _parse(text: str, path: str) -> dict[str, Section]:
     """The sections of a file by name. Raises `NoIdentity`."""
+    from configparser import Error, RawConfigParser  # 2 ms that variables in the environment need not pay
+
     parser = RawConfigParser()
     try:
         parser.read_string(text)
@@ -198,64 +195,37 @@ def parse_proxy(url: str) -> Proxy | None:
     return Proxy(parts.hostname, parts.port or DEFAULT_PORTS["http"], pair)
 
 
-def make_tls_context(ca_bundle: str | None) -> SSLContext:
-    """A context that trusts the file or folder `ca_bundle`; shared by the whole process until the file changes."""
-    path = ca_bundle or _bundled_path()
-    status = os.stat(path)
-    return _tls_context(path, status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(8)
-def _tls_context(path: str, _modified: int, _size_bytes: int) -> SSLContext:
-    import ssl  # 10 ms that plain HTTP need not pay
-
-    return ssl.create_default_context(capath=path) if os.path.isdir(path) else ssl.create_default_context(cafile=path)
-
-
-def _bundled_path() -> str:
-    """The certificates that botocore uses: those of certifi if it is installed, else its own. No import of botocore."""
-    from importlib.util import find_spec
-
-    if find_spec("certifi") is not None:
-        from certifi import where
-
-        return str(where())
-    botocore = find_spec("botocore")
-    assert botocore is not None
-    assert botocore.origin is not None
-    return os.path.join(os.path.dirname(botocore.origin), "cacert.pem")
-
-
 # -- routes ------------------------------------------------------------------------------------------------------------
 
 AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 DEFAULT_REGION = "us-east-1"
 """The region of requests if none is configured. Its host name contains no region."""
 _AWS_SUFFIXES = (
-    (re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+"), "amazonaws.com"),
-    (re.compile(r"us-gov-[a-z]+-\d+"), "amazonaws.com"),
-    (re.compile(r"cn-[a-z]+-\d+"), "amazonaws.com.cn"),
+    (r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+", "amazonaws.com"),
+    (r"us-gov-[a-z]+-\d+", "amazonaws.com"),
+    (r"cn-[a-z]+-\d+", "amazonaws.com.cn"),
 )
-_ANY_REGION = re.compile(r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*")
-_PLAIN_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
-_DOTTED_BUCKET = re.compile(r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*")
+"""Patterns of regions, and the domain of their hosts. All patterns are compiled where they are used: most never are."""
+_ANY_REGION = r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*"
+_PLAIN_BUCKET = r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"
+_DOTTED_BUCKET = r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*"
 SPECIAL_SUFFIXES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
 """Endings of the names of access points and of special buckets."""
-_ENDPOINT = re.compile(
+_ENDPOINT = (
     r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d{1,5}))?"
     r"(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?"
 )
-_HOST_NAME = re.compile(r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*")
+_HOST_NAME = r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*"
 
 
 def to_aws(bucket: str, region: str, path_style: bool) -> Route:
     """The route to a bucket of AWS."""
-    suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if regions.fullmatch(region)), None)
+    suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if re.fullmatch(regions, region)), None)
     if suffix is None:
         raise UnsupportedBySigner(f"the region {region} is not one that the built-in client knows")
     host = f"s3.{suffix}" if region == DEFAULT_REGION else f"s3.{region}.{suffix}"
     bucket_in_host = not path_style and "." not in bucket
-    if not (_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET).fullmatch(bucket):
+    if not re.fullmatch(_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET, bucket):
         raise UnsupportedBySigner(f"the bucket name {bucket} is not one that the built-in client can put into a URL")
     host, path = (f"{bucket}.{host}", "/") if bucket_in_host else (host, f"/{bucket}/")
     return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
@@ -263,20 +233,20 @@ def to_aws(bucket: str, region: str, path_style: bool) -> Route:
 
 def to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
     """The route to a bucket of another server."""
-    match = _ENDPOINT.fullmatch(endpoint_url)
+    match = re.fullmatch(_ENDPOINT, endpoint_url)
     if match is None:
         raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
     scheme, path = match["scheme"], match["path"]
     host = domain = match["host"].strip("[]").lower()
     if host.endswith(AWS_DOMAINS):
         raise UnsupportedBySigner("the endpoint belongs to AWS")
-    if not _ANY_REGION.fullmatch(region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
+    if not re.fullmatch(_ANY_REGION, region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
         raise UnsupportedBySigner(f"the region {region} is not one that the built-in client knows")
     port = int(match["port"] or DEFAULT_PORTS[scheme])
     if not 0 < port < 65536:
         raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
     if bucket_in_host:
-        if not (_PLAIN_BUCKET.fullmatch(bucket) and _HOST_NAME.fullmatch(host)):
+        if not (re.fullmatch(_PLAIN_BUCKET, bucket) and re.fullmatch(_HOST_NAME, host)):
             raise UnsupportedBySigner(f"the bucket name {bucket} cannot be put in front of {host}")
         host, path = f"{bucket}.{host}", f"{path}/"
     else:

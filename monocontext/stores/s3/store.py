@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import os
-import random
 import sys
 import threading
 import time
@@ -33,6 +32,7 @@ from monocontext.stores.protocol import (
     check_part,
     check_range,
     check_write,
+    uniform,
 )
 from monocontext.stores.s3 import client as s3_client
 from monocontext.stores.s3.account import S3Options, S3Origin, account_of
@@ -233,7 +233,7 @@ class S3Store(StoreBase):
             try:
                 return self._put(key, data, if_absent, if_match)
             except WriteConflict:
-                time.sleep(random.uniform(0, 0.02 * 2**attempt))
+                time.sleep(uniform(0, 0.02 * 2**attempt))
         return self._put(key, data, if_absent, if_match)
 
     def _put(self, key: str, data: bytes, if_absent: bool, if_match: str | None) -> str:
