@@ -14,11 +14,11 @@ text of its own. Empty lists and dicts, 0 and False are answers.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from numbers import Number
 from typing import Any, NoReturn
 
-from monocontext.text.lazy_kinds import LazyText
+from monocontext.text.lazy_kinds import LazyContext
 from rlm.context.lazy import lazy_parts
 from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
@@ -43,9 +43,9 @@ class FinalAnswer(BaseException):
 class Answers:
     """The answer that the cells of one namespace give, by a call of `functions` or in `slot`."""
 
-    def __init__(self, context: object, namespace: Mapping[str, Any]) -> None:
-        """`namespace`: where `FINAL_VAR` looks."""
-        self._context, self._namespace = context, namespace
+    def __init__(self, context: object, namespace: Mapping[str, Any], texts: Sequence[LazyContext] = ()) -> None:
+        """`namespace`: where `FINAL_VAR` looks. `texts`: stored texts that the caller gave, in `context` or tools."""
+        self._context, self._namespace, self._texts = context, namespace, texts
         self._called: str | None = None  # the answer that a call gave in this cell
         self._refused: AnswerRefused | None = None  # why the value of that call is none
         self._claimed: object = None  # the `sources` beside it, as the model wrote them
@@ -110,9 +110,8 @@ class Answers:
             raise AnswerRefused(
                 "`context` itself is not an answer: give a slice such as context[a:b], or your own words"
             )
-        is_large = isinstance(value, LazyText) and _repr(value).startswith("<")  # the repr of a small one is its text
-        if is_large and any(value is part for part in lazy_parts(self._context)):
-            raise AnswerRefused("a whole text of `context` is not an answer: give a slice of it, or your own words")
+        if any(value is text for text in self._texts):
+            raise AnswerRefused("a whole stored text is not an answer: give a slice of it, or your own words")
         # FINAL(answer) means its content.
         if value is self.slot or (isinstance(value, dict) and value.keys() - {"sources"} == {"content", "ready"}):
             content = value["content"]
@@ -237,9 +236,8 @@ def _why_items_no_answer(value: object, slot: object) -> str:
     if any(item is slot for item in items):
         return "`answer` itself is not an answer: write FINAL(value) with the value that you found"
     by_type = {type(item): item for item in items}
-    lazy = {kind for kind, item in by_type.items() if isinstance(item, LazyText)}
-    # The repr of a lazy text that is small shows the text itself.
-    if lazy and any(type(item) in lazy and _repr(item).startswith("<") for item in items):
+    # Its repr would stand in the answer in place of its characters.
+    if any(issubclass(kind, LazyContext | dict | list | tuple) for kind in by_type) and any(lazy_parts(list(items))):
         return f"the {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"
     for item in by_type.values():
         if why := _why_no_text(item):

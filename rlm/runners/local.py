@@ -61,11 +61,12 @@ class LocalRunner:
         self._out = Buffer(output_limit)
         self._thread = thread or CellThread()
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
-        self._answers = Answers(context, self._namespace)
+        texts = list(lazy_parts([context, *(names or {}).values()]))
+        self._answers = Answers(context, self._namespace, texts)
         self._after_cell = after_cell
         lazy_names: dict[str, Any] = {}  # the functions with which code reads lazy texts as if they were str
-        for part in lazy_parts([context, *(names or {}).values()]):
-            lazy_names |= part.repl_namespace().names
+        for text in texts:
+            lazy_names |= text.repl_namespace().names
         # One that is a builtin replaces the builtin of this namespace; any other becomes a variable.
         lazy_builtins = {name: lazy_names.pop(name) for name in list(lazy_names) if hasattr(builtins, name)}
         own = vars(builtins) | lazy_builtins

@@ -174,8 +174,13 @@ def test_a_lazy_text_in_a_list_is_refused_and_a_huge_answer_too(
     runner_of: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner = runner_of(wrap_str("word " * 50).view(materialize_limit=100))
-    assert "holds a lazy text" in runner.run("FINAL([context])").stderr
+    for value in ("[context]", "{'a': [context[1:150]]}", "({'a': context},)"):
+        assert "holds a lazy text" in runner.run(f"FINAL({value})").stderr
     assert "context[a:b]" in runner.run("v = context.lower(); FINAL(v)").stderr
+    for value in ("notes", "more['a']"):
+        tools = {"notes": wrap_str("a note"), "more": {"a": wrap_str("another")}}
+        assert "whole stored text" in runner_of("plain", names=tools).run(f"FINAL({value})").stderr
+        assert runner_of("plain", names=tools).run(f"FINAL({value}[2:6])").final_answer in ("note", "othe")
     monkeypatch.setattr("rlm.runners.answers.MOST_ANSWER_BYTES", 100)
     assert "too long" in runner.run("FINAL('x' * 101)").stderr
     assert runner.run("FINAL('é' * 50)").final_answer == "é" * 50

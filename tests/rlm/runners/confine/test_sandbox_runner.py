@@ -360,7 +360,7 @@ def test_several_lazy_texts_in_one_question(runner: str, several: tuple[Monocont
     done = model.completion("q", {"code": code, "logs": logs})
     assert done.answer == str((60, 17655, 10, "logs", "code", "dict", "list", "A L", "def f2(): return 2\n"))
     results = [line["code_blocks"][0]["result"] for line in done.trajectory[1:]]
-    assert results[0]["stderr"].startswith("Answer refused: a whole text of `context` is not an answer")
+    assert results[0]["stderr"].startswith("Answer refused: a whole stored text is not an answer")
     assert results[1]["stdout"] == ("<class 'dict'> True True def f0(): re {'most': [1, (2, 3)]}\n")
     assert done.io is not None
     assert done.io["hits"] > 0
