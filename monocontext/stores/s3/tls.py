@@ -1,4 +1,4 @@
-"""TLS contexts with the certificates that botocore trusts. A module of its own, since `ssl` takes 10 ms to import."""
+"""TLS contexts that trust the certificates that botocore trusts. A module of its own: `ssl` takes 10 ms to import."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from functools import lru_cache
 from importlib.util import find_spec
 
 try:
-    from certifi import where as _certifi_path
+    from certifi import where as _bundled_path
 except ImportError:
-    _certifi_path = None
+
+    def _bundled_path() -> str:
+        botocore = find_spec("botocore")  # without its import, which takes 40 ms
+        assert botocore is not None
+        assert botocore.origin is not None
+        return os.path.join(os.path.dirname(botocore.origin), "cacert.pem")
 
 
 def make_tls_context(ca_bundle: str | None) -> ssl.SSLContext:
@@ -26,12 +31,3 @@ def make_tls_context(ca_bundle: str | None) -> ssl.SSLContext:
 @lru_cache(8)
 def _load(path: str, _modified: int, _size_bytes: int) -> ssl.SSLContext:
     return ssl.create_default_context(capath=path) if os.path.isdir(path) else ssl.create_default_context(cafile=path)
-
-
-def _bundled_path() -> str:
-    if _certifi_path is not None:
-        return str(_certifi_path())
-    botocore = find_spec("botocore")  # 40 ms less than its import
-    assert botocore is not None
-    assert botocore.origin is not None
-    return os.path.join(os.path.dirname(botocore.origin), "cacert.pem")
