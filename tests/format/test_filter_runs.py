@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from monocontext.format.filters.building import Columns
-from monocontext.format.filters.columns import compute_column
+from monocontext.format.filters.columns import StoredRows, compute_column
 from monocontext.format.filters.grams import shrink_rows
 from monocontext.format.filters.joining import SMALL_FRAMES, Moved, added, cleared, join, moved, put_filter, runs_of
-from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FilterRef, check_filters
 from monocontext.records import replace
 from tests.budget import examples
@@ -69,9 +68,8 @@ class Text:
         check_filters(self.refs, len(self.frames))
         result: list[int] = []
         for ref in self.refs:
-            layout = FilterLayout(ref)
-            rows = np.frombuffer(layout.decode(0, self.objects[ref.keys[0]]), np.uint8).reshape(layout.rows, -1)
-            columns = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
+            rows = StoredRows(ref, self.objects.__getitem__).rows
+            columns = np.unpackbits(rows, axis=1, count=ref.width, bitorder="little")
             for first, column, count in ref.runs:
                 for number in range(count):
                     made = shrink_rows(compute_column(self.frames[first + number], b""), len(columns), axis=0)
@@ -123,6 +121,5 @@ def test_rows_that_fill_a_block_each() -> None:
     wide = replace(text.refs[0], width=5000)
     wide = put_filter(wide, lambda start, stop: np.full((stop - start, 625), 255, np.uint8), put)
     for ref in (cleared(wide, get, put), join([wide], get, put)):
-        data = FilterLayout(ref).decode(0, text.objects[ref.keys[0]])
-        rows = np.frombuffer(data, np.uint8).reshape(-1, FilterLayout(ref).row_bytes)
+        rows = StoredRows(ref, get).rows
         assert np.unpackbits(rows, axis=1, bitorder="little").sum(axis=1).tolist() == [10] * len(rows)

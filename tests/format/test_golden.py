@@ -13,8 +13,8 @@ from monocontext import Monocontext
 from monocontext.format import name_tables
 from monocontext.format.document_names import name_hash
 from monocontext.format.filters.building import LEAST_FRAME_BYTES, LEAST_FRAMES
+from monocontext.format.filters.columns import StoredRows
 from monocontext.format.filters.grams import rows_to_read
-from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.filters.query import FrequencyQuery, Literal
 from monocontext.format.manifest import find_root
 from monocontext.stores import open_store
@@ -120,10 +120,8 @@ def test_rows_of_grams_are_as_ever(tmp_path: Path) -> None:
     place = tmp_path / "copy"
     shutil.copytree(GOLDEN / "v1/short/context", place)
     (ref,) = add_filters(place).filters
-    layout = FilterLayout(ref)
-    data = layout.decode(0, (place / ref.keys[0]).read_bytes())
-    rows = np.frombuffer(data, np.uint8).reshape(layout.rows, -1)
-    columns = np.unpackbits(rows, axis=1, count=layout.columns, bitorder="little")
+    rows = StoredRows(ref, lambda key: (place / key).read_bytes()).rows
+    columns = np.unpackbits(rows, axis=1, count=ref.width, bitorder="little")
     assert (ref.frames, ref.bits) == (17, 11)
     for needle, frames in GRAMS.items():
         result = columns[list(rows_to_read(needle, ref.bits, ref.overlap_bytes)), :15].all(axis=0)

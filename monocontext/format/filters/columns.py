@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from monocontext.errors import DamagedData, MonocontextError
 from monocontext.format.filters import grams as hashing
 from monocontext.format.filters.grams import HIGHEST, MAX_BITS, MIN_BITS, TABLES, fold_bytes, height, shrink_rows
-from monocontext.format.filters.layout import FilterLayout
+from monocontext.format.filters.layout import CHECKSUM_BYTES, FilterLayout
 from monocontext.format.refs import GRAM_BYTES, FilterRef
 
 _AT_ONCE = 1 << 15
@@ -208,7 +208,9 @@ class StoredRows:
                     data = get(key)
                     if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
                         self.errors.append(DamagedData(f"{key}: content differs from the name: found {name}"))
-                    file.write(self._layout.decode(part, data, checks=checks_blocks))
+                    self._layout.check_part(part, data, blocks=checks_blocks)
+                    blocks = np.frombuffer(data, np.uint8).reshape(-1, self._layout.block_bytes)
+                    file.write(np.ascontiguousarray(blocks[:, :-CHECKSUM_BYTES]).data)
                 except MonocontextError as error:
                     self.errors.append(error)
             if not self.errors:

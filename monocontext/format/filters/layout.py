@@ -105,15 +105,14 @@ class FilterLayout:
         checksums = [google_crc32c.value(covered[i : i + size + 8]) for i in range(0, len(covered), size + 8)]
         return np.hstack([blocks, np.array(checksums, "<u4").view(np.uint8).reshape(-1, CHECKSUM_BYTES)]).tobytes()
 
-    def decode(self, part: int, stored: bytes, *, checks: bool = True) -> bytes:
-        """All rows of a part, end to end. Raises `DamagedData`. Without `checks`, the checksums of blocks are not
-        looked at: the caller knows the hash of the part."""
+    def check_part(self, part: int, stored: bytes, *, blocks: bool) -> None:
+        """Check the length of an object of the filter and, if asked, the checksum of each of its blocks.
+
+        Raises `DamagedData`."""
         first = part * self.blocks_per_part
         count, size = min(self.blocks_per_part, self.blocks - first), self.block_bytes
         if len(stored) != count * size:
             key = self.ref.keys[part]
             raise DamagedData(f"{key}: length differs: expected {count * size} bytes, found {len(stored)}")
-        for i in range(count if checks else 0):
+        for i in range(count if blocks else 0):
             self.check(stored[i * size : (i + 1) * size], first + i)
-        view = memoryview(stored)
-        return b"".join(view[i * size : (i + 1) * size - CHECKSUM_BYTES] for i in range(count))

@@ -12,6 +12,7 @@ import pytest
 
 from monocontext.errors import NotFound
 from monocontext.format.filters.checking import Checker
+from monocontext.format.filters.columns import StoredRows
 from monocontext.format.filters.grams import TABLES
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
@@ -48,12 +49,10 @@ def tamper(store: Store, number: int, change: Callable[[np.ndarray, FilterRef], 
     """Other bits in a filter, under the name and checksums that are right for them."""
     manifest = root(store)
     ref = manifest.filters[number]
-    layout = FilterLayout(ref)
-    data = b"".join(layout.decode(part, store.get(key).data) for part, key in enumerate(ref.keys))
-    rows = np.frombuffer(data, np.uint8).reshape(layout.rows, -1)
+    rows = StoredRows(ref, lambda key: store.get(key).data).rows
     bits = np.unpackbits(rows, axis=1, bitorder="little")
     change(bits, ref)
-    data = layout.encode(np.packbits(bits, axis=1, bitorder="little"), 0)
+    data = FilterLayout(ref).encode(np.packbits(bits, axis=1, bitorder="little"), 0)
     name = hashlib.sha256(data).hexdigest()[:32]
     store.put(filter_key(name), data)
     rewrite(store, manifest, number, parts=(name,))
