@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from monocontext.errors import InvalidUrl
-from monocontext.records import dataclass
+from monocontext.records import NamedTuple, dataclass
 from monocontext.stores.protocol import check_key
 
 Scheme = str
@@ -30,16 +30,24 @@ _SECRET_PARAMETER = (
 Compiled at its first use, in 0.7 ms: few URLs have parameters."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 """The start of a Windows path: a drive letter, or a network share."""
+
+
+class _PlaceKind(NamedTuple):
+    name: str
+    """What a place of this kind is called in messages."""
+    pattern: str
+
+
 _PLACES = {
-    "s3": ("bucket", r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}"),
-    "gs": ("bucket", r"[a-z0-9][a-z0-9._-]{1,221}"),
-    "az": ("container", r"[a-z0-9$][a-z0-9-]{1,62}(?:@[a-z0-9]{3,24}(?:\.[a-z0-9.-]+)?)?"),
-    "https": ("host", r"[A-Za-z0-9._-]+(?::\d{1,5})?|\[[0-9a-f:]+\](?::\d{1,5})?"),
-    "memory": ("name", r"(?s:.+)"),
+    "s3": _PlaceKind("bucket", r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}"),
+    "gs": _PlaceKind("bucket", r"[a-z0-9][a-z0-9._-]{1,221}"),
+    "az": _PlaceKind("container", r"[a-z0-9$][a-z0-9-]{1,62}(?:@[a-z0-9]{3,24}(?:\.[a-z0-9.-]+)?)?"),
+    "https": _PlaceKind("host", r"[A-Za-z0-9._-]+(?::\d{1,5})?|\[[0-9a-f:]+\](?::\d{1,5})?"),
+    "memory": _PlaceKind("name", r"(?s:.+)"),
 }
 _PLACES["http"] = _PLACES["https"]
 _FSSPEC = re.compile(r"fsspec\+[a-z0-9.-]+|hf")
-_FSSPEC_PLACE = r"(?:[^@:]+@)?[^@]*"
+_FSSPEC_PLACE = _PlaceKind("place", r"(?:[^@:]+@)?[^@]*")
 """A host with an optional user, a bucket, or nothing."""
 _ALIASES: dict[str, Scheme] = {"gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
 _FORMS = (
@@ -67,57 +75,68 @@ class Address:
 def parse(url: str | os.PathLike[str]) -> Address:
     """Parse the URL or the path of a place. Raises `InvalidUrl`, whose message names the valid forms.
 
-    A URL with a password or a secret parameter is refused, and no message shows it: what is not in an address can
-    neither be printed nor stored with it.
+    A path object is never a URL. A URL with a password or a secret parameter is refused, and no message shows it: what
+    is not in an address can neither be printed nor stored with it.
     """
     text = os.fspath(url)
     if not isinstance(text, str) or not text or "\0" in text:
         raise InvalidUrl(f"not a URL or a path: {without_secrets(str(text))!r}; expected {_FORMS}")
     if _WINDOWS.match(text):
         return _windows_directory(text, text)
-    scheme_match = None if isinstance(url, os.PathLike) else _SCHEME.match(text)  # a path object is never a URL
-    if scheme_match is None:
-        if isinstance(url, str) and (mistake := _MISTAKE.match(text)):
-            meant = f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}"
-            display, meant = without_secrets(text), without_secrets(meant)
-            raise InvalidUrl(f"not a URL or a path: {display!r}; did you mean {meant}?")
-        if isinstance(url, str) and _CHAINED.match(text):
-            raise InvalidUrl(f"not a URL: {without_secrets(text)!r}; expected {_FORMS}")
+    if isinstance(url, os.PathLike):
         return _directory(os.path.expanduser(text))
-    scheme, rest = scheme_match[1].lower(), text[scheme_match.end() - 1 :]
+    match = _SCHEME.match(text)
+    if match is None:
+        _check_path(text)
+        return _directory(os.path.expanduser(text))
+    scheme, rest = match[1].lower(), text[match.end() - 1 :]
     if scheme == "file":
         return _file_url(text, rest)
-    name = _ALIASES.get(scheme, scheme)
-    is_fsspec = _FSSPEC.fullmatch(name) is not None
-    if not is_fsspec and name not in _PLACES:
-        raise InvalidUrl(f"unknown scheme in the URL {without_secrets(text)!r}; expected {_FORMS}")
-    if not rest.startswith("//"):
-        display, meant = without_secrets(text), without_secrets(f"{scheme}:/{rest}")
-        raise InvalidUrl(f"not a URL or a path: {display!r}; did you mean {meant}?")
-    location, _, path = rest[2:].partition("/")
-    kind, valid = ("place", _FSSPEC_PLACE) if is_fsspec else _PLACES[name]
-    if not location and not is_fsspec:
-        raise InvalidUrl(f"no {kind} in {without_secrets(text)!r}; expected {_FORMS}")
-    if not re.fullmatch(valid, location):
-        raise InvalidUrl(_fault_of(location, text, name, kind))
-    query = re.search("[?#]", rest) if name != "memory" else None
-    secrets = re.finditer(_SECRET_PARAMETER, rest[query.start() :]) if query else ()
-    if secret := next((match for match in secrets if match[1].lower() != "key="), None):  # `a?key=5` may be an object
-        raise InvalidUrl(f"the URL must not contain credentials ({secret[1]}***): give them in options")
+    scheme = _ALIASES.get(scheme, scheme)
+    kind = _FSSPEC_PLACE if _FSSPEC.fullmatch(scheme) else _PLACES.get(scheme)
+    place, _, path = rest.removeprefix("//").partition("/")
+    if kind is None or not rest.startswith("//") or not re.fullmatch(kind.pattern, place):
+        raise InvalidUrl(_fault_of(text, scheme, kind, rest))
+    if scheme != "memory" and ("?" in rest or "#" in rest):
+        _check_parameters(rest)
     path = path.removesuffix("/")
-    if path:
-        check_key(path)
-    return Address(name, location, path)
+    return Address(scheme, place, check_key(path) if path else "")
 
 
-def _fault_of(location: str, text: str, scheme: str, kind: str) -> str:
-    """The message for a URL whose bucket, host or other `kind` of place is not valid."""
+def _check_path(text: str) -> None:
+    """Raise `InvalidUrl` for a text without `scheme:/` that was meant to be a URL."""
     display = without_secrets(text)
-    if _FSSPEC.fullmatch(scheme) and display != text:
+    if mistake := _MISTAKE.match(text):
+        meant = without_secrets(f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}")
+        raise InvalidUrl(f"not a URL or a path: {display!r}; did you mean {meant}?")
+    if _CHAINED.match(text):
+        raise InvalidUrl(f"not a URL: {display!r}; expected {_FORMS}")
+
+
+def _fault_of(text: str, scheme: Scheme, kind: _PlaceKind | None, rest: str) -> str:
+    """The message for a URL without a valid place. `rest` is the part of the URL after `scheme:`."""
+    display = without_secrets(text)
+    if kind is None:
+        return f"unknown scheme in the URL {display!r}; expected {_FORMS}"
+    if not rest.startswith("//"):
+        meant = without_secrets(f"{text.partition(':')[0].lower()}:/{rest}")
+        return f"not a URL or a path: {display!r}; did you mean {meant}?"
+    place = rest[2:].partition("/")[0]
+    if not place:
+        return f"no {kind.name} in {display!r}; expected {_FORMS}"
+    if kind is _FSSPEC_PLACE and display != text:
         return "the URL must not contain a password: give it to fsspec in its own configuration"
-    if "@" in location and scheme in ("http", "https"):
+    if "@" in place and scheme in ("http", "https"):
         return "the URL must not contain a user or a password"
-    return f"not a {kind} name: " + (repr(display) if display != text else f"{location!r} in {text!r}")
+    return f"not a {kind.name} name: " + (repr(display) if display != text else f"{place!r} in {text!r}")
+
+
+def _check_parameters(rest: str) -> None:
+    """Raise `InvalidUrl` if a URL has a parameter with a credential. `rest` is the part after `scheme:`."""
+    path = re.split("[?#]", rest, maxsplit=1)[0]
+    for secret in re.finditer(_SECRET_PARAMETER, rest[len(path) :]):
+        if secret[1].lower() != "key=":  # `a?key=5` may be an object
+            raise InvalidUrl(f"the URL must not contain credentials ({secret[1]}***): give them in options")
 
 
 def without_secrets(url: str) -> str:
@@ -131,7 +150,6 @@ def _file_url(text: str, rest: str) -> Address:
         if host not in ("", "localhost") or not slash:
             raise InvalidUrl(f"a file URL must not name a host: {without_secrets(text)!r}; write file:///directory")
         rest = "/" + path
-
     path = os.fsdecode(unquote_to_bytes(rest))
     return _windows_directory(path[1:], text) if _WINDOWS.match(path[1:]) else _directory(path)
 
