@@ -1,6 +1,7 @@
 """An HTTP/1.1 client for GETs: it signs, pools connections, receives in place, and resumes a broken body.
 
-    client                  one GET with its retries, and error responses
+    client                  one GET with its retries
+    |-- error_response      a response without the object: transient, throttling, redirect; no I/O
     |-- route               the route to a bucket, and redirects; no I/O
     `-- pool                opens connections and keeps idle ones
         `-- connection      one exchange on a socket: heads, bodies and timeouts

@@ -17,8 +17,6 @@ unreliable line continues until the deadline. All of this runs in the thread of 
 
 from __future__ import annotations
 
-import re
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -39,6 +37,7 @@ from monocontext.stores.http.connection import (
     ResponseHead,
     request_head,
 )
+from monocontext.stores.http.error_response import ErrorResponse
 from monocontext.stores.http.pool import Pool
 from monocontext.stores.http.route import Credentials, ForeignRedirect, Origin, Route, redirected
 from monocontext.stores.protocol import one_line, uniform
@@ -59,75 +58,6 @@ _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
 MAX_ERROR_BYTES = 64 << 10
 """The most that is read of the body of an error. Errors of S3 have a few hundred bytes."""
-_TRANSIENT_STATUS = frozenset({408, 429, 500, 502, 503, 504})
-_TRANSIENT_CODE = frozenset(
-    {"InternalError", "RequestTimeout", "ServiceUnavailable", "SlowDown", "ThrottlingException"}
-)
-_THROTTLING_STATUS = frozenset({429, 503})
-_THROTTLING_CODE = frozenset({"RequestLimitExceeded", "ServiceUnavailable", "SlowDown", "ThrottlingException"})
-_EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"})
-_SKEWED = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
-OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"})
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
-
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_DATE = rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
-_LEAP_DAYS_BEFORE_1970 = 477
-"""Since the year 1 of the Gregorian calendar."""
-_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
-"""The entities of XML. The other references are numbers."""
-
-
-class Sink(Protocol):
-    """The receiver of the responses to one GET. It knows which bytes are still missing."""
-
-    refusals: int
-    """The number of throttling responses, counted by the client."""
-
-    def headers(self) -> Mapping[str, str]:
-        """The headers of a request for the missing bytes."""
-        ...
-
-    def receive(self, head: ResponseHead, body: Body) -> None:
-        """Check a head, accept its body and read it.
-
-        Raises an error if the response does not answer a request with `headers`, or if the body does not have the
-        announced length. After an error of the body itself, another call receives the rest.
-        """
-        ...
-
-
-class NoAnswer(OSError):
-    """No complete response arrived, in spite of retries."""
-
-
-@dataclass(slots=True)
-class _Call:
-    """The state of one call of `Client.get`."""
-
-    key: str
-    route: Route
-    until: float
-    """The deadline, on the monotonic clock."""
-    limit_seconds: float
-    """The time from the beginning of the call to its deadline."""
-    target: str = ""
-    """The path and query, percent-encoded; empty until the first request on this route."""
-    repaired: set[str] = field(default_factory=set)
-    """The causes of errors that were removed, each at most once."""
-    silences: int = 0
-    """The number of timeouts since the last progress."""
-    cuts: int = 0
-    """The number of bodies that broke off."""
-    signed_by: Credentials | None = None
-    """The credentials of the last request."""
-    avoid: Address | None = None
-    """The address at which the last exchange failed."""
-    in_body: bool = False
-    """Whether the last exchange reached a body that answers the request."""
-    read_bytes: int = 0
-    """The number of bytes of that body that arrived."""
 
 
 class Client:
@@ -163,60 +93,42 @@ class Client:
         route = self._origin.route
         limit_seconds = self._deadline_seconds + expected_bytes * _SECONDS_PER_BYTE
         call = _Call(key, route, time.monotonic() + limit_seconds, limit_seconds)
-        attempt, pause = 1, 0.0
         while True:
             try:
-                self._exchange(call, sink, is_last=attempt >= self._attempts)
-            except MonocontextError:  # some are also an OSError
+                self._exchange(call, sink)
+            except MonocontextError:  # of the sink; some are also an OSError
                 raise
             except ErrorResponse as response:
-                if response.is_throttling:
-                    sink.refusals += 1
-                if self._repair(response, call):
-                    _note(call, f"HTTP {response.status} {response.code}", "sent again, its cause removed")
-                    continue
-                if not response.is_transient or not self._may_retry(attempt, call):
+                sink.refusals += response.is_throttling
+                if not self._recover_from_response(response, call):
                     raise
-                pause = next_pause(pause, uniform)
-                _note(call, f"HTTP {response.status} {response.code}", f"sent again in {pause:.2f} s")
             except OSError as error:
-                if call.in_body and call.read_bytes >= _PROGRESS_BYTES:  # this retry is free
-                    attempt, pause, call.silences = 0, 0.0, 0
-                if not _is_transient(error) or not self._may_retry(attempt, call):
-                    raise _no_answer(error, call, attempt) from error
-                call.silences += isinstance(error, TimeoutError)
-                pause = 0.0 if isinstance(error, TimeoutError) else next_pause(pause, uniform)
-                _note(call, one_line(error), f"{'resumed' if call.in_body else 'sent again'} in {pause:.2f} s")
+                if not self._recover_from_fault(error, call):
+                    raise _no_answer(error, call) from error
             else:
                 self.budget.add_success()
                 return
-            attempt += 1
-            if pause:
-                time.sleep(min(pause, max(0.0, call.until - time.monotonic())))
 
     def close(self) -> None:
         """Close idle connections. Idempotent; a later `get` opens new ones."""
         self.pool.close()
 
-    def _may_retry(self, attempt: int, call: _Call) -> bool:
-        """Whether another attempt is allowed; takes it from the budget unless it is free."""
-        may = attempt < self._attempts and time.monotonic() < call.until
-        return may and (attempt == 0 or self.budget.take())
-
-    def _exchange(self, call: _Call, sink: Sink, is_last: bool) -> None:
+    def _exchange(self, call: _Call, sink: Sink) -> None:
         """Send one request and receive its response. Afterwards the connection is in the pool or closed."""
         call.in_body, call.read_bytes = False, 0
-        is_patient = is_last or not self.budget.can_pay()
+        # Without a retry left, patience is the only hope.
+        is_patient = call.attempt >= self._attempts or not self.budget.can_pay()
         seconds = self._silence_seconds if is_patient else self.pace.for_attempt(call.silences)
         pace = None if is_patient else self.pace
         timer = ExchangeTimer(seconds, self._silence_seconds, call.until, time.monotonic, self.budget.can_pay, pace)
-        connection, head, body = self._send(call, sink, timer)
-        error_response: ErrorResponse | None = None
+        connection, head = self._send(call, sink, timer)
+        body = Body(connection, head)
+        error_body: bytes | None = None
         try:
             # Some gateways begin to respond before they know that they will fail: their 200 is XML without an ETag.
             is_disguised = "etag" not in head.headers and "xml" in head.headers.get("content-type", "")
             if head.status != 206 and (head.status != 200 or is_disguised):
-                error_response = ErrorResponse(head, body.read(MAX_ERROR_BYTES))
+                error_body = body.read(MAX_ERROR_BYTES)
             else:
                 sink.receive(head, body)
                 timer.finish()
@@ -231,10 +143,10 @@ class Client:
             self.pool.give_back(connection)
         else:
             self.pool.discard(connection)
-        if error_response:
-            raise error_response
+        if error_body is not None:
+            raise ErrorResponse(head, error_body)
 
-    def _send(self, call: _Call, sink: Sink, timer: ExchangeTimer) -> tuple[Connection, ResponseHead, Body]:
+    def _send(self, call: _Call, sink: Sink, timer: ExchangeTimer) -> tuple[Connection, ResponseHead]:
         """Send the request and read the head. If the server had closed the pooled connection, use a new one."""
         request = self._request(call, sink)
         fresh = call.avoid is not None
@@ -245,7 +157,7 @@ class Client:
                 connection.send(request, timer)
                 head = connection.read_head()
                 self.pace.learn(time.monotonic() - began)
-                return connection, head, Body(connection, head)
+                return connection, head
             except BaseException as error:
                 self.pool.discard(connection)
                 call.avoid, fresh = connection.address, True
@@ -254,6 +166,7 @@ class Client:
                 _note(call, "the server closed an idle connection", "sent again", log.DEBUG)
 
     def _request(self, call: _Call, sink: Sink) -> bytes:
+        """The head of a GET for the missing bytes, signed if the route says so."""
         route = call.route
         endpoint, headers = route.endpoint, dict(sink.headers())
         host = endpoint.host_header
@@ -269,8 +182,43 @@ class Client:
                 headers["proxy-authorization"] = endpoint.proxy.authorization
         return request_head("GET", target, headers | _HEADERS)
 
+    def _recover_from_response(self, response: ErrorResponse, call: _Call) -> bool:
+        """Remove the cause of an error response, or pause; returns whether the request should be sent again."""
+        received = f"HTTP {response.status} {response.code}"
+        if self._repair(response, call):
+            _note(call, received, "sent again, its cause removed")
+            return True
+        if not response.is_transient or not self._may_retry(call):
+            return False
+        call.pause_seconds = next_pause(call.pause_seconds, uniform)
+        _note(call, received, f"sent again in {call.pause_seconds:.2f} s")
+        _begin_next_attempt(call)
+        return True
+
+    def _recover_from_fault(self, error: OSError, call: _Call) -> bool:
+        """Pause after a fault, but not after a silence; returns whether the missing rest should be requested."""
+        if call.in_body and call.read_bytes >= _PROGRESS_BYTES:  # this retry is free
+            call.attempt, call.pause_seconds, call.silences = 0, 0.0, 0
+        if not _is_transient(error) or not self._may_retry(call):
+            return False
+        if isinstance(error, TimeoutError):
+            call.silences += 1
+            call.pause_seconds = 0.0
+        else:
+            call.pause_seconds = next_pause(call.pause_seconds, uniform)
+        reaction = "resumed" if call.in_body else "sent again"
+        _note(call, one_line(error), f"{reaction} in {call.pause_seconds:.2f} s")
+        _begin_next_attempt(call)
+        return True
+
+    def _may_retry(self, call: _Call) -> bool:
+        """Whether another attempt is allowed; takes it from the budget unless it is free."""
+        if call.attempt >= self._attempts or time.monotonic() >= call.until:
+            return False
+        return call.attempt == 0 or self.budget.take()
+
     def _repair(self, response: ErrorResponse, call: _Call) -> bool:
-        """Remove the cause of an error response; returns whether the request should be sent again."""
+        """Remove the cause of an error response; returns whether that was possible."""
         if response.is_expired and call.signed_by and _is_first_repair("credentials", call):
             self._origin.renew(call.signed_by)
             return True
@@ -295,6 +243,67 @@ class Client:
         return False
 
 
+class Sink(Protocol):
+    """The receiver of the responses to one GET. It knows which bytes are still missing."""
+
+    refusals: int
+    """The number of throttling responses, counted by the client."""
+
+    def headers(self) -> Mapping[str, str]:
+        """The headers of a request for the missing bytes."""
+        ...
+
+    def receive(self, head: ResponseHead, body: Body) -> None:
+        """Check a head, accept its body and read it.
+
+        Raises an error if the response does not answer a request with `headers`, or if the body does not have the
+        announced length. After an error of the body itself, another call receives the rest.
+        """
+        ...
+
+
+class NoAnswer(OSError):
+    """No complete response arrived, in spite of retries."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """The state of one call of `Client.get`."""
+
+    key: str
+    route: Route
+    until: float
+    """The deadline, on the monotonic clock."""
+    limit_seconds: float
+    """The time from the beginning of the call to its deadline."""
+    attempt: int = 1
+    """The number of the attempt under way, since the last progress."""
+    pause_seconds: float = 0.0
+    """The last pause between two attempts."""
+    target: str = ""
+    """The path and query, percent-encoded; empty until the first request on this route."""
+    repaired: set[str] = field(default_factory=set)
+    """The causes of errors that were removed, each at most once."""
+    silences: int = 0
+    """The number of timeouts since the last progress."""
+    cuts: int = 0
+    """The number of bodies that broke off."""
+    signed_by: Credentials | None = None
+    """The credentials of the last request."""
+    avoid: Address | None = None
+    """The address at which the last exchange failed."""
+    in_body: bool = False
+    """Whether the last exchange reached a body that answers the request."""
+    read_bytes: int = 0
+    """The number of bytes of that body that arrived."""
+
+
+def _begin_next_attempt(call: _Call) -> None:
+    call.attempt += 1
+    if call.pause_seconds:
+        time.sleep(min(call.pause_seconds, max(0.0, call.until - time.monotonic())))
+
+
 def _is_first_repair(repair: str, call: _Call) -> bool:
     is_new = repair not in call.repaired
     call.repaired.add(repair)
@@ -306,14 +315,14 @@ def _is_transient(error: OSError) -> bool:
     return not isinstance(error, (Overdue, ValueError))
 
 
-def _no_answer(error: OSError, call: _Call, attempts: int) -> NoAnswer:
+def _no_answer(error: OSError, call: _Call) -> NoAnswer:
     reason = one_line(error)
     if isinstance(error, Overdue):
         reason += f" of {call.limit_seconds:,.1f} s"
     if call.cuts:
         times = "once" if call.cuts == 1 else f"{call.cuts} times"
         return NoAnswer(f"the response body broke off {times}; the last error was: {reason}")
-    return NoAnswer(f"{reason} ({attempts} attempts)" if attempts > 1 else reason)
+    return NoAnswer(f"{reason} ({call.attempt} attempts)" if call.attempt > 1 else reason)
 
 
 def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None:
@@ -356,103 +365,3 @@ def next_pause(last_seconds: float, uniform: Callable[[float, float], float]) ->
     Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015."""
     longest = max(last_seconds, _SHORTEST_PAUSE_SECONDS) * 3
     return min(_LONGEST_PAUSE_SECONDS, uniform(_SHORTEST_PAUSE_SECONDS, longest))
-
-
-# -- error responses ---------------------------------------------------------------------------------------------------
-
-
-class ErrorResponse(Exception):
-    """A response with an error or a redirect instead of the object."""
-
-    def __init__(self, head: ResponseHead, body: bytes) -> None:
-        text = body.decode("utf-8", "replace")
-        self.status = head.status
-        self.code = _element(text, "Code")
-        self.message = _element(text, "Message")
-        self.object_bytes = _element(text, "ActualObjectSize")
-        """The length of an object that ends before the requested range; empty if the server does not send it."""
-        self.head = head
-        self.elsewhere = ""
-        """The reason why a redirect was not followed; the client sets it."""
-        self._region = head.headers.get("x-amz-bucket-region") or _element(text, "Region")
-        super().__init__(f"HTTP {self.status} {self.code}: {self.message}")
-
-    @property
-    def is_transient(self) -> bool:
-        """Whether the same request may succeed later. The status counts too, since the body may be anything."""
-        return self.status in _TRANSIENT_STATUS or self.code in _TRANSIENT_CODE
-
-    @property
-    def is_throttling(self) -> bool:
-        """Whether the server throttles. The status counts too, since some gateways send no XML."""
-        return is_throttling(self.status, self.code)
-
-    @property
-    def is_expired(self) -> bool:
-        return self.code in _EXPIRED
-
-    @property
-    def is_skewed(self) -> bool:
-        return self.code in _SKEWED
-
-    @property
-    def server_clock(self) -> float | None:
-        """The time of the response by the clock of the server, in seconds since 1970; `None` if it is missing."""
-        return parse_http_date(self.head.headers.get("date")) or None
-
-    @property
-    def region(self) -> str | None:
-        """The region of the bucket, if the request went to another one."""
-        if self.status == 301 or self.code in OTHER_REGION:
-            return self._region or None
-        return None
-
-    @property
-    def location(self) -> str | None:
-        """The target of a redirect, an absolute or relative URL."""
-        return self.head.headers.get("location") if self.status in REDIRECTS else None
-
-
-def is_throttling(status: int, code: str) -> bool:
-    """Whether a response asks the client to send fewer requests."""
-    return status in _THROTTLING_STATUS or code in _THROTTLING_CODE
-
-
-def _element(text: str, name: str) -> str:
-    """The text of an XML element in one line; empty if there is none."""
-    match = re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
-    if match is None:
-        return ""
-    return " ".join(re.sub(r"&(#\d{1,7}|#x[0-9a-fA-F]{1,6}|\w+);", _unescape, match[1]).split())
-
-
-def _unescape(reference: re.Match[str]) -> str:
-    """The character that a reference such as `&lt;` or `&#39;` stands for; any other reference stays as it is."""
-    name = reference[1]
-    if not name.startswith("#"):
-        return _ENTITIES.get(name, reference[0])
-    code = int(name[2:], 16) if name.startswith("#x") else int(name[1:])
-    is_shown = code <= sys.maxunicode and (chr(code).isprintable() or chr(code).isspace())
-    return chr(code) if is_shown else reference[0]
-
-
-def parse_http_date(date: str | None) -> float:
-    """An HTTP date in seconds since 1970; 0 for a missing or invalid date."""
-    if not date:
-        return 0.0
-    if match := re.fullmatch(_DATE, date):
-        # By hand: `datetime` takes 1 ms to import, which each process would pay for its first object.
-        month = _MONTHS.index(match[2])
-        day, year, hour, minute, second = (int(match[group]) for group in (1, 3, 4, 5, 6))
-        is_leap_year = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-        if not 1 <= day <= _MONTH_DAYS[month] + (month == 1 and is_leap_year):
-            return 0.0
-        leap_days = (year - 1) // 4 - (year - 1) // 100 + (year - 1) // 400 + (month > 1 and is_leap_year)
-        days = (year - 1970) * 365 + leap_days - _LEAP_DAYS_BEFORE_1970 + sum(_MONTH_DAYS[:month]) + day - 1
-        return days * 86_400.0 + hour * 3600 + minute * 60 + second
-    from email.utils import parsedate_to_datetime  # 8 ms that dates of the usual form need not pay
-
-    try:
-        return parsedate_to_datetime(date).timestamp()
-    except ValueError:
-        return 0.0

@@ -21,8 +21,8 @@ from monocontext.errors import (
     Unsupported,
 )
 from monocontext.records import dataclass
-from monocontext.stores.http.client import OTHER_REGION, REDIRECTS, ErrorResponse, is_throttling
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
+from monocontext.stores.http.error_response import OTHER_REGION, REDIRECTS, ErrorResponse, is_throttling
 from monocontext.stores.http.route import ForeignRedirect, Route, redirected
 from monocontext.stores.protocol import not_found_error, one_line
 from monocontext.stores.s3.settings import NoIdentity, NothingFound

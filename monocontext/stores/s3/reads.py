@@ -18,8 +18,9 @@ from typing import Any
 
 from monocontext.errors import ContextChanged, DamagedData, StoreFailure
 from monocontext.stores import log
-from monocontext.stores.http.client import Client, ErrorResponse, is_throttling, parse_http_date
-from monocontext.stores.http.connection import Body, ResponseHead
+from monocontext.stores.http.client import Client
+from monocontext.stores.http.connection import Body, ResponseHead, parse_http_date
+from monocontext.stores.http.error_response import ErrorResponse, is_throttling
 from monocontext.stores.protocol import Blob, check_end, check_size, check_version, one_line, uniform
 from monocontext.stores.s3.errors import error_for_response, is_cut
 
