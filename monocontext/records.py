@@ -2,9 +2,10 @@
 
 The `dataclass` of the standard library compiles up to six functions for each class, and imports `inspect`. That was a
 quarter of the processor time of an import and a first slice (docs/decisions/022-records.md). This one compiles only
-`__init__`. It supports slots (always), one base, `frozen`, `eq`, `KW_ONLY`, defaults and factories. To type checkers,
-`copy`, `pickle`, and `fields`, `asdict` and `is_dataclass` of `dataclasses`, its classes are dataclasses. `NamedTuple`
-does not compile annotations, which takes `typing.NamedTuple` 2 ms for seven classes.
+`__init__`, when a class makes its first record. It supports slots (always), one base, `frozen`, `eq`, `KW_ONLY`,
+defaults and factories. To type checkers, `copy`, `pickle`, and `fields`, `asdict` and `is_dataclass` of `dataclasses`,
+its classes are dataclasses. `NamedTuple` does not compile annotations, which takes `typing.NamedTuple` 2 ms for seven
+classes.
 """
 
 from __future__ import annotations
@@ -114,8 +115,20 @@ def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
         "__slots__": tuple(own),
     }
     cls = type(plain)(plain.__name__, plain.__bases__, _methods(fields, frozen, eq) | written | about)
-    cls.__init__ = _initializer(cls, fields, frozen)  # type: ignore[misc]
+    cls.__init__ = _LazyInitializer(cls, fields, frozen)  # type: ignore[misc]
     return cls
+
+
+class _LazyInitializer:
+    """The `__init__` of a record class until its first use, which replaces it by a compiled function. Most classes that
+    an import defines never make a record. Two threads may both compile it: their functions are the same."""
+
+    def __init__(self, cls: type, fields: dict[str, _Field], frozen: bool) -> None:
+        self._cls, self._fields, self._frozen = cls, fields, frozen
+
+    def __get__(self, record: object, cls: type) -> Any:
+        created = self._cls.__init__ = _initializer(self._cls, self._fields, self._frozen)  # type: ignore[misc]
+        return created.__get__(record, cls)
 
 
 def _initializer(cls: type, fields: dict[str, _Field], frozen: bool) -> Any:

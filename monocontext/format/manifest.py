@@ -21,6 +21,7 @@ from monocontext.stores.protocol import Store, get_bounded
 
 _FORMAT = 1
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _LATER_FIELDS = ("newlines", "final_newline", "frames", "stored_bytes", "frame_bytes", "codec")
 ROOT_KEY = "manifest.json"
 _ROOT = re.compile(r"generations/(\d{20})\.json")
@@ -271,8 +272,13 @@ class Manifest:
 
 def checksum(root: dict[str, Any]) -> str:
     """The CRC-32C of the canonical form: keys sorted, no white space, ASCII only, without the field `crc32c`."""
-    fields = {name: value for name, value in root.items() if name != "crc32c"}
-    return f"{google_crc32c.value(_CANONICAL.encode(fields).encode()):08x}"
+    canonical = {name: _CANONICAL.encode(value) for name, value in root.items() if name not in ("crc32c", "text")}
+    if "text" in root:  # most of the root of a text of 5 MB; in JSON, base64 is as it is, which saves 5 ms of encoding
+        text = root["text"]
+        is_base64 = isinstance(text, str) and text.isascii() and not text.encode().translate(None, _BASE64)
+        canonical["text"] = f'"{text}"' if is_base64 else _CANONICAL.encode(text)
+    members = ",".join(f"{_CANONICAL.encode(name)}:{canonical[name]}" for name in sorted(canonical))
+    return f"{google_crc32c.value(f'{{{members}}}'.encode()):08x}"
 
 
 # -- the roots of a store ----------------------------------------------------------------------------------------------
