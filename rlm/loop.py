@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,43 +94,46 @@ class Loop:
         self.has_run = False  # whether code of the model has run in this namespace
 
     def run(
-        self, query: str, messages: list[Message], on_step: Callable[[Step], object], before: int = 0,
-        earlier: Sequence[Step] = (),
-    ) -> Step:  # fmt: skip
-        """Run turns until one ends the question; the last step holds the answer and the reason. Extends `messages`.
+        self, query: str, messages: list[Message], turns_before: int = 0, earlier: Sequence[Step] = ()
+    ) -> Iterator[Step]:
+        """Run turns until one ends the question, and yield each; the last step holds the answer and the reason.
 
-        `on_step` is called after each turn. `earlier`: the turns of this question that ran already; `before`: the
-        number of turns of earlier questions.
+        - `messages`: the conversation so far; each turn adds to it
+        - `turns_before`: the number of turns of earlier questions
+        - `earlier`: the turns of this question that ran already
 
-        Raises LLMError when the root fails.
+        Raises LLMError when the root model fails.
         """
-        asked_turns, previous = len(earlier), earlier[-1] if earlier else None
-        refused = any(step.notice == prompts.UNSEEN for step in earlier)
-        empty = 0
+        turns, previous = len(earlier), earlier[-1] if earlier else None
+        has_refused = any(step.notice == prompts.UNSEEN for step in earlier)
+        empty_replies = 0
         while True:
             remaining = self._gate.take_turn()
-            forced = remaining == 0
-            turn = asked_turns + 1
-            opened = prompts.FORCED.format(turns=asked_turns) if forced else prompts.turn_message(
-                turn, None if remaining is None else asked_turns + remaining, query, to_read=self._to_read,
-                has_run=self.has_run, again=previous is not None and previous.repeats > 0,
-            )  # fmt: skip
-            may_refuse = self._to_read and not self.has_run and not refused and remaining not in (0, 1)
+            is_forced = remaining == 0
+            if is_forced:
+                opened = prompts.FORCED.format(turns=turns)
+            else:
+                opened = prompts.turn_message(
+                    turns + 1, None if remaining is None else turns + remaining, query, to_read=self._to_read,
+                    has_run=self.has_run, again=previous is not None and previous.repeats > 0,
+                )  # fmt: skip
+            may_refuse = self._to_read and not self.has_run and not has_refused and remaining not in (0, 1)
+            number = turns_before + turns + 1
             try:
-                step = self._turn(before + turn, prompts.join(messages, opened), forced, previous, may_refuse)
+                step = self._turn(number, prompts.join(messages, opened), is_forced, previous, may_refuse)
             except ScriptExhausted:
                 if previous is None or previous.notice != prompts.UNSEEN:
                     raise
                 step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
-            on_step(step)
+            yield step
             if step.reason in (None, "repetition") and not step.reply.text.strip() and not step.reply.cut:
-                empty += 1
+                empty_replies += 1
             messages[:] = prompts.history(step, self.window)
+            turns, previous, has_refused = turns + 1, step, has_refused or step.notice == prompts.UNSEEN
             if step.reason is not None:
-                if empty:
-                    self._gate.note(f"{empty} of {turn} replies of the root model were empty")
-                return step
-            asked_turns, previous, refused = turn, step, refused or step.notice == prompts.UNSEEN
+                break
+        if empty_replies:
+            self._gate.note(f"{empty_replies} of {turns} replies of the root model were empty")
 
     def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None, may_refuse: bool) -> Step:
         """Ask, judge the reply, and record both. `may_refuse`: words are no answer, since no code has run."""
@@ -161,8 +164,27 @@ class Loop:
 
     def _ask(self, turn: int, messages: list[Message]) -> _Asked:
         """Ask the root with messages shortened to its window, and once more if it finds them too long."""
-        setup = self._setup
-        streamed = False
+        sent, shortened = compact(messages, self.window)
+        try:
+            try:
+                reply = self._call_root(turn, sent)
+            except PromptTooLong as exc:
+                sent, more = self._shorten_refused(sent, exc)
+                shortened += more
+                reply = self._call_root(turn, sent)
+        except BudgetSpent as exc:
+            return _Asked(sent, shortened, Reply("", 0, 0, ""), exc.reason)
+        except ReplyRefused as exc:
+            if not self._is_top:  # a failed call, for the cell that made it
+                raise
+            self._gate.note(str(exc))
+            return _Asked(sent, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason)
+        self.window = self.window.after(sent, reply)
+        return _Asked(sent, shortened, reply)
+
+    def _call_root(self, turn: int, messages: list[Message]) -> Reply:
+        """Call the root model. While it writes, the context reads ahead, and the caller of the RLM gets each piece."""
+        setup, streamed = self._setup, False
 
         def on_delta(delta: str) -> None:
             nonlocal streamed
@@ -172,35 +194,26 @@ class Loop:
             if self._is_top and setup.on_delta:
                 setup.on_delta(delta)
 
-        messages, shortened = compact(messages, self.window)
-        of_top = turn if self._is_top else None
-        too_long: PromptTooLong | None = None
-        while True:
-            try:
-                with thinking(self._meter.parts) if self._meter.parts else nullcontext():
-                    reply = self._gate.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=of_top)
-                    if not streamed:
-                        on_delta(reply.text)
-            except PromptTooLong as exc:
-                if too_long or self.window.tokens == UNBOUNDED:
-                    raise
-                too_long, window = exc, self.window.refused(messages, exc)
-                messages, more = compact(messages, window)
-                if not more:
-                    raise
-                self.window, shortened = window, shortened + more
-                advice = f"window_tokens={window.tokens} shortens it in time"
-                self._gate.note(f"{exc}: the history was shortened and asked again; {advice}")
-            except BudgetSpent as exc:
-                return _Asked(messages, shortened, Reply("", 0, 0, ""), exc.reason)
-            except ReplyRefused as exc:
-                if not self._is_top:  # a failed call, for the cell that made it
-                    raise
-                self._gate.note(str(exc))
-                return _Asked(messages, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason)
-            else:
-                self.window = self.window.after(messages, reply)
-                return _Asked(messages, shortened, reply)
+        recorded_turn = turn if self._is_top else None
+        with thinking(self._meter.parts) if self._meter.parts else nullcontext():
+            reply = self._gate.ask(setup.root, messages, model=setup.root_model, on_delta=on_delta, turn=recorded_turn)
+            if not streamed:
+                on_delta(reply.text)
+        return reply
+
+    def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
+        """The messages of a refused prompt, shortened to what its endpoint takes, and the number of shortened ones.
+
+        Raises `refusal` if nothing can be shortened. Later turns keep to the smaller window.
+        """
+        window = self.window.refused(messages, refusal)
+        shorter, count = compact(messages, window)
+        if self.window.tokens == UNBOUNDED or not count:
+            raise refusal
+        self.window = window
+        advice = f"window_tokens={window.tokens} shortens it in time"
+        self._gate.note(f"{refusal}: the history was shortened and asked again; {advice}")
+        return shorter, count
 
     def _judge(self, step: Step, parsed: ParsedReply, previous: Step | None, invented: bool, may_refuse: bool) -> Step:
         """A step with what its reply came to: its code runs, else its words count. `invented`: it made up output."""

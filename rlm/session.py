@@ -206,29 +206,28 @@ class Session:
     def _finish(self, query: str, earlier: Sequence[Step] = (), *, is_later: bool = False) -> Completion:
         """Run the turns of a question until it ends; `earlier` are its turns that were run before. `is_later`: the
         question is not the one in the metadata line, and stands in the line of its first turn."""
-        steps, setup = list(earlier), self._setup
-        before, earlier_turns = self._meter.cost() if self._meter.parts else None, self._turns
-
-        def on_step(step: Step) -> None:
-            question = query if is_later and not steps else None
-            steps.append(step)
-            is_last = step.reason is not None and self._is_top
-            result = self._find_places(steps) if is_last and (step.claims or self._meter.parts) else ((), ())
-            self._trajectory.add(step, self.gate.usage, question, *result)
-            self._turns = step.iteration
-            if setup.on_step and self._is_top:
-                setup.on_step(step)
-
+        setup, steps, turns_before = self._setup, list(earlier), self._turns
+        cost_before = self._meter.cost() if self._meter.parts else None
         self._broken_off = True
         try:
-            last = self._loop.run(query, self._messages, on_step, earlier_turns, earlier)
+            for step in self._loop.run(query, self._messages, turns_before, earlier):
+                question = query if is_later and not steps else None
+                steps.append(step)
+                places: tuple[Sequence[Source], Sequence[Read]] = (), ()
+                if step.reason is not None and self._is_top and (step.claims or self._meter.parts):
+                    places = self._find_places(steps)
+                self._trajectory.add(step, self.gate.usage, question, *places)
+                self._turns = step.iteration
+                if setup.on_step and self._is_top:
+                    setup.on_step(step)
         except BaseException:
             if self._is_top:
                 self.gate.stop("cancelled")  # batches and child runs under way make no more calls
             raise
         self._broken_off = False
-        turns = last.iteration - earlier_turns - (last.reason == "max_iterations")
-        io = cost_between(before, self._meter.cost()) if self._meter.parts else None
+        last = steps[-1]
+        turns = last.iteration - turns_before - (last.reason == "max_iterations")
+        io = cost_between(cost_before, self._meter.cost()) if self._meter.parts else None
         return self._completion(last, turns, self.gate.usage, io, self.gate.elapsed())
 
     def _completion(

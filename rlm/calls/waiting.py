@@ -13,22 +13,30 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 _T = TypeVar("_T")
-_LOOK_SECONDS = 0.25  # a wait in slices of this length lets an exception reach the thread that waits
+_WAIT_SECONDS = 0.25  # the longest single wait: between two, an exception reaches the thread that waits
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome(Generic[_T]):
+    """The result of a job, or the exception that it raised."""
+
+    results: list[_T]  # one result, or none
+    error: BaseException | None = None
 
 
 def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
-    """The results of `jobs` in order, at most `most` of them at once.
+    """Run `jobs`, at most `most` of them at the same time. Returns their results in the order of `jobs`.
 
     Raises the exception of the first failed job, once those before it have ended. Then, and when the wait is
     interrupted, no further job begins, and the running ones end by themselves: an exception that is raised in the
     thread of a cell, which has run out of time, never strikes a job.
     """
     remaining = deque(enumerate(jobs))
-    ended: SimpleQueue[tuple[int, list[_T], BaseException | None]] = SimpleQueue()
-    outcomes: dict[int, tuple[list[_T], BaseException | None]] = {}
+    ended: SimpleQueue[tuple[int, _Outcome[_T]]] = SimpleQueue()
+    outcomes: dict[int, _Outcome[_T]] = {}
 
     def work() -> None:
         while remaining:
@@ -37,9 +45,9 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
             except IndexError:
                 return
             try:
-                ended.put((number, [job()], None))
+                ended.put((number, _Outcome([job()])))
             except BaseException as error:  # raised again by the caller that waits
-                ended.put((number, [], error))
+                ended.put((number, _Outcome([], error)))
 
     # `Thread.start` waits for the new thread. In CPython 3.11 an exception for the thread that starts another can
     # strike the new one, which then never says that it has begun: that wait would have no end.
@@ -50,17 +58,16 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
         for number in range(len(jobs)):
             while number not in outcomes:
                 try:
-                    done, result, error = ended.get(timeout=_LOOK_SECONDS)
+                    done, outcome = ended.get(timeout=_WAIT_SECONDS)
                 except Empty:
                     running = len(jobs) - len(remaining) - len(outcomes)
                     if remaining and running < most:  # a thread was lost at its start
                         start_new_thread(work, ())
                 else:
-                    outcomes[done] = result, error
-            result, failed = outcomes[number]
-            if failed is not None:
-                raise failed
-            results += result
+                    outcomes[done] = outcome
+            if (error := outcomes[number].error) is not None:
+                raise error
+            results += outcomes[number].results
         return results
     finally:
         remaining.clear()
@@ -76,18 +83,19 @@ class WaitClock:
 
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _calls: list[threading.Lock] = field(default_factory=list)
-    _counted: tuple[float, float] = 0.0, 0.0  # seconds so far, and the clock when they were counted
+    _seconds: float = 0.0  # as they were counted last
+    _counted_at: float = 0.0  # `time.perf_counter()` then
 
     @property
     def seconds(self) -> float:
         """The seconds so far, including calls in progress."""
         with self._lock:
-            seconds, then = self._counted
             now = time.perf_counter()
-            self._counted = seconds + (now - then if self._calls else 0.0), now
             if self._calls:
-                self._calls = [call for call in self._calls if call.locked()]
-            return self._counted[0]
+                self._seconds += now - self._counted_at
+                self._calls = [call for call in self._calls if call.locked()]  # an interrupted one is free
+            self._counted_at = now
+            return self._seconds
 
     @contextmanager
     def running(self, held_lock: threading.Lock) -> Iterator[None]:
@@ -96,13 +104,13 @@ class WaitClock:
         The caller must hold the lock itself: an interrupt can leave this generator suspended with a lock held.
         """
         with self._lock:
-            self._counted = self.seconds, time.perf_counter()
+            self._seconds, self._counted_at = self.seconds, time.perf_counter()
             self._calls.append(held_lock)
         try:
             yield
         finally:  # if this is not reached, the free lock is not counted
             with self._lock:
-                self._counted = self.seconds, time.perf_counter()
+                self._seconds, self._counted_at = self.seconds, time.perf_counter()
                 self._calls.remove(held_lock)
 
 
@@ -115,17 +123,18 @@ class AwaitedCalls(Protocol):
     def seconds_left(self) -> Callable[[], float]: ...
 
 
-def cell_clock(limit_seconds: float, calls: AwaitedCalls) -> Callable[[], float]:
-    """The function that gives the time until a cell that begins now must end.
+@dataclass(frozen=True, slots=True)
+class CellClock:
+    """Tells how long a cell may still run: without the time in which it waits for sub-calls, and within the budget."""
 
-    `limit_seconds`: without the time in which it waits for sub-calls. The budget leaves each cell a second, in which it
-    may draft an answer.
-    """
-    started, waited_before = time.perf_counter(), calls.waited.seconds
+    limit_seconds: float
+    calls: AwaitedCalls
+    started: float  # `time.perf_counter()` when the cell began
+    waited_before: float  # seconds of waiting for calls, up to then
 
-    def seconds_left() -> float:
-        elapsed = time.perf_counter() - started
-        own = elapsed - (calls.waited.seconds - waited_before)
-        return min(limit_seconds - own, max(calls.seconds_left(), 1 - elapsed))
-
-    return seconds_left
+    def seconds_left(self) -> float:
+        """Seconds until the cell must end; negative once it should have. A spent budget leaves it one second in all, to
+        draft an answer."""
+        elapsed = time.perf_counter() - self.started
+        own = elapsed - (self.calls.waited.seconds - self.waited_before)
+        return min(self.limit_seconds - own, max(self.calls.seconds_left(), 1 - elapsed))

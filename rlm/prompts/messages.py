@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from rlm.context.excerpt import shorten
 from rlm.errors import PromptTooLong
 from rlm.models.lm import Message, Reply, estimate_text_tokens, estimate_tokens
-from rlm.prompts.replies import codes_of_json
 from rlm.prompts.system import LOOK_FIRST, conversation
+from rlm.prompts.written_calls import codes_of_json
 from rlm.runners.syntax import statements
 from rlm.trajectory.step import Cell, Step
 

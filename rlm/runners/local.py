@@ -16,7 +16,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
-from rlm.calls.waiting import cell_clock
+from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.context.lazy import is_text, lazy_parts
 from rlm.errors import AnswerRefused, LLMError
@@ -95,14 +95,14 @@ class LocalRunner:
 
     def run(self, code: str) -> CellResult:
         """Run one cell. Assignments before an exception are kept; reserved names are restored."""
-        started, seconds_left = time.perf_counter(), cell_clock(self._cell_timeout, self._subcalls)
+        clock = CellClock(self._cell_timeout, self._subcalls, time.perf_counter(), self._subcalls.waited.seconds)
         out, err = Buffer(self._output_limit), Buffer(self._output_limit // 4)  # a traceback is short, its end counts
         cell = _RunningCell(f"{self._file_prefix}{len(self._sources) + 1}>", code, out, err)
         self._sources.append(cell.file)
         self._out = cell.out
         try:
             with route_streams():
-                ended = self._thread.run(lambda: self._execute(cell), seconds_left)
+                ended = self._thread.run(lambda: self._execute(cell), clock.seconds_left)
         except BaseException:
             self._restore()
             self._subcalls.drain()
@@ -123,7 +123,7 @@ class LocalRunner:
             variables=cell.variables,
             calls=self._subcalls.drain(),
             final_answer=cell.final_answer,
-            execution_seconds=time.perf_counter() - started,
+            execution_seconds=time.perf_counter() - clock.started,
             raised=cell.raised and cell.final_answer is None,
             claims=cell.claims,
         )

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, TypedDict
 
 from rlm.calls.subcalls import SubCalls
-from rlm.calls.waiting import cell_clock
+from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
@@ -85,9 +85,9 @@ class RemoteRunner(ABC):
         """Run one cell; stderr reports the loss of a worker."""
         if self._worker is None:
             self._start_worker()  # not in the time of the cell
-        started, seconds_left = time.perf_counter(), cell_clock(self._cell_timeout, self._subcalls)
+        clock = CellClock(self._cell_timeout, self._subcalls, time.perf_counter(), self._subcalls.waited.seconds)
         try:
-            result = self._run_cell(code, seconds_left)
+            result = self._run_cell(code, clock.seconds_left)
         except ChannelClosed:
             result = self._report_loss(f"WorkerDied: the process that ran the cell is gone ({self._end(gone=True)}).")
         except BaseException as exc:
@@ -100,7 +100,7 @@ class RemoteRunner(ABC):
             result,
             stderr=note + result.stderr,
             calls=self._subcalls.drain(),
-            execution_seconds=time.perf_counter() - started,
+            execution_seconds=time.perf_counter() - clock.started,
         )
 
     def _run_cell(self, code: str, seconds_left: Callable[[], float]) -> CellResult:

@@ -1,14 +1,23 @@
-"""Read an answer that a reply gives in words: what stands between its parentheses, and whether it stands alone."""
+"""Find the answers that a reply gives in words: what stands between the parentheses, and whether it stands alone."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from rlm.runners.claims import Claim, read_claims
-from rlm.runners.syntax import literal
+from rlm.runners.syntax import call_of, literal
 
+_FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL|SUBMIT)[ \t]*[(（]", re.MULTILINE)
+_LITERAL = re.compile(r"\s*(?:[rRbBuUfF]{0,2}[\"']|[\[{(]|\w+=)")  # the beginning of Python, which may hold parentheses
+_SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
+_LINE_END = re.compile(r"[*_`. \t]*(?=\n|\Z)")
+_PARENTHESIS = re.compile("[()（）]")
+_MOST_FINALS = 25  # the answers of a reply that are read
+_MOST_ENDS = 50  # the parentheses that are tried as the end of one: each costs a parse of the text before it
 _CHANGE = re.compile(
     r"(?<![=!<>])[=＝](?!=)|<-|\.\w+\(|\w\[|^[ \t]*(?:for|with|import|from|def|del|class)\b", re.MULTILINE
 )
@@ -44,6 +53,59 @@ class TextFinal:
         """Whether the rest of `reply` only announces the answer, and nothing in `thinking` may change a variable."""
         rest = reply.replace(reply[slice(*self.span)], "").lower()
         return _ANNOUNCING.fullmatch(rest) is not None and not _CHANGE.search(thinking)
+
+
+def find_finals(text: str, hidden: str) -> Iterator[TextFinal]:
+    """The answers in the words of a reply. `hidden`: the reply with spaces in place of its blocks."""
+    masked = _SMILEY.sub(lambda match: match[0][:-1] + "_", hidden)
+    for match in islice(_FINAL.finditer(hidden), _MOST_FINALS):
+        start, is_sure = match.end(), True
+        end = _end_of_python(text, start)
+        if end < 0:
+            end, is_sure = _end_of_words(hidden, masked, start)
+        inside = text[start:end].strip() if end >= 0 else ""
+        ends_line = _LINE_END.match(hidden, end + 1 + len(match["mark"] or "")) is not None
+        if not inside or (match["mark"] and is_sure and not ends_line):
+            continue
+        call = call_of(inside)
+        answer, claims = read_written(inside, call)
+        is_name = match["name"] == "FINAL_VAR"
+        answer = answer.strip("\"'`") if is_name else answer
+        yield TextFinal(answer, is_name, claims, call, (match.start(), end + 1), is_sure, ends_line)
+
+
+def _end_of_python(text: str, start: int) -> int:
+    """The offset of the parenthesis before which the text from `start` on is arguments of Python; -1 if none is."""
+    if not _LITERAL.match(text, start):
+        return -1
+    ends = (match.start() for match in islice(re.compile(r"\)").finditer(text, start), _MOST_ENDS))
+    return next((end for end in ends if call_of(text[start:end])), -1)
+
+
+def _end_of_words(hidden: str, masked: str, start: int) -> tuple[int, bool]:
+    """The offset of the parenthesis that closes an answer in words, -1 if none does; and whether no other may close it.
+
+    Another may if one is left over in the rest of the paragraph. `masked`: `hidden` without the smileys.
+    """
+    end = _balance(masked, start)
+    if end < 0:
+        return -1, True
+    stop = next((match.start() for match in _FINAL.finditer(hidden, end)), len(hidden))
+    if _LINE_END.match(hidden, end + 1):
+        paragraph_end = hidden.find("\n\n", end, stop) if "\n" in hidden[start:end] else end
+        stop = paragraph_end if paragraph_end > 0 else stop
+    is_sure = _balance(masked[:stop], end + 1) < 0
+    return (end if is_sure else max(end, hidden.rfind(")", 0, stop))), is_sure  # all of it, for a forced answer
+
+
+def _balance(text: str, start: int) -> int:
+    """The offset of the parenthesis that closes one before `start`; -1 if none does."""
+    depth = 1
+    for match in _PARENTHESIS.finditer(text, start):
+        depth += 1 if match[0] in "(（" else -1
+        if depth == 0:
+            return match.start()
+    return -1
 
 
 def read_written(inside: str, call: ast.Call | None) -> tuple[str, tuple[Claim, ...]]:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from rlm.models.thinking import split_thinking
-from rlm.prompts.replies import codes_of_json, parse_reply
+from rlm.prompts.replies import parse_reply
+from rlm.prompts.written_calls import codes_of_json
 from rlm.runners.syntax import compiles
 
 ADD = "x = x + 41\nFINAL(x)"
