@@ -117,7 +117,7 @@ def fail(name: str, error: object) -> None:
 
 def hide_secrets(message: str) -> str:
     """A message without passwords and signatures of the URLs in it, which a user may have given in a wrong place."""
-    return re.sub(r"\S+", lambda word: without_secrets(word[0]) if ":/" in word[0] else word[0], message)
+    return re.sub(r"\S+", lambda word: without_secrets(word[0]), message)
 
 
 def remark(text: str) -> None:

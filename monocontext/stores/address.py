@@ -19,15 +19,21 @@ _MISTAKE = re.compile(r"(?:(?P<scheme>s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):")
 """The start of a common mistake: `s3:bucket/key`, or the ARN of a bucket."""
 _CHAINED = re.compile(r"[A-Za-z][\w+.-]*:[^/]*://")
 """The start of what is a URL, but of no known form: fsspec's `simplecache::http://host`."""
-_LOGIN = re.compile(r"(:/+)(?:[^/@:]*:.*|[^/@]*)@", re.DOTALL)
-"""A user, a password or a token before a host; a password may contain `/` and `@`."""
-_SECRET_PARAMETER = (
-    r"(?i)((?<=[?&;#])(?:sig|sas|code|key|pwd|auth(?:orization)?|jwt|bearer|x-(?:amz|goog|ms|oss)-[\w-]+|awsaccesskeyid"
-    r"|googleaccessid|[\w.%-]{,60}%(?:2d|5f|[46][1-9a-f]|[57][0-9a])[\w.%-]{,60}|[\w.-]*(?:token|secret|passw(?:or)?d"
-    r"|passphrase|credentials?|api-?_?key|access-?_?key|signature|session-?_?id))=)[^&;#\s]+"
+_LOGIN = r"(?s)(:/+|\b(?:s3|gs|az|https?):(?!/))(?:[^/@:]*:.*|[^/@]*)@|(//)[^/@:]*:.*@"
+"""A user, a password or a token before a host, with a scheme or without; a password may contain `/` and `@`.
+This pattern and the next three are compiled at their first use: few URLs have parameters."""
+_PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]{1,80})=((?:(?![?&;#][\w.%\[\]-]{1,80}=).)*)"
+"""A parameter and its value, which ends where another parameter begins: a password may contain `&` and `#`."""
+_SECRET_NAME = (
+    r"(?i)sig|sas|sid|code|key|pass|pwd|otp|hmac|auth(?:orization)?|jwt|bearer|cookie|ticket|SAML\w+|session"
+    r"|x-(?:amz|goog|ms|oss)-.+|awsaccesskeyid|googleaccessid|phpsessid|.*(?:token|secret|passw(?:or)?d|passphrase"
+    r"|credentials?|(?:api|app|access|account|private|subscription)[-_.]?key|signature|assertion|session[-_]?id)"
 )
-"""A parameter whose value lets its bearer in, as of a signed URL; `%73ig` is `sig` with a letter percent-encoded.
-Compiled at its first use, in 0.7 ms: few URLs have parameters."""
+"""The name of a parameter whose value lets its bearer in, as of a signed URL."""
+_ESCAPE = r"(?i)%([2-7][0-9a-f])|\\{1,4}(?:u00([2-7][0-9a-f])|/)"
+"""A character that a URL has percent-encoded, or that JSON has escaped."""
+_MOST_ESCAPES = 4
+"""How often a URL in the parameter of another may be escaped."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 """The start of a Windows path: a drive letter, or a network share."""
 
@@ -97,20 +103,20 @@ def parse(url: str | os.PathLike[str]) -> Address:
     place, _, path = rest.removeprefix("//").partition("/")
     if kind is None or not rest.startswith("//") or not re.fullmatch(kind.pattern, place):
         raise InvalidUrl(_fault_of(text, scheme, kind, rest))
-    if scheme != "memory" and ("?" in rest or "#" in rest):
-        _check_parameters(rest)
+    if scheme != "memory" and ("?" in rest or "#" in rest or ";" in rest or "%" in rest):
+        _check_parameters(text, rest)
     path = path.removesuffix("/")
     return Address(scheme, place, check_key(path) if path else "")
 
 
 def _check_path(text: str) -> None:
     """Raise `InvalidUrl` for a text without `scheme:/` that was meant to be a URL."""
-    display = without_secrets(text)
-    if mistake := _MISTAKE.match(text):
+    mistake = _MISTAKE.match(text)
+    if mistake:
         meant = without_secrets(f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}")
-        raise InvalidUrl(f"not a URL or a path: {display!r}; did you mean {meant}?")
+        raise InvalidUrl(f"not a URL or a path: {without_secrets(text)!r}; did you mean {meant}?")
     if _CHAINED.match(text):
-        raise InvalidUrl(f"not a URL: {display!r}; expected {_FORMS}")
+        raise InvalidUrl(f"not a URL: {without_secrets(text)!r}; expected {_FORMS}")
 
 
 def _fault_of(text: str, scheme: Scheme, kind: _PlaceKind | None, rest: str) -> str:
@@ -131,17 +137,42 @@ def _fault_of(text: str, scheme: Scheme, kind: _PlaceKind | None, rest: str) -> 
     return f"not a {kind.name} name: " + (repr(display) if display != text else f"{place!r} in {text!r}")
 
 
-def _check_parameters(rest: str) -> None:
+def _check_parameters(text: str, rest: str) -> None:
     """Raise `InvalidUrl` if a URL has a parameter with a credential. `rest` is the part after `scheme:`."""
-    path = re.split("[?#]", rest, maxsplit=1)[0]
-    for secret in re.finditer(_SECRET_PARAMETER, rest[len(path) :]):
-        if secret[1].lower() != "key=":  # `a?key=5` may be an object
-            raise InvalidUrl(f"the URL must not contain credentials ({secret[1]}***): give them in options")
+    first = re.search("[?#;%]", rest)
+    parameters = re.sub("(?i)(?<=[?&;#])key=", "", rest[first.start() :] if first else "")  # `a?key=5` may be an object
+    if without_secrets(parameters) != parameters:
+        raise InvalidUrl(f"the URL must not contain credentials: {without_secrets(text)!r}; give them in options")
 
 
-def without_secrets(url: str) -> str:
-    """A URL for a message: without user and password, and without the values of secret parameters."""
-    return re.sub(_SECRET_PARAMETER, r"\1***", _LOGIN.sub(r"\1***@", url))
+def without_secrets(text: str) -> str:
+    r"""A URL, or a word that may hold one, for a message: without passwords and values of secret parameters.
+
+    If only its unescaped form shows a secret (`https:\/\/user:password@host`, `?next=https%3A%2F%2F...`), the result is
+    that form.
+    """
+    shown = unescaped = _hide_plain(text)
+    for _ in range(_MOST_ESCAPES):
+        unescaped = re.sub(_ESCAPE, _unescape, unescaped)
+        hidden = _hide_plain(unescaped)
+        if hidden != unescaped:
+            shown = unescaped = hidden
+    return shown
+
+
+def _hide_plain(text: str) -> str:
+    before, at, after = text.rpartition("@")  # the last one: a search for it always succeeds
+    return re.sub(_PARAMETER, _hide_value, re.sub(_LOGIN, r"\1\2***@", before + at) + after)
+
+
+def _hide_value(parameter: re.Match[str]) -> str:
+    name = re.sub(_ESCAPE, _unescape, parameter[1]).partition("[")[0]
+    return f"{parameter[1]}=***" if re.fullmatch(_SECRET_NAME, name) else parameter[0]
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    digits = escape[1] or escape[2]
+    return chr(int(digits, 16)) if digits else "/"
 
 
 def _file_url(text: str, rest: str) -> Address:

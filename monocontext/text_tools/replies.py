@@ -51,7 +51,7 @@ def slice_reply(text: Monocontext, start: int, stop: int) -> ToolReply[Slice]:
 
 def fit_error(message: str) -> str:
     """Fit a message into one line, without the secrets of URLs. A long one loses its middle: it may quote any text."""
-    words = [without_secrets(word) if ":/" in word else word for word in message.split()]
+    words = [without_secrets(word) for word in message.split()]
     line = " ".join(words).encode(errors="backslashreplace").decode()
     if len(line) <= _ERROR_CHARACTERS:
         return line

@@ -9,7 +9,7 @@ import pytest
 
 from monocontext.errors import InvalidUrl, NotFound, NotPicklable
 from monocontext.stores import is_within, open_store, split_object
-from monocontext.stores.address import parse
+from monocontext.stores.address import parse, without_secrets
 from monocontext.stores.memory import MemoryStore, forget
 
 
@@ -105,6 +105,43 @@ def test_no_message_shows_a_password(url: str) -> None:
     with pytest.raises(InvalidUrl) as caught:
         open_store(url)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(r"https:\/\/user:secret@host/x", r"https:\\/\\/user:secret@host", r"https:\u002F\u002Fuser:secret\u0040host"),
+        *("https://h/x?next=https://u:secret@h", "https://h/x?next=https%3A%2F%2Fu:secret%40h", "//user:secret@host"),
+        *("https://h/x?next=https%253A%252F%252Fu%253Asecret%2540h", "https%3A//u:secret@host", "s3:secret@bucket/x"),
+        *("https://u:secret%40host/x", "https://u%3Asecret@host", 'url("//u:secret@host/x.css")', "s3:u:secret@bucket"),
+        *(
+            "jdbc:postgresql://u:secret@host/db",
+            "redis://:secret@host:6379",
+            '{"url":"https:\\/\\/u:secret@host","n":1}',
+        ),
+        *("https://h/x?X%2DAmz%2DSignature=secret", "https://h/x?sig%3Dsecret", "https://h/x%3Fsig=a%26secret"),
+        *("https://h/x?a=1&amp;sig=secret", r"https://h/x?a=1\u0026sig\u003dsecret", "https://h/x?%73ig=a%26secret"),
+        *("https://h/x?password=a;secret", "https://h/x?password=a#secret", "https://h/x?password=a?secret"),
+        *("https://h/x?next=https%3A%2F%2Fh%2F%3Fsig%3Da%2526secret", "https://h/x?next=%2Fy%3Ftoken%3Dsecret"),
+        *("https://h/#/cb?token=secret", "https://h/x?token[]=secret", "https://h/x?token%5B0%5D=secret"),
+        *("https://h/x;jsessionid=secret", "bucket/x?sig=secret", "https://h/x?authorization=Bearer%20secret"),
+        *("https://h/x?session=secret", "https://h/x?PHPSESSID=secret", "https://h/x?sid=secret"),
+        *("https://h/x?pass=secret", "https://h/x?otp=secret", "https://h/x?hmac=secret", "https://h/x?ticket=secret"),
+        *("https://h/x?private_key=secret", "https://h/x?AccountKey=secret", "https://h/x?subscription-key=secret"),
+        *("https://h/x?client_assertion=secret", "https://h/x?SAMLResponse=secret", "https://h/x?cookie=secret"),
+    ],
+)
+def test_a_word_of_a_message_hides_its_secret(word: str) -> None:
+    assert "secret" not in without_secrets(word)
+    if word.startswith("https://"):
+        with pytest.raises(InvalidUrl) as caught:
+            open_store(word)
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["me@example.org", "a//b@c", "file:///data/me%40work/x", "?P<key>=", "h/x?monkey=1"])
+def test_a_word_without_a_secret_is_shown(word: str) -> None:
+    assert without_secrets(word) == word
 
 
 @pytest.mark.parametrize(
