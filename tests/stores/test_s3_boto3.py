@@ -11,7 +11,7 @@ from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.reads import ThrottleCounter, read_by_boto3
+from monocontext.stores.s3.reads import ReadRequest, ThrottleCounter, read_by_boto3
 from monocontext.testing import HttpFault, S3StandIn
 from monocontext.testing.http_faults import HttpReply, refuse, slow_down
 
@@ -51,14 +51,14 @@ class BreakingClient:
         self.body = BreakingBody()
 
     def get_object(self, **_: str) -> dict[str, object]:
-        return {"Body": self.body, "ResponseMetadata": {"HTTPStatusCode": 200}, "ContentLength": 10}
+        return {"Body": self.body, "ResponseMetadata": {"HTTPStatusCode": 200}, "ContentLength": 10, "ETag": '"e"'}
 
 
 def test_an_interrupt_closes_the_body() -> None:
     """What aiohttp finds unclosed it tells the loop's handler of, and the socket lives as long as what was told."""
     client = BreakingClient()
     with pytest.raises(Interrupted):
-        read_by_boto3(client, {"Bucket": "b", "Key": "a"}, "s3://b/a", None, None, ThrottleCounter())
+        read_by_boto3(client, {"Bucket": "b", "Key": "a"}, ReadRequest("s3://b/a"), ThrottleCounter())
     assert client.body.is_closed
 
 

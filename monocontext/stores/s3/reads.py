@@ -17,6 +17,7 @@ from io import BytesIO
 from typing import Any
 
 from monocontext.errors import ContextChanged, DamagedData, StoreFailure
+from monocontext.records import dataclass, replace
 from monocontext.stores import log
 from monocontext.stores.http.client import Client
 from monocontext.stores.http.connection import Body, ResponseHead, parse_http_date
@@ -37,51 +38,87 @@ Span = tuple[int, int]
 """The offset of the first byte, and the number of bytes, at least 1."""
 
 
-def read_by_transport(
-    client: Client, key: str, url: str, span: Span | None, etag: str | None, most_bytes: int | None = None
-) -> Blob:
-    """Read `span` of an object, or all of it (1 GET, and 1 for the rest after each fault)."""
-    download = Download(url, span, etag, most_bytes)
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """The bytes to read of one object, and the version to read them from."""
+
+    url: str
+    """The object in error messages."""
+    span: Span | None = None
+    """`None` for the whole object."""
+    etag: str | None = None
+    """`None` for the version that the server has."""
+    most_bytes: int | None = None
+    """The largest whole object to read; a larger one is `DamagedData`."""
+
+
+def read_by_transport(client: Client, key: str, request: ReadRequest) -> Blob:
+    """Read an object by our transport (1 GET, and 1 for the rest after each fault)."""
+    download = Download(request)
     try:
-        client.get(key, download, span[1] if span else 0)
+        client.get(key, download, request.span[1] if request.span else 0)
     except ErrorResponse as refused:
-        error = error_for_response(refused, url, download.etag)
+        error = error_for_response(refused, request.url, download.etag)
         if isinstance(error, StoreFailure):
             error.refusals = download.refusals
         raise error from refused
     return download.blob()
 
 
-def read_by_boto3(
-    client: Any,
-    target: dict[str, str],
-    url: str,
-    span: Span | None,
-    etag: str | None,
-    throttles: ThrottleCounter,
-    most_bytes: int | None = None,
-) -> Blob:
-    """Like `read_by_transport`, by boto3 (1 GET, and 1 for the whole span after each body that breaks off)."""
-    request = dict(target)
-    if span is not None:
-        request["Range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
-    if etag is not None:
-        request["IfMatch"] = f'"{etag}"'
+def read_by_boto3(client: Any, target: dict[str, str], request: ReadRequest, throttles: ThrottleCounter) -> Blob:
+    """Read an object by boto3 (1 GET, and 1 for the whole span after each body that breaks off).
+
+    `target` is the bucket and the key, as boto3 names them; `throttles` counts the responses to `client`.
+    """
+    arguments = dict(target)
+    if request.span is not None:
+        arguments["Range"] = _range_header(request.span)
+    if request.etag is not None:
+        arguments["IfMatch"] = f'"{request.etag}"'
     throttles.take()  # forget the throttling of earlier reads by this thread
-    answer, total_bytes, data = _read_body(client, request, url, span, most_bytes)
-    result = bare_etag(answer.get("ETag"), url)
-    check_version(url, etag, result)  # some servers ignore If-Match
-    expected = span[1] if span else answer.get("ContentLength")
+    for attempt in range(1, _BODY_ATTEMPTS + 1):
+        response = client.get_object(**arguments)
+        try:
+            return replace(_receive_from_boto3(response, request), refusals=throttles.take())
+        except BaseException as error:
+            # A connection whose body was not read to its end cannot be used again.
+            response["Body"].close()
+            if not isinstance(error, Exception) or not is_cut(error):
+                raise
+            if attempt == _BODY_ATTEMPTS:
+                raise StoreFailure(
+                    f"{request.url}: the response body broke off {attempt} times; the last error was: {one_line(error)}"
+                ) from error
+            log.note(log.INFO, "%s: the body was cut; boto3 reads it again", request.url)
+        time.sleep(uniform(0, _PAUSE_SECONDS * 2**attempt))
+    raise AssertionError("unreachable")
+
+
+def _receive_from_boto3(response: Any, request: ReadRequest) -> Blob:
+    """Check the head of a response of boto3, then read its body."""
+    url, status = request.url, response["ResponseMetadata"]["HTTPStatusCode"]
+    length = response.get("ContentLength")
+    object_bytes = check_response(url, request.span, status, response.get("ContentRange"), length)
+    if request.span is None:
+        check_size(url, request.most_bytes, length)
+    etag = bare_etag(response.get("ETag"), url)
+    check_version(url, request.etag, etag)  # some servers ignore If-Match
+    data = response["Body"].read()
+    expected = request.span[1] if request.span else length
     if len(data) != expected:
         raise DamagedData(f"{url}: expected {expected} bytes, found {len(data):,}")
-    modified = answer["LastModified"].timestamp() if answer.get("LastModified") else 0.0
-    now, object_bytes = server_clock_seconds(answer), len(data) if total_bytes is None else total_bytes
-    return Blob(data, result, object_bytes, refusals=throttles.take(), modified_seconds=modified, now_seconds=now)
+    return Blob(
+        data,
+        etag,
+        len(data) if object_bytes is None else object_bytes,
+        modified_seconds=response["LastModified"].timestamp() if response.get("LastModified") else 0.0,
+        now_seconds=server_clock_seconds(response),
+    )
 
 
 class ThrottleCounter(threading.local):
-    """Counts throttling responses to boto3 in each thread, which sends a request with its retries. Only a hook sees
-    those that botocore retries."""
+    """Counts the throttling responses to boto3, by thread. botocore retries such requests itself, so only a hook sees
+    them."""
 
     _count = 0
 
@@ -106,33 +143,6 @@ class ThrottleCounter(threading.local):
             self._count += 1
 
 
-def _read_body(
-    client: Any, request: dict[str, str], url: str, span: Span | None, most_bytes: int | None
-) -> tuple[Any, int | None, bytes]:
-    """Request an object until its body arrives whole; each head is checked before its body is read. Returns the
-    response, the length of the whole object if it is known, and the body."""
-    for attempt in range(1, _BODY_ATTEMPTS + 1):
-        answer = client.get_object(**request)
-        body = answer["Body"]
-        try:
-            status, length = answer["ResponseMetadata"]["HTTPStatusCode"], answer.get("ContentLength")
-            total_bytes = check_response(url, span, status, answer.get("ContentRange"), length)
-            check_size(url, most_bytes, length if span is None else None)
-            return answer, total_bytes, body.read()
-        except BaseException as error:
-            # A connection whose body was not read to its end cannot be used again.
-            body.close()
-            if not isinstance(error, Exception) or not is_cut(error):
-                raise
-            if attempt == _BODY_ATTEMPTS:
-                raise StoreFailure(
-                    f"{url}: the response body broke off {attempt} times; the last error was: {one_line(error)}"
-                ) from error
-            log.note(log.INFO, "%s: the body was cut; boto3 reads it again", url)
-        time.sleep(uniform(0, _PAUSE_SECONDS * 2**attempt))
-    raise AssertionError("unreachable")
-
-
 class Download:
     """The `Sink` of a GET: it receives `span` of an object, or the whole object.
 
@@ -140,7 +150,8 @@ class Download:
     would have to be copied, which takes 1 ms for each MiB.
     """
 
-    def __init__(self, url: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> None:
+    def __init__(self, request: ReadRequest) -> None:
+        url, etag = request.url, request.etag
         if etag is not None and not (etag.isascii() and etag.isprintable()):
             raise ContextChanged(
                 f"{url}: the recorded ETag {etag!r} is not valid, so the object cannot be the recorded version"
@@ -150,8 +161,8 @@ class Download:
         self.refusals = 0
         """Throttling responses, such as 503; the client counts them."""
         self._url = url
-        self._span = span
-        self._most_bytes = most_bytes
+        self._span = request.span
+        self._most_bytes = request.most_bytes
         self._total_bytes: int | None = None
         self._memory = BytesIO()
         self._length: int | None = None
@@ -172,7 +183,7 @@ class Download:
     def headers(self) -> dict[str, str]:
         headers = {}
         if span := self._missing():
-            headers["range"] = f"bytes={span[0]}-{span[0] + span[1] - 1}"
+            headers["range"] = _range_header(span)
         if self.etag is not None:
             headers["if-match"] = f'"{self.etag}"'
         return headers
@@ -217,10 +228,10 @@ class Download:
             self._memory, self._received_bytes = BytesIO(bytes(self._length or 0)), 0
 
     def _fill(self, body: Body) -> int:
-        """Receive into the empty part of the memory; returns the number of bytes. The views are released even after an
-        exception. Otherwise its traceback would keep them alive, as cyclic garbage with their `BytesIO`, on which the
-        garbage collector of Python 3.11 and 3.12 may crash (3.13 raises an error)."""
+        """Receive into the empty part of the memory; returns the number of bytes."""
         before = body.read_bytes
+        # The views are released even after an exception. Otherwise its traceback would keep them alive, as cyclic
+        # garbage with their `BytesIO`, on which the garbage collector of Python 3.11 and 3.12 may crash.
         with self._memory.getbuffer() as whole, whole[self._received_bytes :] as free:
             try:
                 return body.read_into(free)
@@ -241,11 +252,19 @@ class Download:
         )
 
 
+def _range_header(span: Span) -> str:
+    start, count = span
+    return f"bytes={start}-{start + count - 1}"
+
+
 def check_response(
     url: str, span: Span | None, status: int, content_range: str | None, length: int | None
 ) -> int | None:
-    """The length of the whole object, if a response has the requested span or all of it; `None` if it is unknown, as
-    `length`, which the response announces. Raises `DamagedData`."""
+    """Check that a response has the requested span, or the whole object; returns the length of the whole object.
+
+    `length` is that of the body, as the response announces it; `None` if it does not, and so may be the result. Raises
+    `DamagedData`.
+    """
     expected = 206 if span else 200
     if status != expected:
         raise DamagedData(f"{url}: expected HTTP {expected}, found HTTP {status}")
@@ -264,8 +283,10 @@ def check_response(
 
 
 def modified_seconds(answer: dict[str, Any], url: str) -> float:
-    """The time of the last write in an answer of boto3, in seconds since 1970. Raises `StoreFailure` if it is missing,
-    since `gc` would take such an object for an old one."""
+    """The time of the last write in an answer of boto3, in seconds since 1970.
+
+    Raises `StoreFailure` if it is missing: as 0 it would be the time of an old object, which `gc` removes.
+    """
     if "LastModified" not in answer:
         raise StoreFailure(f"{url}: the response is damaged: it has no Last-Modified")
     return float(answer["LastModified"].timestamp())

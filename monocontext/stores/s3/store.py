@@ -39,6 +39,7 @@ from monocontext.stores.s3.account import S3Options, S3Origin, account_of
 from monocontext.stores.s3.client import BEFORE_SEND, connect, is_aws, learn_plan
 from monocontext.stores.s3.errors import WriteConflict, translate, translate_errors
 from monocontext.stores.s3.reads import (
+    ReadRequest,
     Span,
     ThrottleCounter,
     bare_etag,
@@ -210,13 +211,12 @@ class S3Store(StoreBase):
 
     def _read(self, key: str, span: Span | None, etag: str | None, most_bytes: int | None = None) -> Blob:
         url, connection = self._url(key, span), self._connection
+        request = ReadRequest(url, span, etag, most_bytes)
         try:
             transport = connection.transport(self._bucket)
             if transport is not None:
-                return read_by_transport(transport, self._root + key, url, span, etag, most_bytes)
-            return read_by_boto3(
-                connection.client(), self._target(key), url, span, etag, connection.throttles, most_bytes
-            )
+                return read_by_transport(transport, self._root + key, request)
+            return read_by_boto3(connection.client(), self._target(key), request, connection.throttles)
         except Exception as error:
             if (translated := translate(error, url, etag, connection.client)) is None:
                 raise
