@@ -249,12 +249,5 @@ FAMILIES = (
     Program("random sampling", planted("logs", "INFO"), _random_sampling, 1.02),
     Program("full pass", _pass_text, _full_pass, 1.02, full_pass=True),
     Program("outline navigation", _outline_text, _outline, 0.40, _reads(r"matter of stone (\d+)"), prunable=True),
-    Program(
-        "re-read and verify",
-        _verify_text,
-        _verify,
-        0.10,
-        _reads(r"signed by (\w+) delegates"),
-        prunable=True,
-    ),
+    Program("re-read and verify", _verify_text, _verify, 0.10, _reads(r"signed by (\w+) delegates"), prunable=True),
 )

@@ -84,9 +84,6 @@ class CloudStore(StoreBase):
         self._writing = _open(address, options, _LONG)
         self._is_web = address.scheme in ("http", "https")
 
-    def __repr__(self) -> str:
-        return f"<CloudStore {self.url}>"
-
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(CloudStore, self._address, **self._options), ()
 
@@ -173,15 +170,9 @@ class CloudStore(StoreBase):
             except FileNotFoundError:
                 pass  # a missing object is not an error
 
-    def close(self) -> None:
-        """Do nothing: obstore closes idle connections itself."""
-
     def _check_writable(self) -> None:
         if self._is_web:
             raise AccessDenied(f"{self.url} is read-only: write to a directory, s3://, gs:// or az://")
-
-    def _name(self, key: str) -> str:
-        return f"{self.url}/{key}"
 
     def _etag(self, meta: Any) -> str:
         """The ETag without quotes, which Azure sends in answers but not in lists."""

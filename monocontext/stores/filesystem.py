@@ -72,9 +72,6 @@ class FilesystemStore(StoreBase):
             raise StoreFailure(f"{address}: {error}") from error
         self._root = str(root).rstrip("/")
 
-    def __repr__(self) -> str:
-        return f"<FilesystemStore {self.url}>"
-
     def __reduce__(self) -> tuple[Any, ...]:
         return FilesystemStore, (self._address,)
 
@@ -85,7 +82,7 @@ class FilesystemStore(StoreBase):
         """Read bytes of the newest version; repeats the read if the file changes in between."""
         for attempt in range(1, _READ_ATTEMPTS + 1):
             before = self.head(key)
-            check_size(self._url_of(key), most_bytes, before.size_bytes)
+            check_size(self._name(key), most_bytes, before.size_bytes)
             try:
                 size_bytes = before.size_bytes if length is None else length
                 return self.get_range(key, start, size_bytes, etag=before.etag)
@@ -96,7 +93,7 @@ class FilesystemStore(StoreBase):
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
-        url, path = self._url_of(key), self._path(key)
+        url, path = self._name(key), self._path(key)
         if etag is None:
             return self._read_newest(key, start, length)
         with self._translating_errors(url):
@@ -116,7 +113,7 @@ class FilesystemStore(StoreBase):
         return Blob(data, result.etag, result.size_bytes, modified_seconds=result.modified_seconds)
 
     def head(self, key: str) -> ObjectInfo:
-        url, path = self._url_of(key), self._path(key)
+        url, path = self._name(key), self._path(key)
         with self._translating_errors(url):
             self._fs.invalidate_cache()  # cached lists would show old versions
             return self._info(key, self._fs.info(path), url)
@@ -135,19 +132,13 @@ class FilesystemStore(StoreBase):
             rows = sorted((str(path)[len(self._root) :].lstrip("/"), info) for path, info in infos.items())
         for key, info in rows:
             if key.startswith(prefix) and not key.rpartition("/")[2].startswith(_HIDDEN):
-                yield self._info(key, info, self._url_of(key))
+                yield self._info(key, info, self._name(key))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> NoReturn:
         raise AccessDenied(f"{self.url} is read-only: write to a directory, s3://, gs:// or az://")
 
     def delete(self, key: str, *, if_match: str | None = None) -> NoReturn:
         self.put(key, b"")
-
-    def close(self) -> None:
-        """Do nothing: fsspec shares filesystems between all users of the process."""
-
-    def _url_of(self, key: str) -> str:
-        return f"{self.url}/{key}"
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{check_key(key)}"

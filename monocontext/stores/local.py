@@ -77,9 +77,6 @@ class LocalStore(StoreBase):
         self._unsynced: set[str] = set()
         self._unsynced_lock = threading.Lock()
 
-    def __repr__(self) -> str:
-        return f"<LocalStore {self.url}>"
-
     def __reduce__(self) -> tuple[type[LocalStore], tuple[str]]:
         return LocalStore, (self._root,)
 
@@ -213,12 +210,6 @@ class LocalStore(StoreBase):
                             os.unlink(path)
                         count, size_bytes = count + 1, size_bytes + status.st_size
         return count, size_bytes
-
-    def close(self) -> None:
-        """Do nothing: no file stays open."""
-
-    def _name(self, key: str) -> str:
-        return f"{self.url}/{key}"
 
     def _path(self, key: str, *, writing: bool = False) -> str:
         """The real path of the object at a checked key."""

@@ -57,28 +57,20 @@ class MemoryStore(StoreBase):
         self._root = address.path + "/" if address.path else ""
         self._namespace = _namespaces.setdefault(name, _Namespace())
 
-    def __repr__(self) -> str:
-        return f"<MemoryStore {self.url}>"
-
     def __reduce__(self) -> NoReturn:
         raise NotPicklable(f"{self.url} exists in this process only: publish to file:// or s3:// to share it")
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        result = self._find(key)
-        check_size(self._name(key), most_bytes, len(result.data))
-        return Blob(
-            result.data,
-            result.etag,
-            len(result.data),
-            modified_seconds=result.modified_seconds,
-            now_seconds=time.time(),
-        )
+        entry = self._find(key)
+        check_size(self._name(key), most_bytes, len(entry.data))
+        modified, now = entry.modified_seconds, time.time()
+        return Blob(entry.data, entry.etag, len(entry.data), modified_seconds=modified, now_seconds=now)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
-        result = self._find(key)
-        check_part(self._name(key), etag, result.etag, start, length, len(result.data))
-        return Blob(result.data[start : start + length], result.etag, len(result.data))
+        entry = self._find(key)
+        check_part(self._name(key), etag, entry.etag, start, length, len(entry.data))
+        return Blob(entry.data[start : start + length], entry.etag, len(entry.data))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
@@ -100,8 +92,8 @@ class MemoryStore(StoreBase):
             yield ObjectInfo(path.removeprefix(self._root), len(entry.data), entry.etag, entry.modified_seconds, now)
 
     def head(self, key: str) -> ObjectInfo:
-        result = self._find(key)
-        return ObjectInfo(key, len(result.data), result.etag, result.modified_seconds, time.time())
+        entry = self._find(key)
+        return ObjectInfo(key, len(entry.data), entry.etag, entry.modified_seconds, time.time())
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         path = self._root + check_key(key)
@@ -111,17 +103,11 @@ class MemoryStore(StoreBase):
                 raise conflict_error(self._name(key), if_match, old.etag)
             self._namespace.objects.pop(path, None)
 
-    def close(self) -> None:
-        """Do nothing: the objects stay available under the name."""
-
     def _find(self, key: str) -> _StoredObject:
-        result = self._namespace.objects.get(self._root + check_key(key))
-        if result is None:
+        entry = self._namespace.objects.get(self._root + check_key(key))
+        if entry is None:
             raise not_found_error(self._name(key))
-        return result
-
-    def _name(self, key: str) -> str:
-        return f"{self.url}/{key}"
+        return entry
 
 
 def forget(name: str) -> None:

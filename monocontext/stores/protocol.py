@@ -141,6 +141,16 @@ class StoreBase:
     is_near: bool = False
     """Whether it is useless to send a late request again, as for memory and disks."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {cast(Store, self).url}>"
+
+    def close(self) -> None:
+        """Close connections, of which most stores have none. Idempotent."""
+
+    def _name(self, key: str) -> str:
+        """An object in error messages."""
+        return f"{cast(Store, self).url}/{key}"
+
     @property
     def credentials_source(self) -> str:
         """The source of the credentials that sign reads, in words; empty before the first read, and if unknown."""

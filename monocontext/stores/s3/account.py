@@ -174,8 +174,10 @@ class BotocoreIdentity:
     """Keys that botocore fetches, and renews before they expire. Safe for use by many threads and after a fork."""
 
     def __init__(self, load: Callable[[], Any], source: str, tried: str = "") -> None:
-        """`load` returns the credentials of botocore or `None`; it is called at the first use in a process. `tried`
-        names the sources without keys, for an error message."""
+        """`load` returns the credentials of botocore or `None`; it is called at the first use in a process.
+
+        `source` names the origin of the keys, and `tried` the sources without keys; both are for messages.
+        """
         self.source = source
         self._load = load
         self._tried = tried
@@ -186,7 +188,8 @@ class BotocoreIdentity:
 
     def get(self) -> Credentials:
         """Valid keys (requests of botocore at the first use, and when they expire). Raises `NoIdentity`."""
-        if self._process != os.getpid():  # a thread that did not survive the fork may have held a lock
+        if self._process != os.getpid():
+            # A thread that did not survive the fork may have held a lock.
             self._process, self._lock, self._credentials = os.getpid(), threading.Lock(), _NOT_LOADED
         try:
             with self._lock:
@@ -215,26 +218,37 @@ def find_identity(settings: Settings) -> Identity:
     """The identity of a profile, found without a request."""
     # A profile that the caller named precedes the environment.
     environment = {} if settings.profile_is_explicit else settings.environment
-    tried = [] if settings.profile_is_explicit else ["the environment"]
-    section, profile = settings.credentials, settings.profile
-    reason = "the credentials file has no keys"
+    if reason := _why_botocore(environment, settings):
+        return _identity_of_botocore(settings, reason)
     if key := environment.get("AWS_ACCESS_KEY_ID"):
-        secret = environment.get("AWS_SECRET_ACCESS_KEY")
-        if secret and not environment.get("AWS_CREDENTIAL_EXPIRATION"):
-            token = environment.get("AWS_SECURITY_TOKEN") or environment.get("AWS_SESSION_TOKEN") or None
-            return StaticIdentity(Credentials(key, secret, token), "the environment")
-        reason = "AWS_CREDENTIAL_EXPIRATION is set" if secret else "AWS_SECRET_ACCESS_KEY is not set"
-    elif "AWS_WEB_IDENTITY_TOKEN_FILE" in environment:
-        reason = "AWS_WEB_IDENTITY_TOKEN_FILE is set"
-    elif before := [name for name in _BEFORE_FILES if name in profile]:
-        reason = f"the profile {settings.profile_name} has {before[0]}"
-    elif "aws_access_key_id" in section and "aws_secret_access_key" in section:
-        token = section.get("aws_security_token", section.get("aws_session_token")) or None
-        keys = Credentials(section["aws_access_key_id"], section["aws_secret_access_key"], token)
-        return StaticIdentity(keys, f"{settings.credentials_path}, profile {settings.profile_name}")
+        token = environment.get("AWS_SECURITY_TOKEN") or environment.get("AWS_SESSION_TOKEN") or None
+        return StaticIdentity(Credentials(key, environment["AWS_SECRET_ACCESS_KEY"], token), "the environment")
+    section = settings.credentials
+    token = section.get("aws_security_token", section.get("aws_session_token")) or None
+    keys = Credentials(section["aws_access_key_id"], section["aws_secret_access_key"], token)
+    return StaticIdentity(keys, f"{settings.credentials_path}, profile {settings.profile_name}")
+
+
+def _why_botocore(environment: Mapping[str, str], settings: Settings) -> str:
+    """The reason why only botocore finds the keys; empty if the environment or the credentials file has them."""
+    if environment.get("AWS_ACCESS_KEY_ID"):
+        if not environment.get("AWS_SECRET_ACCESS_KEY"):
+            return "AWS_SECRET_ACCESS_KEY is not set"
+        return "AWS_CREDENTIAL_EXPIRATION is set" if environment.get("AWS_CREDENTIAL_EXPIRATION") else ""
+    if "AWS_WEB_IDENTITY_TOKEN_FILE" in environment:
+        return "AWS_WEB_IDENTITY_TOKEN_FILE is set"
+    for name in _BEFORE_FILES:
+        if name in settings.profile:
+            return f"the profile {settings.profile_name} has {name}"
+    has_keys = {"aws_access_key_id", "aws_secret_access_key"} <= settings.credentials.keys()
+    return "" if has_keys else "the credentials file has no keys"
+
+
+def _identity_of_botocore(settings: Settings, reason: str) -> BotocoreIdentity:
+    named = settings.profile_name if settings.profile_is_explicit else None
+    tried = [] if settings.profile_is_explicit else ["the environment"]
     tried += settings.unreadable or [f"the profile {settings.profile_name} in {settings.credentials_path}"]
     tried.append("metadata of a container or of the instance")
-    named = settings.profile_name if settings.profile_is_explicit else None
     return BotocoreIdentity(
         lambda: import_module("botocore.session").Session(profile=named).get_credentials(),
         f"botocore, because {reason}",
@@ -326,14 +340,11 @@ class S3Origin:
     """The `Origin` of one bucket: it gives the HTTP client the route and the signer."""
 
     def __init__(self, options: S3Options, bucket: str, learn: Learn, account: Account, plan: RequestPlan) -> None:
-        self._options = options
-        self._bucket = bucket
-        self._learn = learn
+        self._options, self._bucket, self._learn, self._account = options, bucket, learn, account
+        self.plan, self.route = plan, plan.route
         self._lock = threading.Lock()
-        self._account = account
+        """Held while the plan is replaced."""
         self._signer: Signer | None = None
-        self.plan = plan
-        self.route = plan.route
 
     def tls(self) -> SSLContext:
         return self._account.tls()
