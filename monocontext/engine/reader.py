@@ -384,10 +384,7 @@ class Reader:
             return 0
         if line > manifest.newlines:
             return manifest.characters
-        if (result := self.ends.line_start(line)) is not None:
-            self.fetcher.check_open()
-            return result
-        text = self.load(self.table.newline_frame(line - 1))
+        text = self.ends.with_newline(line - 1) or self.load(self.table.newline_frame(line - 1))
         return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
 
     def line_of(self, character: int) -> int:
@@ -396,10 +393,7 @@ class Reader:
             return self.manifest.newlines
         if character <= 0:
             return 0
-        if (result := self.ends.line_of(character)) is not None:
-            self.fetcher.check_open()
-            return result
-        text = self.load(self.locate(character))
+        text = self.ends.within(character, character) or self.load(self.locate(character))
         return text.frame.start_newline + text.newlines_before(text.to_byte(character - text.frame.start))
 
     # -- the whole text --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from monocontext.stores.protocol import Blob, CopyKeeper, RangeReader
 class CopiedRun(NamedTuple):
     """Bytes [start, stop) of an object, and the first byte of their copy in the stored text of the root."""
 
+    object: str
     start: int
     stop: int
     copy_start: int
@@ -26,57 +27,43 @@ class TextInRoot:
     """
 
     def __init__(self, store: RangeReader, manifest: Manifest) -> None:
+        """Raises `DamagedData` if the index page in the root is damaged."""
         self.store = store
         self._manifest = manifest
-        self._runs: dict[str, list[CopiedRun]] | None = None
-        """The copied runs by the key of their object; None until the first read."""
+        self._runs = _copied_runs(manifest)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         """Read a range, like `RangeReader.get_range` (no request if the root has a copy)."""
-        run = self._run_with(key, start, start + length)
-        if run is not None:
-            first = run.copy_start + start - run.start
-            try:
-                data = text_in(self._manifest, first, first + length)
-            except DamagedData:
-                self._runs = {}
-            else:
+        for run in self._runs:
+            if run.object == key and run.start <= start and start + length <= run.stop:
+                first = run.copy_start + start - run.start
+                try:
+                    data = text_in(self._manifest, first, first + length)
+                except DamagedData:
+                    self._runs = []
+                    break
                 return Blob(data, "", run.stop, local=True, in_root=True)
         return self.store.get_range(key, start, length, etag=etag)
 
     def forget(self, key: str, start: int, length: int, *, etag: str | None = None) -> None:
         """Stop using the copy, because these bytes were damaged."""
-        self._runs = {}
+        self._runs = []
         if isinstance(self.store, CopyKeeper):
             self.store.forget(key, start, length, etag=etag)
 
     def close(self) -> None:
         """Release the memory of the copy."""
-        self._runs = {}
-        self._manifest = replace(self._manifest, text="")
-
-    def _run_with(self, key: str, start: int, stop: int) -> CopiedRun | None:
-        """The copied run that has bytes [start, stop) of an object; None if there is none."""
-        if self._runs is None:
-            self._runs = _copied_runs(self._manifest)
-        for run in self._runs.get(key, ()):
-            if run.start <= start and stop <= run.stop:
-                return run
-        return None
+        self._runs, self._manifest = [], replace(self._manifest, text="")
 
 
-def _copied_runs(root: Manifest) -> dict[str, list[CopiedRun]]:
-    """The runs of the only index page of a small text. Its copy has them end to end."""
+def _copied_runs(root: Manifest) -> list[CopiedRun]:
+    """The runs of the only index page of a small text. The copy has them end to end."""
     assert root.last_page is not None  # by `Manifest.check`
-    try:
-        page = Page(root.last_page, root.pages[-1], None)
-    except DamagedData:
-        return {}  # the reader raises this error when it reads the page
-    runs: dict[str, list[CopiedRun]] = {}
+    page = Page(root.last_page, root.pages[-1], None)
+    results: list[CopiedRun] = []
     frames = 0
     for run in page.runs:
         copy_start, copy_stop = page.stored_starts[frames], page.stored_starts[frames + run.frames]
-        stop = run.offset + copy_stop - copy_start
-        runs.setdefault(run.object, []).append(CopiedRun(run.offset, stop, copy_start))
+        results.append(CopiedRun(run.object, run.offset, run.offset + copy_stop - copy_start, copy_start))
         frames += run.frames
-    return runs
+    return results
