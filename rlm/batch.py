@@ -62,15 +62,9 @@ def read_questions(path: Path) -> dict[str, str]:
 
 
 def run_batch(
-    questions: Mapping[str, str],
-    out: Path,
-    rlm: RLM,
-    context: object,
-    *,
-    budget: Budget | None = None,
-    at_once: int = 8,
-    answer_elsewhere: Answerer | None = None,
-) -> tuple[list[Result], dict[str, float]]:
+    questions: Mapping[str, str], out: Path, rlm: RLM, context: object, *, budget: Budget | None = None,
+    at_once: int = 8, answer_elsewhere: Answerer | None = None,
+) -> tuple[list[Result], dict[str, float]]:  # fmt: skip
     """Answer each question once and append its result to `out`; those with a result there are skipped, unless they
     failed or a shared limit ended them.
 

@@ -11,18 +11,8 @@ import click
 
 from monocontext.cli.options import S3
 from monocontext.cli.printing import remark
+from rlm.cli import options as shared
 from rlm.cli.context_argument import open_argument
-from rlm.cli.options import (
-    Context,
-    Limits,
-    ModelOptions,
-    Shape,
-    Trajectory,
-    describe_rights,
-    one_line_errors,
-    run_options,
-    shows_steps,
-)  # fmt: skip
 from rlm.cli.resuming import absolute_location
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
@@ -39,19 +29,21 @@ Type a question. The model keeps its variables, and remembers earlier questions 
 Ctrl-C  stop the question; twice within two seconds, leave"""
 
 
-@one_line_errors()
+@shared.one_line_errors()
 def chat(
-    context: Context,
-    model_options: ModelOptions,
-    limits: Limits,
+    context: shared.Context,
+    model_options: shared.ModelOptions,
+    limits: shared.Limits,
     s3: S3,
-    trajectory: Trajectory = None,
-    shape: Shape = "text",
+    trajectory: shared.Trajectory = None,
+    shape: shared.Shape = "text",
 ) -> None:
     """Answer questions about CONTEXT in a conversation. They share variables; each has the full limits; see /help."""
-    rights = describe_rights(limits["runner"])
-    display = Display(shown=shows_steps())
-    rlm = RLM(**run_options(model_options, limits), trajectory=trajectory, on_step=display.step, on_delta=display.delta)
+    rights = shared.describe_rights(limits["runner"])
+    display = Display(shown=shared.shows_steps())
+    rlm = RLM(
+        **shared.run_options(model_options, limits), trajectory=trajectory, on_step=display.step, on_delta=display.delta
+    )
     remark(rights)
     with rlm, open_argument(context, s3, shape) as text:
         is_whole = _talk(_Chat(rlm, text, display, absolute_location(context)))

@@ -17,17 +17,8 @@ from monocontext.cli.options import S3, AsJson
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import is_quiet, remark, say
 from monocontext.cli.serving import Host, OpenBrowser, Port, serve_page
+from rlm.cli import options as shared
 from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts, names_context, open_argument
-from rlm.cli.options import (
-    Limits,
-    ModelOptions,
-    Shape,
-    Trajectory,
-    describe_rights,
-    one_line_errors,
-    run_options,
-    shows_steps,
-)
 from rlm.cli.resuming import absolute_location, recorded_location, resumed_options
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
@@ -43,17 +34,17 @@ if TYPE_CHECKING:
     from rlm.trajectory.completion import Completion
 
 
-@one_line_errors()
+@shared.one_line_errors()
 def run(
-    model_options: ModelOptions,
-    limits: Limits,
+    model_options: shared.ModelOptions,
+    limits: shared.Limits,
     s3: S3,
     context: Annotated[str | None, Argument(help="URL or directory of a context, a text file, or - for stdin; "
                                                   "several by name, code=URL logs=URL.")] = None,
     question: Annotated[str | None, Argument(help="The question to answer.")] = None,
     more: Annotated[list[str] | None, Argument(metavar="", help="After several texts, the question.")] = None,
-    trajectory: Trajectory = None,
-    shape: Shape = "text",
+    trajectory: shared.Trajectory = None,
+    shape: shared.Shape = "text",
     sessions: Annotated[bool, Option(help="Use the sessions of this machine's agents as CONTEXT.")] = False,
     resume: Annotated[str | None, Option(help="Resume the run that this trajectory records.")] = None,
     cite: Annotated[bool, Option(help="Also print the sources of the answer.")] = False,
@@ -68,7 +59,7 @@ def run(
         if question is not None or (resume and context is not None):
             raise UsageError("--sessions takes the place of CONTEXT: leave CONTEXT out")
         context, question = LOCAL_SESSIONS, context
-    display = Display(shown=shows_steps())
+    display = Display(shown=shared.shows_steps())
     options = {**limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta}
     location: str | None = None
     if resume:
@@ -82,8 +73,8 @@ def run(
     else:
         if names_context(question) and not names_context(context):  # the order of `grep`
             context, question = question, context
-        options |= run_options(model_options, limits)
-    rights = describe_rights(options["runner"])
+        options |= shared.run_options(model_options, limits)
+    rights = shared.describe_rights(options["runner"])
     with RLM(**options) as rlm, display:
         remark(rights)
         if resume:
@@ -98,7 +89,7 @@ def run(
         raise click.exceptions.Exit(1)
 
 
-@one_line_errors()
+@shared.one_line_errors()
 def view(
     run: Annotated[str, Argument(help="A trajectory (.jsonl), or a directory, for its newest trajectory.")],
     host: Host = "127.0.0.1",

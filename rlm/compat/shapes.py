@@ -20,18 +20,10 @@ class RLM_REPL:
     """The interface of rlm-minimal: `RLM_REPL(...).completion(context, query)` returns the answer as a str."""
 
     def __init__(
-        self,
-        api_key: str | None = None,
-        model: str = "gpt-5",
-        recursive_model: str | None = None,
-        max_iterations: int = 20,
-        depth: int = 0,
-        enable_logging: bool = False,
-        context_obj: object = None,
-        *,
-        custom_tools: Mapping[str, object] | None = None,
-        **options: Any,
-    ) -> None:
+        self, api_key: str | None = None, model: str = "gpt-5", recursive_model: str | None = None,
+        max_iterations: int = 20, depth: int = 0, enable_logging: bool = False, context_obj: object = None, *,
+        custom_tools: Mapping[str, object] | None = None, **options: Any,
+    ) -> None:  # fmt: skip
         """- `api_key`: of the models
         - `model`, `recursive_model`: the root model, and the model of sub-calls
         - `max_iterations`: turns of a question

@@ -27,6 +27,8 @@ _BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")
 _CITED = re.compile(r"\[([^\[\]]{1,600})\]")
 _NUMBER = re.compile(r"(?:turns?\s*|#)?(\d{1,9})", re.I)
 _MOST_CHARACTERS = 400  # of a statement in a digest
+_RULES_CHARACTERS = 250  # of a statement that rules pick
+_SEARCHED_CHARACTERS = 20_000  # the beginning of a tool's output, in which errors are looked for
 _MOST_OF_KIND = 6  # statements of a kind, such as commits, in a digest without a model
 _SHORTEST_PROMPT = 20  # characters; a shorter message ("Thanks!", "go on") says nothing to a colleague
 _COMMIT = re.compile(r"git commit\b.{0,40}?-m\s*\\?[\"']([^\"'\\\n]{3,200})", re.S)
@@ -48,36 +50,37 @@ class Statement:
         return f"- {self.text} {' '.join(f'[{turn}]' for turn in self.turns)}"
 
 
-def parse_statements(markdown: str, find_turn: Callable[[str], str | None]) -> list[Statement]:
-    """The statements in a model's Markdown that cite turns.
+FindTurn = Callable[[str], str | None]
+"""Takes a citation between brackets. Returns the full id of the turn that it cites; None if it cites none."""
 
-    `find_turn` returns the full id of a turn for a citation between brackets, or None if it cites no turn.
-    """
-    result, section = [], ""
+
+def parse_statements(markdown: str, find_turn: FindTurn) -> list[Statement]:
+    """The statements in a model's Markdown that cite turns."""
+    statements, section = [], ""
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):
             section = next((item for item in SECTIONS if item.lower()[:6] == heading[1].lower()[:6]), section)
         elif section and (bullet := _BULLET.match(line)):
             text, turns = _split_citations(bullet[1], find_turn)
             if text and turns:
-                result.append(Statement(section, text[:_MOST_CHARACTERS], turns))
-    return result
+                statements.append(Statement(section, text[:_MOST_CHARACTERS], turns))
+    return statements
 
 
-def _split_citations(line: str, find_turn: Callable[[str], str | None]) -> tuple[str, tuple[str, ...]]:
+def _split_citations(line: str, find_turn: FindTurn) -> tuple[str, tuple[str, ...]]:
     """A statement without its citations, and the turns that it cites, each once."""
     turns: dict[str, None] = {}
 
-    def take(brackets: re.Match[str]) -> str:
+    def collect(brackets: re.Match[str]) -> str:
         cited = [turn for part in re.split(r"[,;]", brackets[1]) if (turn := find_turn(part.strip()))]
         turns.update(dict.fromkeys(cited))
         return "" if cited else brackets[0]
 
-    text = _CITED.sub(take, line)
+    text = _CITED.sub(collect, line)
     return " ".join(text.split()).rstrip(" ."), tuple(turns)
 
 
-def turns_of(session_id: str, turns: int) -> Callable[[str], str | None]:
+def turns_of(session_id: str, turns: int) -> FindTurn:
     """A function from a citation of a turn in one session (`12`, `turn 12`, `session:12`) to the turn's full id."""
 
     def find_turn(cited: str) -> str | None:
@@ -104,21 +107,27 @@ def extract(turns: Sequence[Turn]) -> list[Statement]:
     long = [turn for turn in prompts if len(turn.text.strip()) >= _SHORTEST_PROMPT] or prompts[:1]
     answers = [turn for turn in turns if turn.kind == "text" and turn.role == "assistant"]
     calls = [turn for turn in turns if turn.kind == "tool_use"]
-    outputs = [(turn, _FAILED.search(turn.text[:20_000])) for turn in turns if turn.kind == "tool_result"]
-    failed = [(turn, match[1]) for turn, match in outputs if match][-_MOST_OF_KIND:]
-    changed = {path: turn for turn in calls for path in _changed_paths(turn)}
     commits = [(turn, message) for turn in calls for message in _COMMIT.findall(turn.text)]
-    results = [
-        *(("Summary", f"Asked: {turn.text}", turn) for turn in long[:_MOST_OF_KIND]),
-        *(("Summary", f"Last answer: {turn.text}", turn) for turn in answers[-1:]),
-        *(("Summary", f"Committed: {message}", turn) for turn, message in commits[-_MOST_OF_KIND:]),
-        *(("Patterns", f"Changed: {path}", turn) for path, turn in list(changed.items())[-2 * _MOST_OF_KIND :]),
-        *(("Open questions", f"Failed ({turn.tool or 'tool'}): {text}", turn) for turn, text in failed),
-    ]
-    return [Statement(section, " ".join(text.split())[:250], (turn.id,)) for section, text, turn in results]
+    changed = {path: turn for turn in calls for path in _changed_paths(turn)}
+    outputs = [(turn, _FAILED.search(turn.text[:_SEARCHED_CHARACTERS])) for turn in turns if turn.kind == "tool_result"]
+    failed = [(turn, match[1]) for turn, match in outputs if match]
+
+    result = [_state("Summary", f"Asked: {turn.text}", turn) for turn in long[:_MOST_OF_KIND]]
+    result += [_state("Summary", f"Last answer: {turn.text}", turn) for turn in answers[-1:]]
+    result += [_state("Summary", f"Committed: {message}", turn) for turn, message in commits[-_MOST_OF_KIND:]]
+    newest = list(changed.items())[-2 * _MOST_OF_KIND :]
+    result += [_state("Patterns", f"Changed: {path}", turn) for path, turn in newest]
+    for turn, error in failed[-_MOST_OF_KIND:]:
+        result.append(_state("Open questions", f"Failed ({turn.tool or 'tool'}): {error}", turn))
+    return result
+
+
+def _state(section: str, text: str, turn: Turn) -> Statement:
+    return Statement(section, " ".join(text.split())[:_RULES_CHARACTERS], (turn.id,))
 
 
 def _changed_paths(turn: Turn) -> list[str]:
+    """The files that a call of a tool changes, by its arguments."""
     if turn.tool not in _WRITERS:
         return []
     if patched := _PATCHED.findall(turn.text.replace("\\n", "\n")):

@@ -82,19 +82,11 @@ class Interpreter:
     """
 
     def __init__(
-        self,
-        *,
-        volume_name: str | Store | None = None,
-        timeout: float = 600,
-        runner: str = DEFAULT_RUNNER,
-        volumes: str | None = None,
-        store_options: StoreOptions | None = None,
-        sub_lm: LM | None = None,
-        context: object = None,
-        names: Mapping[str, object] | None = None,
-        tools: Mapping[str, Callable[..., Any]] | None = None,
-        **runner_options: Any,
-    ) -> None:
+        self, *, volume_name: str | Store | None = None, timeout: float = 600, runner: str = DEFAULT_RUNNER,
+        volumes: str | None = None, store_options: StoreOptions | None = None, sub_lm: LM | None = None,
+        context: object = None, names: Mapping[str, object] | None = None,
+        tools: Mapping[str, Callable[..., Any]] | None = None, **runner_options: Any,
+    ) -> None:  # fmt: skip
         """- `volume_name`: a name below `volumes` (see `volume_url`), a URL or a store; None for no volume
         - `timeout`: seconds of one `execute`
         - `runner`, `runner_options`: `confined`, `subprocess`, `wasm`, `docker` or `sandbox`, and its options

@@ -223,16 +223,9 @@ def has_words(text: str) -> bool:
 
 
 def read_details(
-    input_tokens: int,
-    output_tokens: int,
-    *,
-    cache_read: object = None,
-    cache_write: object = None,
-    cache_write_1h: object = None,
-    reasoning: object = None,
-    tier: object = None,
-    endpoint: object = None,
-) -> TokenDetails:
+    input_tokens: int, output_tokens: int, *, cache_read: object = None, cache_write: object = None,
+    cache_write_1h: object = None, reasoning: object = None, tier: object = None, endpoint: object = None,
+) -> TokenDetails:  # fmt: skip
     """The details that an endpoint reports; impossible counts become 0, so that they cannot lower a cost.
 
     `input_tokens` and `output_tokens` include the tokens of the details.

@@ -42,18 +42,10 @@ class Models:
 
 
 def choose(
-    model: str | None = None,
-    sub_model: str | None = None,
-    *,
-    backend: str | None = None,
-    preset: str | None = None,
-    lm: LM | None = None,
-    sub_lm: LM | None = None,
-    sampling: Sampling | None = None,
-    sub_sampling: Sampling | None = None,
-    sub_base_url: str | None = None,
-    **connection: Any,
-) -> Models:
+    model: str | None = None, sub_model: str | None = None, *, backend: str | None = None, preset: str | None = None,
+    lm: LM | None = None, sub_lm: LM | None = None, sampling: Sampling | None = None,
+    sub_sampling: Sampling | None = None, sub_base_url: str | None = None, **connection: Any,
+) -> Models:  # fmt: skip
     """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its provider.
 
     `connection` (`base_url`, `api_key`, `headers`) applies to the provider of the root, `sub_base_url` to a sub-model

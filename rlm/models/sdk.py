@@ -210,13 +210,10 @@ class SDKModel(ABC):
         """Make one request; `accepted` filters its optional fields. Whatever this raises becomes an LLMError."""
 
     def _read_response(
-        self,
-        response: Any,
-        target: CallTarget,
-        builder: ReplyBuilder,
+        self, response: Any, target: CallTarget, builder: ReplyBuilder,
         read_event: Callable[[object, ReplyBuilder], None],
         read_answer: Callable[[object, ReplyBuilder, CallTarget], None],
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Read a body into `builder`, up to text that only repeats itself. A break after the end is not an error."""
         try:
             for part in read_body(response.iter_bytes(), target, self._timeout_seconds):

@@ -15,19 +15,7 @@ from itertools import takewhile
 from textwrap import dedent
 from typing import Literal
 
-from rlm.prompts import faults
-from rlm.prompts.marks import (
-    BARE_TAG,
-    CLOSING_MARKS,
-    DRAFT_MARK,
-    FENCE_ATTRIBUTE,
-    HALF_MARK,
-    INVENTED_OUTPUT,
-    INVENTED_TURN,
-    MARK_PAIRS,
-    OPENING_FENCE,
-    PYTHON_TAG,
-)
+from rlm.prompts import faults, marks
 from rlm.prompts.written_calls import CALL_MARK, codes_of_calls, codes_of_json
 from rlm.runners.syntax import acts, assigned_names, compiles, is_code
 from rlm.runners.text_final import TextFinal, find_finals
@@ -147,7 +135,7 @@ class _Reader:
         offset, has_text, after_code = 0, False, False
         while offset < len(self.lines):
             line = self.lines[offset]
-            if has_text and (INVENTED_TURN.match(line) or (after_code and INVENTED_OUTPUT.match(line))):
+            if has_text and (marks.INVENTED_TURN.match(line) or (after_code and marks.INVENTED_OUTPUT.match(line))):
                 return
             has_text = has_text or line.strip() != ""
             for part in self._read_block(offset):
@@ -158,8 +146,8 @@ class _Reader:
     def _read_block(self, start: int) -> list[_Part]:
         """The block that begins with line `start`, else the line; for calls, a part for each and one for their text."""
         line = self.lines[start]
-        opening = OPENING_FENCE.match(line) or _fence_behind_words(line)
-        if opening and PYTHON_TAG.fullmatch(opening["tag"]):
+        opening = marks.OPENING_FENCE.match(line) or _fence_behind_words(line)
+        if opening and marks.PYTHON_TAG.fullmatch(opening["tag"]):
             part = self._read_python(start, opening)
             first = opening.string[opening.end() :].strip()
             if first and _is_code_on_fence(first, part.code):
@@ -179,7 +167,7 @@ class _Reader:
         broken: _Part | None = None  # the code up to the first fence, if it is not complete
         for end in range(start + 1, len(lines)):
             last = _before_end(lines[end], mark)
-            following = OPENING_FENCE.match(lines[end]) if last is None else None
+            following = marks.OPENING_FENCE.match(lines[end]) if last is None else None
             opens_next = following is not None and following["mark"] == mark  # the next block, which ends this one
             if last is None and not opens_next:
                 continue
@@ -209,12 +197,12 @@ class _Reader:
         code = _dedent([*body, last] if last else body, len(opening["margin"]))
         first, _, rest = code.partition("\n")
         kind: Literal["loose", "other"] = "other" if opening["tag"] else "loose"
-        code = rest if BARE_TAG.fullmatch(first) else code
+        code = rest if marks.BARE_TAG.fullmatch(first) else code
         return _Part(kind, self.lines[start : end + 1], code, cut=end == len(self.lines))
 
     def _read_draft(self, start: int) -> _Part | None:
         """The draft that begins with line `start`; None if none does, or if it does not end."""
-        draft = DRAFT_MARK.match(self.lines[start]) if self.skips_drafts and self.tries > 0 else None
+        draft = marks.DRAFT_MARK.match(self.lines[start]) if self.skips_drafts and self.tries > 0 else None
         if draft is None:
             return None
         for end in range(start, len(self.lines)):
@@ -225,13 +213,13 @@ class _Reader:
 
     def _read_marked(self, start: int) -> _Part | None:
         """The block of code between other marks that begins with line `start`; None if none does."""
-        for opens, closes in MARK_PAIRS:
+        for opens, closes in marks.MARK_PAIRS:
             match = opens.match(self.lines[start]) if self.tries > 0 else None
             if match is None:
                 continue
             part = self._read_between(start, match.end(), closes)
             if part is not None:
-                part.cut = part.cut and opens is not BARE_TAG
+                part.cut = part.cut and opens is not marks.BARE_TAG
                 return part
             self.tries -= _SEARCH_TRIES
         return None
@@ -243,7 +231,7 @@ class _Reader:
         code = "\n".join(body if end is None else [*body[:end], closes.split(body[end], 1)[0]])
         if not compiles(dedent(code).strip()):
             fence = _FENCE_LINE.search(code) if end is None else None
-            code = HALF_MARK.sub("", code[: fence.end()] if fence else code)
+            code = marks.HALF_MARK.sub("", code[: fence.end()] if fence else code)
             end = code.count("\n") + 1 if fence else end
         code = dedent(code).strip("\n").rstrip()
         used = len(body) if end is None else end + 1
@@ -253,14 +241,14 @@ class _Reader:
 def _fence_behind_words(line: str) -> re.Match[str] | None:
     """The opening fence of Python at the end of a line of words, as in "I look: ```repl"."""
     begin = line.rfind("```")
-    is_fence = begin > 0 and PYTHON_TAG.fullmatch(line[begin + 3 :].strip())
-    return OPENING_FENCE.match(line[begin:].strip()) if is_fence else None
+    is_fence = begin > 0 and marks.PYTHON_TAG.fullmatch(line[begin + 3 :].strip())
+    return marks.OPENING_FENCE.match(line[begin:].strip()) if is_fence else None
 
 
 def _is_code_on_fence(first: str, code: str) -> bool:
     """Whether the text behind an opening fence is code. `x=1` is an attribute, unless `code` has the name `x`, which
     would then have the value of an earlier turn."""
-    attribute = FENCE_ATTRIBUTE.match(first)
+    attribute = marks.FENCE_ATTRIBUTE.match(first)
     is_code_line = acts(first) or assigned_names([first])
     return bool(is_code_line and (not attribute or re.search(rf"\b{attribute[1]}\b", code)))
 
@@ -275,7 +263,7 @@ def _before_fence(line: str, mark: str) -> str | None:
 def _before_end(line: str, mark: str) -> str | None:
     """`_before_fence` for a block of Python, which also ends at another closing mark, or at one behind its fence."""
     line = line.rstrip()
-    end = None if line.endswith(mark) else CLOSING_MARKS.search(line)
+    end = None if line.endswith(mark) else marks.CLOSING_MARKS.search(line)
     before = line[: end.start()].rstrip() if end else line
     return _before_fence(before, mark) if before or not end else ""
 

@@ -117,13 +117,9 @@ KINDS: dict[str, str] = {
 
 
 def system_prompt(
-    context: Description,
-    *,
-    prompt_characters: int,
-    output_limit: int,
-    children: bool = False,
+    context: Description, *, prompt_characters: int, output_limit: int, children: bool = False,
     tools: Sequence[str] = (),
-) -> str:
+) -> str:  # fmt: skip
     """The system prompt for a context.
 
     It is the same for all contexts of a kind, so that providers can cache it; the question states the size.

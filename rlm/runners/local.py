@@ -1,4 +1,4 @@
-"""Run cells in this process, with the rights of its user. No sandbox."""
+"""Run cells in this process, with the rights of its user. No sandbox: a cell can end or damage the process."""
 
 from __future__ import annotations
 
@@ -20,17 +20,8 @@ from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.context.lazy import is_text, lazy_parts
 from rlm.errors import AnswerRefused, LLMError
+from rlm.runners import cell_thread
 from rlm.runners.answers import Answers, FinalAnswer
-from rlm.runners.cell_thread import (
-    NOTES_CHARACTERS,
-    Buffer,
-    CellRunner,
-    CellThread,
-    CellTimeout,
-    capture_thread,
-    redirection,
-    route_streams,
-)
 from rlm.runners.claims import Claim
 from rlm.runners.runner import CellResult, ModelCalls
 from rlm.runners.syntax import hide_syntax_warnings, parse
@@ -49,84 +40,76 @@ class LocalRunner:
 
     def __init__(
         self, context: object, subcalls: ModelCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000,
-        names: Mapping[str, object] | None = None, thread: CellRunner | None = None,
+        names: Mapping[str, object] | None = None, thread: cell_thread.CellRunner | None = None,
         after_cell: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
-        """`names`: more of the namespace. `thread` runs cells. `after_cell` is called when a cell's code has ended."""
+        """- `subcalls`: the functions with which cells ask models
+        - `cell_timeout`: seconds, None for no limit
+        - `output_limit`: characters of the output of a cell; a longer one loses its middle
+        - `names`: more names of the namespace, which cells cannot rebind
+        - `thread`: runs the cells, by default a thread of their own
+        - `after_cell`: called when the code of a cell has ended
+        """
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
         self._file_prefix = f"<cell {next(_runs)}."
-        self._sources: list[str] = []
-        self._out = Buffer(output_limit)
-        self._thread = thread or CellThread()
+        self._sources: list[str] = []  # the file names of the cells so far
+        self._out = cell_thread.Buffer(output_limit)
+        self._thread = thread or cell_thread.CellThread()
+        self._after_cell = after_cell
         self._namespace: dict[str, Any] = {"__name__": "__main__"}
         texts = list(lazy_parts([context, *(names or {}).values()]))
         self._answers = Answers(context, self._namespace, texts)
-        self._after_cell = after_cell
         lazy_names: dict[str, Any] = {}  # the functions with which code reads lazy texts as if they were str
         for text in texts:
             lazy_names |= text.repl_namespace().names
         # One that is a builtin replaces the builtin of this namespace; any other becomes a variable.
         lazy_builtins = {name: lazy_names.pop(name) for name in list(lazy_names) if hasattr(builtins, name)}
-        own = vars(builtins) | lazy_builtins
-        print_to_stream = own["print"]
-
-        def print(*values: object, file: Any = None, **options: Any) -> None:
-            # The output is the cell's even in threads of the cell, and obeys `redirect_stdout`.
-            print_to_stream(*values, file=file or redirection() or self._out, **options)
-
-        refusals = {name: partial(_refuse, name) for name in ("input", "breakpoint")}
+        self._own_builtins = vars(builtins) | lazy_builtins
+        self._print_to_stream = self._own_builtins["print"]
+        self._own_builtins |= {name: partial(_refuse, name) for name in ("input", "breakpoint")}
         # The exit and quit of the interactive interpreter close the process's stdin.
-        self._own_builtins = own | refusals | {"print": print, "exit": sys.exit, "quit": sys.exit}
+        self._own_builtins |= {"print": self._print, "exit": sys.exit, "quit": sys.exit}
         self._original_builtins = dict(self._own_builtins)
         self._reserved: dict[str, Any] = {
-            "__builtins__": self._own_builtins,
-            "context": context,
-            "answer": self._answers.slot,
-            "LLMError": LLMError,
-            "SHOW_VARS": self.show_vars,
-            **subcalls.functions,
-            **(names or {}),
-            **self._answers.functions,
-        }
+            "__builtins__": self._own_builtins, "context": context, "answer": self._answers.slot, "LLMError": LLMError,
+            "SHOW_VARS": self.show_vars, **subcalls.functions, **(names or {}), **self._answers.functions,
+        }  # fmt: skip
         self._namespace |= lazy_names | self._reserved
         self._given_names = frozenset(self._namespace)
 
     def run(self, code: str) -> CellResult:
         """Run one cell. Assignments before an exception are kept; reserved names are restored."""
         clock = CellClock(self._cell_timeout, self._subcalls, time.perf_counter(), self._subcalls.waited.seconds)
-        out, err = Buffer(self._output_limit), Buffer(self._output_limit // 4)  # a traceback is short, its end counts
+        limit = self._output_limit
+        out, err = cell_thread.Buffer(limit), cell_thread.Buffer(limit // 4)  # a traceback is short, its end counts
         cell = _RunningCell(f"{self._file_prefix}{len(self._sources) + 1}>", code, out, err)
         self._sources.append(cell.file)
         self._out = cell.out
         try:
-            with route_streams():
-                ended = self._thread.run(lambda: self._execute(cell), clock.seconds_left)
-        except BaseException:
+            with cell_thread.route_streams():
+                has_ended = self._thread.run(lambda: self._run_and_collect(cell), clock.seconds_left)
+        except BaseException:  # a Ctrl-C
             self._restore()
             self._subcalls.drain()
             raise
-        if not ended:
+        if not has_ended:
             cell.raised = True
             cell.err.write(
                 f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s and could not be stopped, because it "
                 "waits inside a C call. It is left behind until that returns; its variables may still change.\n"
             )
-            self._collect(cell)
+            self._collect_answer(cell)
         notes = self._restore()
-        notes = shorten(notes, NOTES_CHARACTERS) if notes else ""
+        notes = shorten(notes, cell_thread.NOTES_CHARACTERS) if notes else ""
         stderr = cell.err.text()
         return CellResult(
-            stdout=cell.out.text(self._output_limit - len(stderr)) + notes,
-            stderr=stderr,
-            variables=cell.variables,
-            calls=self._subcalls.drain(),
-            final_answer=cell.final_answer,
-            execution_seconds=time.perf_counter() - clock.started,
-            raised=cell.raised and cell.final_answer is None,
+            stdout=cell.out.text(self._output_limit - len(stderr)) + notes, stderr=stderr, variables=cell.variables,
+            calls=self._subcalls.drain(), final_answer=cell.final_answer,
+            execution_seconds=time.perf_counter() - clock.started, raised=cell.raised and cell.final_answer is None,
             claims=cell.claims,
-        )
+        )  # fmt: skip
 
     def close(self) -> None:
         """Let the thread end and forget the sources."""
@@ -141,11 +124,11 @@ class LocalRunner:
     def works(self) -> bool:
         """Whether a simple cell still runs as it should. Runs it on the calling thread."""
         code, limit = "probe = [len(str(12))]\nprint(probe)\nprobe", self._output_limit
-        cell = _RunningCell(f"{self._file_prefix}0>", code, Buffer(limit), Buffer(limit))
+        cell = _RunningCell(f"{self._file_prefix}0>", code, cell_thread.Buffer(limit), cell_thread.Buffer(limit))
         names = {name: self._namespace[name] for name in self._given_names if name in self._namespace}
         out, self._out = self._out, cell.out
         try:
-            self._exec(cell, names)
+            self._run_code(cell, names)
         except BaseException:
             return False
         finally:
@@ -163,18 +146,18 @@ class LocalRunner:
             and not isinstance(value, ModuleType)
         }
 
-    def _execute(self, cell: _RunningCell) -> None:
+    def _run_and_collect(self, cell: _RunningCell) -> None:
         """Run the code, then collect its variables and answer. For the cell's thread."""
-        with capture_thread(cell.out, cell.err):
+        with cell_thread.capture_thread(cell.out, cell.err):
             try:
                 try:
-                    self._exec(cell, self._namespace)
+                    self._run_code(cell, self._namespace)
                     cell.raised = False
                 finally:
                     self._thread.stop_interrupts()
             except FinalAnswer:
                 cell.raised = False
-            except CellTimeout as exc:
+            except cell_thread.CellTimeout as exc:
                 cell.err.write("".join(cell_traceback(exc, self._file_prefix).splitlines(keepends=True)[:-1]))
                 cell.err.write(f"CellTimeout: stopped after {self._cell_timeout:g} s; variables set before are kept.\n")
             except SystemExit as exc:
@@ -182,13 +165,13 @@ class LocalRunner:
             except BaseException as exc:
                 cell.err.write(cell_traceback(exc, self._file_prefix))
             try:
-                self._collect(cell)
+                self._collect_answer(cell)
                 display = {"context": self._reserved["context"], **self._variables()}
                 cell.variables = {name: _safe_repr(value) for name, value in display.items()}
             except BaseException as exc:  # a timeout, or the cell has damaged the interpreter
                 cell.err.write(cell_traceback(exc, self._file_prefix))
 
-    def _collect(self, cell: _RunningCell) -> None:
+    def _collect_answer(self, cell: _RunningCell) -> None:
         if self._after_cell:
             self._after_cell()
         try:
@@ -197,29 +180,36 @@ class LocalRunner:
             cell.raised = True
             cell.err.write(f"Answer refused: {exc}\n")
 
-    def _exec(self, cell: _RunningCell, names: dict[str, Any]) -> None:
+    def _run_code(self, cell: _RunningCell, names: dict[str, Any]) -> None:
+        """Run the code in a namespace, and print the value of its last expression."""
         linecache.cache[cell.file] = (len(cell.code), None, cell.code.splitlines(keepends=True), cell.file)
         tree = parse(cell.code, cell.file)
-        last = None
-        if tree.body and isinstance(statement := tree.body[-1], ast.Expr):
-            last = ast.Expression(statement.value)
+        last = tree.body[-1] if tree.body else None
+        expression = None
+        if isinstance(last, ast.Expr):
             tree.body.pop()
         with hide_syntax_warnings():
-            body = compile(tree, cell.file, "exec", dont_inherit=True)
-            tail = compile(last, cell.file, "eval", dont_inherit=True) if last else None
-        exec(body, names)
-        value = eval(tail, names) if tail else None
+            statements = compile(tree, cell.file, "exec", dont_inherit=True)
+            if isinstance(last, ast.Expr):
+                expression = compile(ast.Expression(last.value), cell.file, "eval", dont_inherit=True)
+        exec(statements, names)
+        value = eval(expression, names) if expression else None
         if value is not None:
             # At least half the limit: the end of the output stays as it is when the whole is shortened.
             room = max(self._output_limit - cell.out.total, self._output_limit // 2)
             cell.out.write(_format_value(value, room - 1) + "\n")
+
+    def _print(self, *values: object, file: Any = None, **options: Any) -> None:
+        """The `print` of cells: also in threads of a cell, its output is the cell's. It obeys `redirect_stdout`."""
+        self._print_to_stream(*values, file=file or cell_thread.redirection() or self._out, **options)
 
     def _restore(self) -> str:
         """Restore reserved names. Returns a line for the model on each that had changed."""
         missing = object()
         notes = ""
         own, original = self._own_builtins, self._original_builtins
-        if changed := sorted(name for name, value in original.items() if own.get(name, missing) is not value):
+        changed = sorted(name for name, value in original.items() if own.get(name, missing) is not value)
+        if changed:
             own.update(original)
             notes += f"[builtins of Python are shared by all cells and were restored: {', '.join(changed)[:300]}]\n"
         for name, value in self._reserved.items():
@@ -241,10 +231,12 @@ class LocalRunner:
 
 @dataclass(slots=True)
 class _RunningCell:
-    file: str
+    """A cell and what has come of it so far."""
+
+    file: str  # the name of its source in tracebacks
     code: str
-    out: Buffer
-    err: Buffer
+    out: cell_thread.Buffer
+    err: cell_thread.Buffer
     variables: dict[str, str] = field(default_factory=dict)
     final_answer: str | None = None
     raised: bool = True
@@ -263,7 +255,7 @@ def _safe_repr(value: object) -> str:
     """The repr of a variable. A repr that raises SystemExit or a similar exception is not an error of the cell."""
     try:
         return bounded_repr(value)
-    except CellTimeout:
+    except cell_thread.CellTimeout:
         raise
     except BaseException as exc:
         return f"<{type(value).__name__}: its repr raises {type(exc).__name__}>"

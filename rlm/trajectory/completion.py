@@ -51,17 +51,10 @@ class Completion:
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values, without the trajectory."""
         return {
-            "answer": self.answer,
-            "finished": self.finished,
-            "reason": self.reason,
-            "iterations": self.iterations,
-            "seconds": round(self.seconds, 3),
-            "usage": self.usage.to_dict(),
-            "cost": self.cost,
-            "io": self.io,
-            "notes": list(self.notes),
-            "sources": [source.to_dict() for source in self.sources],
-        }
+            "answer": self.answer, "finished": self.finished, "reason": self.reason, "iterations": self.iterations,
+            "seconds": round(self.seconds, 3), "usage": self.usage.to_dict(), "cost": self.cost, "io": self.io,
+            "notes": list(self.notes), "sources": [source.to_dict() for source in self.sources],
+        }  # fmt: skip
 
     @property
     def response(self) -> str:

@@ -190,12 +190,7 @@ def _source(location: _Location) -> Source:
     half = _SHOWN // 2
     display = text if len(text) <= _SHOWN else join_ends(text[:half], text[-half:], len(text) - _SHOWN)
     return Source(
-        place.start,
-        place.stop,
-        place.lines,
-        place.document,
-        text=display,
+        place.start, place.stop, place.lines, place.document, text=display,
         generation=None if part.name is not None or isinstance(part.text, str) else part.text.generation,
-        sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
-        url=part.url_at(location.start),
-    )
+        sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), url=part.url_at(location.start),
+    )  # fmt: skip

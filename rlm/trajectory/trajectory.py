@@ -69,13 +69,9 @@ class Trajectory:
                 os.truncate(partial, partial.read_bytes().rfind(b"\n") + 1)
 
     def add(
-        self,
-        step: Step,
-        usage: Usage,
-        question: str | None = None,
-        sources: Sequence[Source] = (),
+        self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = (),
         reads: Sequence[Read] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Write the line of one step, with the sums of `usage` so far.
 
         `question`: set if the step begins a later question. `sources` and `reads`: those of the question that it ends.

@@ -43,14 +43,10 @@ class RowFeed:
             if generation is not None and generation != self._generation:
                 first = 0
             return {
-                "generation": self._generation,
-                "path": str(self.path),
-                "metadata": rows.metadata(self._metadata),
-                "first": first,
-                "rows": self._rows[first:],
-                "live": self._status(),
+                "generation": self._generation, "path": str(self.path), "metadata": rows.metadata(self._metadata),
+                "first": first, "rows": self._rows[first:], "live": self._status(),
                 "read": None if self._read is None else size(self._read),
-            }
+            }  # fmt: skip
 
     def turn(self, number: int) -> dict[str, Any]:
         """The details of turn `number`, from 0. A number after the last is that of the turn in progress."""
