@@ -19,10 +19,11 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from monocontext.errors import (
@@ -130,30 +131,28 @@ class CloudStore(StoreBase):
         if folder and any(part in ("", ".", "..") for part in folder.split("/")):
             return
         with self._translated(f"{self.url}/{prefix}"):
-            result = (item for batch in obstore.list(self._store, prefix=folder or None) for item in batch)
-            # Clouds list in key order; their emulators may list folder by folder.
-            rows = sorted(result, key=lambda each: each["path"]) if self._options.get("endpoint") else result
+            rows: Iterable[Any] = chain.from_iterable(obstore.list(self._store, prefix=folder or None))
+            if self._options.get("endpoint"):  # clouds list in key order; their emulators may list folder by folder
+                rows = sorted(rows, key=lambda row: row["path"])
             yield from (self._info(row["path"], row) for row in rows if row["path"].startswith(prefix))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
         check_write(if_absent, if_match)
         name, path = self._name(key), check_key(key)
         self._check_writable()
-        is_whole = if_absent or if_match is not None or len(data) <= _PART_BYTES
+        in_parts = not if_absent and if_match is None and len(data) > _PART_BYTES
+        attributes = {"Content-Type": CONTENT_TYPE}
         with self._translated(name, if_match):
-            mode: Any = "create" if if_absent else "overwrite" if if_match is None else self._condition(path, if_match)
+            mode: Any = "create" if if_absent else "overwrite"
+            if if_match is not None:
+                mode = self._condition(path, if_match)
             try:
                 done = obstore.put(
-                    self._writing,
-                    path,
-                    bytes(data),
-                    attributes={"Content-Type": CONTENT_TYPE},
-                    mode=mode,
-                    use_multipart=not is_whole,
+                    self._writing, path, bytes(data), attributes=attributes, mode=mode, use_multipart=in_parts
                 )
             except (failures.PreconditionError, failures.AlreadyExistsError):
-                result = self._etag(obstore.head(self._store, path))  # raises `NotFound` if the object is gone
-                raise conflict_error(name, if_match, result) from None
+                newest = obstore.head(self._store, path)  # raises `NotFound` if the object is gone
+                raise conflict_error(name, if_match, self._etag(newest)) from None
             return self._etag({**done, "size": len(data)})
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:

@@ -196,10 +196,6 @@ class LocalStore(StoreBase):
             os.unlink(path)
 
     def sweep(self, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
-        """Remove temporary files of killed writers that were last written before a time, in seconds since 1970.
-
-        Returns their number and bytes.
-        """
         count = size_bytes = 0
         for folder, _, names in os.walk(self._root):
             for path in (os.path.join(folder, name) for name in names if _TEMPORARY.fullmatch(name)):

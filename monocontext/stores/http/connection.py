@@ -113,11 +113,12 @@ class Connection:
         """Read the head of the response. Interim responses (1xx) are skipped. Raises `BadReply`."""
         data, self.ahead = self.ahead, b""
         while True:
-            while data and (result := split_head(data)):
+            if result := split_head(data):
                 head, data = result
                 if head.status not in _INTERIM:
                     self.ahead = data
                     return head
+                continue
             piece = bytearray(_HEAD_BYTES)
             count = self._receive_into(memoryview(piece))
             if not count:
@@ -209,8 +210,8 @@ class Body:
     def _read_chunked(self, view: memoryview) -> int:
         chunks = self._chunks
         assert chunks is not None
-        piece = memoryview(bytearray(_PIECE_BYTES)) if not self._decoded else None
-        while piece is not None and not self._decoded and not chunks.ended:
+        while not self._decoded and not chunks.ended:
+            piece = memoryview(bytearray(_PIECE_BYTES))
             count = self._connection.read_into(piece)
             if not count:
                 raise BodyCut(f"the connection was closed after {self.read_bytes:,} bytes of the response body")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 from monocontext.stores.http.connection import ResponseHead, parse_http_date
 
@@ -17,8 +16,8 @@ _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequ
 _SKEWED = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
 OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
-"""The entities of XML. The other references are numbers."""
+_REFERENCES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
+"""The references that servers write for characters of XML; `&` is last, since `&amp;lt;` stands for `&lt;`."""
 
 
 class ErrorResponse(Exception):
@@ -81,16 +80,7 @@ def is_throttling(status: int, code: str) -> bool:
 def _element(text: str, name: str) -> str:
     """The text of an XML element in one line; empty if there is none."""
     match = re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL)
-    if match is None:
-        return ""
-    return " ".join(re.sub(r"&(#\d{1,7}|#x[0-9a-fA-F]{1,6}|\w+);", _unescape, match[1]).split())
-
-
-def _unescape(reference: re.Match[str]) -> str:
-    """The character that a reference such as `&lt;` or `&#39;` stands for; any other reference stays as it is."""
-    name = reference[1]
-    if not name.startswith("#"):
-        return _ENTITIES.get(name, reference[0])
-    code = int(name[2:], 16) if name.startswith("#x") else int(name[1:])
-    is_shown = code <= sys.maxunicode and (chr(code).isprintable() or chr(code).isspace())
-    return chr(code) if is_shown else reference[0]
+    content = match[1] if match else ""
+    for reference, character in _REFERENCES.items():
+        content = content.replace(reference, character)
+    return " ".join(content.split())

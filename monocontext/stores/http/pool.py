@@ -157,7 +157,7 @@ class Pool:
     def _open_socket(self, target: Endpoint | Proxy, timer: ExchangeTimer, avoid: Address | None) -> socket.socket:
         failed: OSError | None = None
         try:
-            for family, address in order_addresses(self._addresses((target.host, target.port)), avoid, _shuffle):
+            for family, address in order_addresses(self._addresses((target.host, target.port)), avoid):
                 sock = socket.socket(family, socket.SOCK_STREAM)
                 try:
                     sock.settimeout(timer.seconds())
@@ -213,10 +213,9 @@ class Pool:
 
 
 def _is_quiet(connection: Connection) -> bool:
-    """Whether the server has neither closed an idle connection nor sent bytes on it. Over TLS this cannot be known
-    without reading a record, so the result is true."""
+    """Whether the server has neither closed an idle connection nor sent bytes on it."""
     if connection.endpoint.scheme == "https":
-        return True
+        return True  # it cannot be known without reading a record
     try:
         if not hasattr(select, "poll"):  # Windows, whose `select` takes descriptors of any number
             return not select.select([connection.socket], [], [], 0)[0]
@@ -227,21 +226,10 @@ def _is_quiet(connection: Connection) -> bool:
         return False
 
 
-def order_addresses(
-    addresses: Sequence[_SocketAddress], avoid: Address | None, shuffle: Callable[[list[_SocketAddress]], None]
-) -> list[_SocketAddress]:
-    """Addresses in the order to try them: shuffled, the family that the system prefers first, and `avoid` last."""
-    order: list[_SocketAddress] = []
-    for family in dict.fromkeys(family for family, _ in addresses):
-        alike = [item for item in addresses if item[0] == family]
-        if len(alike) > 1:
-            shuffle(alike)
-        order += alike
-    return sorted(order, key=lambda candidate: candidate[1][:2] == avoid)
-
-
-def _shuffle(addresses: list[_SocketAddress]) -> None:
-    addresses.sort(key=lambda _: os.urandom(8))
+def order_addresses(addresses: Sequence[_SocketAddress], avoid: Address | None) -> list[_SocketAddress]:
+    """Addresses in the order to try them: `avoid` last, the family that the system lists first, and else by chance."""
+    families = [family for family, _ in addresses]
+    return sorted(addresses, key=lambda one: (one[1][:2] == avoid, families.index(one[0]), os.urandom(8)))
 
 
 def _tunnel(connection: Connection, endpoint: Endpoint, proxy: Proxy, timer: ExchangeTimer) -> None:

@@ -69,22 +69,18 @@ TRANSPORTS = ("own", "boto3")
 
 @dataclass(frozen=True, slots=True)
 class S3Options:
-    """The options of `open_store` for `s3://`. No secret is part of them: credentials are found as boto3 finds them."""
+    """The options of `open_store` for `s3://`, as `monocontext.options.StoreOptions` describes them, with defaults.
+
+    No secret is part of them: credentials are found as boto3 finds them.
+    """
 
     endpoint: str | None = None
-    """The URL of the server; by default the configured one, else AWS."""
     region: str | None = None
-    """By default the configured region, or `us-east-1` if an endpoint is given and no region is configured."""
     profile: str | None = None
-    """A profile of the AWS configuration."""
     path_style: bool | None = None
-    """Whether the bucket is in the path instead of the host; by default for all servers but AWS."""
     anonymous: bool = False
-    """Whether to send unsigned requests."""
     transport: str = "own"
-    """The client for GETs: `own`, the HTTP client of this package, or `boto3`, which sends all other requests."""
     keep_alive: bool = True
-    """Whether connections of that client stay open for later GETs, for up to 20 s."""
 
     def __post_init__(self) -> None:
         if self.transport not in TRANSPORTS:

@@ -64,32 +64,32 @@ def _session(profile: str | None) -> Any:
 def connect(options: S3Options) -> Any:
     """A new boto3 client. No request is sent."""
     session = _session(options.profile)
-    region = options.region or session.region_name or (DEFAULT_REGION if options.endpoint else None)
-
-    def make(style: str) -> Any:
-        config = import_module("botocore.config").Config(
-            connect_timeout=_CONNECT_TIMEOUT_SECONDS,
-            read_timeout=READ_TIMEOUT_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": S3_ATTEMPTS},
-            max_pool_connections=64,
-            s3={"addressing_style": style},
-            # The crc32c of each frame suffices. The checksums of botocore cost CPU, and some servers refuse them.
-            request_checksum_calculation="when_required",
-            response_checksum_validation="when_required",
-            signature_version=import_module("botocore").UNSIGNED if options.anonymous else None,
-        )
-        return session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
-
     if options.path_style is not None:
-        return make("path" if options.path_style else "virtual")
+        return _make_client(session, options, "path" if options.path_style else "virtual")
     if options.endpoint:
-        return make("path")
-    client = make("auto")
+        return _make_client(session, options, "path")
+    client = _make_client(session, options, "auto")
     if is_aws(client):
         return client
     # botocore found another endpoint in the environment or a profile.
     client.close()
-    return make("path")
+    return _make_client(session, options, "path")
+
+
+def _make_client(session: Any, options: S3Options, addressing_style: str) -> Any:
+    config = import_module("botocore.config").Config(
+        connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+        read_timeout=READ_TIMEOUT_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": S3_ATTEMPTS},
+        max_pool_connections=64,
+        s3={"addressing_style": addressing_style},
+        # The crc32c of each frame suffices. The checksums of botocore cost CPU, and some servers refuse them.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        signature_version=import_module("botocore").UNSIGNED if options.anonymous else None,
+    )
+    region = options.region or session.region_name or (DEFAULT_REGION if options.endpoint else None)
+    return session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
 
 
 def is_aws(client: Any) -> bool:
