@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from monocontext.engine.prefetch.streams import MOST_AHEAD, SeenRead, Streams
+from monocontext.engine.prefetch.streams import MOST_AHEAD, SeenRead, Streams, _Walk
 
 FRAMES = 1000
 FRAME = 100
@@ -46,7 +46,7 @@ def test_the_read_after_two_that_meet() -> None:
 def test_a_read_that_begins_where_the_last_one_did_and_goes_further() -> None:
     known = streams()
     fed(known, [(0, 250), (0, 450), (0, 650)])
-    assert all(stream.step for stream in known._streams)
+    assert all(stream.unit for stream in known._streams)
 
 
 def test_short_reads_walk_by_frames() -> None:
@@ -89,7 +89,7 @@ def test_scans_at_equal_distances_are_scans() -> None:
         for one in range(8):
             at = one * 10_000 + k * 250
             known.read(read(at, at + 250), True, ROOM)
-    assert sum(stream.is_walk for stream in known._streams) == 8
+    assert sum(isinstance(stream, _Walk) for stream in known._streams) == 8
 
 
 @pytest.mark.parametrize("direction", [1, -1])
