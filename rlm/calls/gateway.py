@@ -7,7 +7,7 @@ The steps of a call:
 3. The call is made, and transient failures are retried.
 4. The reply is counted, separated from its thinking, and written to the journal before the caller gets it.
 
-What is sent is cleaned here and nowhere else. Calls of cells run on threads that no interrupt of a cell strikes
+Messages are cleaned here and nowhere else. Calls of cells run on threads that no interrupt of a cell strikes
 (`rlm.calls.waiting`), so a call that was entered is always left.
 """
 
@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from rlm.calls.backoff import Backoff
@@ -42,15 +42,35 @@ from rlm.models.lm import (
 from rlm.models.log import INFO, WARNING, log
 from rlm.models.thinking import split_thinking
 
+Journal = Callable[[dict[str, Any]], object]
+
 
 class PaidReplies(Protocol):
     """Replies that an earlier process paid for; see `rlm.trajectory.recording`."""
 
     def take(self, key: str) -> Reply | None:
         """The next reply to the call with this key, each once; None if none is left. Raises LLMError if it failed."""
+        ...
 
     def take_turn(self, turn: int) -> Reply | None:
         """The reply of the root in this turn; None if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a model, as `Gateway.ask` makes it."""
+
+    lm: LM
+    messages: list[Message]
+    model: str | None  # the name to ask `lm` for; None for its default
+    name: str  # that of the model, for records
+    key: str  # a hash of name and messages; empty where nobody needs it
+    on_delta: Callable[[str], object] | None
+    turn: int | None
+    order: int | None
+    whole: bool
+    started: float  # seconds since the run began
 
 
 class Gateway:
@@ -59,11 +79,14 @@ class Gateway:
     def __init__(
         self, usage: Usage, budget: Budget | None = None, *, backoff: Backoff | None = None,
         cache: SubCache | None = None, paid: PaidReplies | None = None,
-        journal: Callable[[dict[str, Any]], object] | None = None, models: Collection[str] | None = None,
+        journal: Journal | None = None, models: Collection[str] | None = None,
     ) -> None:  # fmt: skip
-        """`journal` is called with a record of each call as soon as the call ends.
-
-        `models`: the models that cells may name besides their default; None for any.
+        """- `usage`: counts calls, tokens and dollars
+        - `budget`: the limits; by default none
+        - `cache`: answers of sub-calls from other runs
+        - `paid`: the replies of the run that is resumed
+        - `journal`: called with a record of each call as soon as the call ends
+        - `models`: the models that cells may name besides their default; None for any
         """
         self.budget = budget or Budget(iterations=None)
         self.paid = paid
@@ -152,11 +175,12 @@ class Gateway:
     ) -> Reply:  # fmt: skip
         """Make one call, unless a recording or the cache has its reply. The cache serves calls without `on_delta` only.
 
-        `messages` are cleaned in place: the record of the caller has what was sent.
-
-        `turn`: the turn of the top root that makes the call; None for other calls. `order`: the number of the call, by
-        default the next one. `whole`: a reply that is cut, empty or a tool call is an LLMError; after an empty reply
-        the call is made once more.
+        - `messages`: cleaned in place, so that the record of the caller has what was sent
+        - `model`: the name to ask `lm` for; None for its default
+        - `on_delta`: called with each piece of the text as it arrives
+        - `turn`: the turn of the top root that makes the call; None for other calls
+        - `order`: the number of the call, by default the next one
+        - `whole`: a reply that is cut, empty or a tool call is an LLMError; an empty one is asked for once more
 
         Raises BudgetSpent when the budget allows no call, LLMError when the last try failed.
         """
@@ -172,19 +196,17 @@ class Gateway:
         cache_key = call_key(f"{name} {sampling}", messages) if (sampling := getattr(lm, "sampling", None)) else key
         if cache and (reply := cache.get(cache_key)):
             return reply
-        about: dict[str, Any] = {}
-        if self.journal:
-            order = self.number_calls(1)[0] if order is None else order
-            about = {"key": key, "root_model": name, "turn": turn, "order": order}
-        started = self.elapsed()
+        if self.journal and order is None:
+            order = self.number_calls(1)[0]
+        call = _Call(lm, messages, model, name, key, on_delta, turn, order, whole, self.elapsed())
         try:
-            reply = self._try_again(lambda: self._try(lm, messages, model, on_delta), name, whole=whole)
+            reply = self._call_with_retries(call)
         except LLMError as exc:
             if self.journal and not isinstance(exc, BudgetSpent):
-                self._write(self.journal, about, started, exc.reply, {"response": "", "error": str(exc)})
+                self._write(self.journal, call, exc.reply, {"response": "", "error": str(exc)})
             raise
         if self.journal:
-            self._write(self.journal, about, started, reply, {})
+            self._write(self.journal, call, reply, {})
         if cache:
             try:
                 cache.put(cache_key, reply)
@@ -192,15 +214,14 @@ class Gateway:
                 log(WARNING, "a sub-answer was not kept: %s", exc.strerror or type(exc).__name__)
         return reply
 
-    def _try_again(self, attempt: Callable[[], Reply], name: str, *, whole: bool) -> Reply:
-        """The reply of the first attempt that gives one, with waits between them, as long as the error, the backoff and
-        the budget allow another. `whole`: as for `ask`."""
+    def _call_with_retries(self, call: _Call) -> Reply:
+        """The reply of the first attempt that gives one, as long as error, backoff and budget allow another."""
         tries, was_empty = 0, False
         while True:
             tries += 1
             try:
-                reply = attempt()
-                if whole:
+                reply = self._call_once(call)
+                if call.whole:
                     check_whole(reply)
                 return reply
             except BudgetSpent:
@@ -213,18 +234,20 @@ class Gateway:
                 seconds = self._backoff.wait(exc, tries, patience)
                 if seconds is None or seconds >= self.seconds_left():
                     raise
-                kind, reason, most = type(exc).__name__, str(exc), self._backoff.retries + 1
-            log(INFO, "%s: %s; asked again in %.1f s (try %d of %d)", name, kind, seconds, tries + 1, most, said=reason)
+                error, said = type(exc).__name__, str(exc)
+            following = f"{tries + 1} of {self._backoff.retries + 1}"
+            log(INFO, "%s: %s; asked again in %.1f s (try %s)", call.name, error, seconds, following, said=said)
             time.sleep(seconds)
 
-    def _try(
-        self, lm: LM, messages: Sequence[Message], model: str | None, on_delta: Callable[[str], object] | None
-    ) -> Reply:
-        """Make the call once, and count what it costs. Returns the reply without its thinking. An exception of the `LM`
-        becomes an LLMError, but not one of `on_delta`. All calls stream: a limit of time ends them, and so does text
-        that only repeats itself."""
-        listener = Listener(on_delta, self._check_time)
-        name = model or getattr(lm, "model", None) or type(lm).__name__
+    def _call_once(self, call: _Call) -> Reply:
+        """Make the call, and count what it costs. Returns the reply without its thinking.
+
+        All calls stream: a limit of time ends them, and so does text that only repeats itself. An exception of the `LM`
+        becomes an LLMError, but not one of `on_delta`.
+        """
+        lm, messages = call.lm, call.messages
+        name = call.model or getattr(lm, "model", None) or type(lm).__name__
+        listener = Listener(call.on_delta, self._check_time)
         paid: Reply | None = None
         with self._lock:  # checked and under way in one step: the calls of a batch exceed no limit together
             if reason := self.spent:
@@ -232,7 +255,7 @@ class Gateway:
                 raise BudgetSpent(f"no more calls: {describe_end(reason)}{advice}", reason=reason)
             self.under_way += 1
         try:
-            reply = lm.complete(messages, model=model, on_delta=listener)
+            reply = lm.complete(messages, model=call.model, on_delta=listener)
             if not isinstance(reply, Reply) or not isinstance(reply.text, str) or not isinstance(reply.model, str):
                 value = f"a Reply with {reply.text!r:.80}" if isinstance(reply, Reply) else type(reply).__name__
                 raise LLMError(f"model {name!r}: its `complete` returned {value}, not a Reply with a text and a model")
@@ -269,15 +292,16 @@ class Gateway:
         return notes
 
     def _check_time(self) -> None:
+        """Raise BudgetSpent in a call under way when the run has been stopped, or its time is up."""
         if self._stopped or self.seconds_left() <= 0:
             reason = self._stopped or "max_seconds"
             raise BudgetSpent(f"the call was broken off: {describe_end(reason)}", reason=reason)
 
-    def _write(
-        self, journal: Callable[[dict[str, Any]], object], about: dict[str, Any], started: float,
-        reply: Reply | None, failure: dict[str, Any],
-    ) -> None:  # fmt: skip
+    def _write(self, journal: Journal, call: _Call, reply: Reply | None, failure: dict[str, Any]) -> None:
         """Journal a call that ends now. `reply`: what was paid, also where the call failed."""
-        times = {"start_seconds": round(started, 6), "execution_time": round(self.elapsed() - started, 6)}
         paid = {} if reply is None else {"model": reply.model, "dollars": reply.dollars, **reply_fields(reply)}
-        journal({"type": "reply" if about["turn"] else "call", **about, **times, **paid, **failure})
+        journal({
+            "type": "reply" if call.turn else "call", "key": call.key, "root_model": call.name, "turn": call.turn,
+            "order": call.order, "start_seconds": round(call.started, 6),
+            "execution_time": round(self.elapsed() - call.started, 6), **paid, **failure,
+        })  # fmt: skip

@@ -19,7 +19,7 @@ from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
 from rlm.runners.cell_thread import NOTES_CHARACTERS, SLACK
-from rlm.runners.channel import PROTOCOL, ChannelClosed, Message
+from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
 from rlm.runners.piped_process import START_SECONDS, Worker
 from rlm.runners.runner import CellResult
@@ -35,8 +35,12 @@ class SharedOptions(TypedDict, total=False):
     """Options of every runner with a worker."""
 
     cell_timeout: float | None
+    """Seconds of a cell's own time; None for no limit."""
     output_limit: int
+    """Characters of the output of a cell."""
     names: Mapping[str, object] | None
+    """More names of the namespace: functions, which run in this process, lazy texts, which are served, and plain data,
+    which is copied."""
 
 
 class RemoteRunner(ABC):
@@ -52,17 +56,19 @@ class RemoteRunner(ABC):
         self, context: object, subcalls: SubCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000,
         names: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
-        """Starts a worker, so subclasses call it last. `names`: more of the namespace, of which functions run in this
-        process, lazy texts are served, and plain data is copied. Raises RunnerUnavailable."""
+        """Start a worker; so subclasses call this last. The keywords are those of `SharedOptions`.
+
+        Raises RunnerUnavailable if no worker starts, or if it cannot be given `context` or one of `names`.
+        """
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
-        arguments = {**subcalls.functions, **(names or {})}
-        self._functions: dict[str, Any] = {name: item for name, item in arguments.items() if callable(item)}
-        self._context_repr = bounded_repr(context)
+        given = {**subcalls.functions, **(names or {})}
+        self._functions: dict[str, Any] = {name: value for name, value in given.items() if callable(value)}
+        values = {name: value for name, value in given.items() if not callable(value)} | {"context": context}
         texts: list[Any] = []
-        values = {name: value for name, value in arguments.items() if not callable(value)}
-        self._packed = {name: self._pack(name, value, texts) for name, value in {**values, "context": context}.items()}
+        self._packed = {name: self._pack(name, value, texts) for name, value in values.items()}
+        self._context_repr = bounded_repr(context)
         self._servers = [text.serve() for text in texts]
         self._requests = WorkerRequests(self._functions, self._servers, [context, *texts])
         self._variables: Mapping[str, str] = {}
@@ -79,15 +85,15 @@ class RemoteRunner(ABC):
 
     @abstractmethod
     def launch(self) -> tuple[Worker, Mapping[str, Any]]:
-        """A new worker, and the fields of its hello. Raises RunnerUnavailable."""
+        """Start a worker. Returns it with the fields of its first message. Raises RunnerUnavailable."""
 
     def run(self, code: str) -> CellResult:
-        """Run one cell; stderr reports the loss of a worker."""
+        """Run one cell. If its worker is lost, stderr says so, and the next cell runs in a new one."""
         if self._worker is None:
             self._start_worker()  # not in the time of the cell
         clock = CellClock(self._cell_timeout, self._subcalls, time.perf_counter(), self._subcalls.waited.seconds)
         try:
-            result = self._run_cell(code, clock.seconds_left)
+            result = self._run_cell(code, clock)
         except ChannelClosed:
             result = self._report_loss(f"WorkerDied: the process that ran the cell is gone ({self._end(gone=True)}).")
         except BaseException as exc:
@@ -96,31 +102,27 @@ class RemoteRunner(ABC):
                 self._end()
             raise
         note, self._pending_note = self._pending_note, ""
-        return replace(
-            result,
-            stderr=note + result.stderr,
-            calls=self._subcalls.drain(),
-            execution_seconds=time.perf_counter() - clock.started,
-        )
+        seconds = time.perf_counter() - clock.started
+        return replace(result, stderr=note + result.stderr, calls=self._subcalls.drain(), execution_seconds=seconds)
 
-    def _run_cell(self, code: str, seconds_left: Callable[[], float]) -> CellResult:
+    def _run_cell(self, code: str, clock: CellClock) -> CellResult:
+        """The result of a cell, or a report that its worker had to be ended."""
         seconds = self._subcalls.seconds_left()
         self._cells += 1
         self._send({"op": "cell", "id": self._cells, "code": code, "seconds": None if math.isinf(seconds) else seconds})
-        message = self._await_reply(lambda: _GRACE_SECONDS + seconds_left())
+        message = self._await_reply(lambda: _GRACE_SECONDS + clock.seconds_left())
         if message is None:
             self._end()
             why = "inside a call that nothing interrupts, and was ended with its process."
             return self._report_loss(f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s, {why}")
         result = self._read_result(message)
-        if message[0].get("broken"):
-            self._end()
-            why = "the cell damaged the Python that it ran in (its modules, say), and its process was ended."
-            loss = self._report_loss(f"InterpreterBroken: {why}")
-            result = replace(
-                result, stderr=result.stderr + loss.stderr, variables=loss.variables, raised=result.final_answer is None
-            )
-        return result
+        if not message[0].get("broken"):
+            return result
+        self._end()
+        why = "the cell damaged the Python that it ran in (its modules, say), and its process was ended."
+        loss = self._report_loss(f"InterpreterBroken: {why}")
+        raised = result.final_answer is None
+        return replace(result, stderr=result.stderr + loss.stderr, variables=loss.variables, raised=raised)
 
     def close(self) -> None:
         """End the worker and free its context. Idempotent."""
@@ -140,6 +142,7 @@ class RemoteRunner(ABC):
             ) from None
 
     def _start_worker(self) -> None:
+        """Start a worker, and give it the context and the names. Raises RunnerUnavailable."""
         self._worker, hello = self.launch()
         if hello.get("protocol") != PROTOCOL:
             self._end()
@@ -150,28 +153,31 @@ class RemoteRunner(ABC):
         confinement = str(hello.get("confinement", "none"))[:50]
         self.confinement = self.name if confinement == "container" else confinement
         start = {
-            "op": "start",
+            "op": "start", "texts": len(self._servers), "output_limit": self._output_limit,
             "cell_timeout": None if math.isinf(self._cell_timeout) else self._cell_timeout,
-            "output_limit": self._output_limit,
             "functions": {name: str(call.__doc__ or "")[:2000] for name, call in self._functions.items()},
-            "texts": len(self._servers),
             "values": [[name, len(data)] for name, data in self._packed.items()],
-        }
+        }  # fmt: skip
         deadline = time.monotonic() + START_SECONDS
-        channel = self._worker.channel
         try:
-            channel.send(start, [*self._packed.values()], seconds=START_SECONDS)
-            while (seconds := deadline - time.monotonic()) > 0 and (message := channel.receive(seconds)):
-                op = message[0].get("op")
-                if op == "started":
-                    return
-                if op == "failed":
-                    self._end()
-                    raise RunnerUnavailable(f"runner {self.name!r}: {str(message[0].get('message'))[:500]}")
-                self._requests.handle(channel, message)
+            self._worker.channel.send(start, [*self._packed.values()], seconds=START_SECONDS)
+            if self._await_start(self._worker.channel, deadline):
+                return
         except ChannelClosed:
             pass
         raise RunnerUnavailable(f"runner {self.name!r}: the worker did not start ({self._end(gone=True)})")
+
+    def _await_start(self, channel: Channel, deadline: float) -> bool:
+        """Answer the worker until it has started; False when it has not by then. Raises RunnerUnavailable."""
+        while (seconds := deadline - time.monotonic()) > 0 and (message := channel.receive(seconds)):
+            op = message[0].get("op")
+            if op == "started":
+                return True
+            if op == "failed":
+                self._end()
+                raise RunnerUnavailable(f"runner {self.name!r}: {str(message[0].get('message'))[:500]}")
+            self._requests.handle(channel, message)
+        return False
 
     def _interrupt(self) -> bool:
         """End the running cell and keep its variables, as a Ctrl-C asks; False when it does not end soon."""
@@ -191,12 +197,15 @@ class RemoteRunner(ABC):
         return message is not None
 
     def _end(self, *, gone: bool = False) -> str:
+        """End the worker, and say how it ended, in a few words. `gone`: its channel has closed by itself."""
         worker, self._worker = self._worker, None
         self._subcalls.abandon()
         return worker.end(gone=gone) if worker else "ended"
 
     def _report_loss(self, why: str) -> CellResult:
-        log(INFO, "%s; a new worker takes its place, without the variables", why.partition(":")[0].partition(".")[0])
+        """The result of a cell whose worker is lost, with the names of the variables that are lost with it."""
+        reason = why.partition(":")[0].partition(".")[0]
+        log(INFO, "%s; a new worker takes its place, without the variables", reason)
         names = [name for name in self._variables if name != "context"]
         lost = f"The variables are lost: {', '.join(names)[:1000]}." if names else "There were no variables to lose."
         self._variables = {"context": self._context_repr}
