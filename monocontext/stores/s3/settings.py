@@ -1,25 +1,23 @@
-"""The settings for S3 in the environment, the shared AWS files and one profile, read in botocore's order. No requests.
+"""The options for S3 of a caller, and the settings in the environment, the shared AWS files and one profile.
 
-It also finds the routes of buckets and the proxy for a URL.
+Settings are read in botocore's order. No requests.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import sys
-from base64 import b64encode
 from collections.abc import Mapping
 from shlex import split
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
-from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint, Proxy
-from monocontext.stores.http.route import Route
+from monocontext.errors import InvalidUrl
+from monocontext.records import dataclass
+from monocontext.stores.address import without_secrets
 
 
-class UnsupportedBySigner(Exception):
-    """A setting that only botocore implements, so botocore must prepare the request. The message names the setting."""
+class NeedsBotocore(Exception):
+    """A setting that only botocore implements, so botocore must prepare requests. The message names the setting."""
 
 
 class NoIdentity(Exception):
@@ -30,13 +28,41 @@ class NothingFound(NoIdentity):
     """No source has credentials. The message names the sources that were tried."""
 
 
-def _check_line(text: object, name: str) -> None:
-    """Raise `NoIdentity` for a value with a control character, which cannot be sent in a header."""
-    if isinstance(text, str) and any(ord(character) < 32 or 127 <= ord(character) < 160 for character in text):
-        raise NoIdentity(f"{name} contains a line break or another control character: remove it")
+TRANSPORTS = ("own", "boto3")
 
 
-_OF_BOTOCORE = (
+@dataclass(frozen=True, slots=True)
+class S3Options:
+    """The options of `open_store` for `s3://`, as `monocontext.options.StoreOptions` describes them, with defaults.
+
+    No secret is part of them: credentials are found as boto3 finds them.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    profile: str | None = None
+    path_style: bool | None = None
+    anonymous: bool = False
+    transport: str = "own"
+    keep_alive: bool = True
+
+    def __post_init__(self) -> None:
+        if self.transport not in TRANSPORTS:
+            raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
+        if self.endpoint is not None:
+            try:
+                parts = urlsplit(self.endpoint)
+                is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            except ValueError:  # brackets without an address, or an invalid port
+                is_url = False
+            if not is_url or self.endpoint.split() != [self.endpoint]:
+                display = without_secrets(self.endpoint)
+                raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {display!r}")
+        if self.region is not None and not (self.region.isascii() and self.region.isprintable()):
+            raise InvalidUrl(f"region must be a name such as eu-west-1, not {self.region!r}")
+
+
+_BOTOCORE_ONLY = (
     "api_versions", "auth_scheme_preference", "data_path", "defaults_mode", "proxy_ca_bundle", "proxy_client_cert",
     "proxy_use_forwarding_for_https", "s3", "s3_us_east_1_regional_endpoint", "sigv4a_signing_region_set",
     "use_dualstack_endpoint", "use_fips_endpoint",
@@ -67,8 +93,8 @@ class Settings:
         self.profile_is_explicit = profile is not None
         """Whether the caller named the profile; then credentials in the environment do not count."""
         named = profile
-        for name in ("AWS_DEFAULT_PROFILE", "AWS_PROFILE"):
-            named = environment.get(name) if named is None else named
+        if named is None:
+            named = environment.get("AWS_DEFAULT_PROFILE", environment.get("AWS_PROFILE"))
         if named is not None and named not in profiles:
             hidden = f"; unreadable: {', '.join(self.unreadable)}" if self.unreadable else ""
             raise NoIdentity(f"The config profile ({named}) could not be found{hidden}")
@@ -100,7 +126,7 @@ class Settings:
         """The configured region."""
         region = self.value("AWS_DEFAULT_REGION", "region")
         if region == "":
-            raise UnsupportedBySigner("the configured region is empty")
+            raise NeedsBotocore("the configured region is empty")
         return region if region is None else str(region)
 
     def endpoint(self) -> str | None:
@@ -112,7 +138,7 @@ class Settings:
             if url := self.environment.get(variable):
                 return url
         if "services" in self.profile:
-            raise UnsupportedBySigner(f"the profile {self.profile_name} names a services section")
+            raise NeedsBotocore(f"the profile {self.profile_name} names a services section")
         return str(self.profile.get("endpoint_url") or "") or None
 
     def ca_bundle(self) -> str | None:
@@ -120,14 +146,20 @@ class Settings:
         return self.value("AWS_CA_BUNDLE", "ca_bundle") or self.environment.get("REQUESTS_CA_BUNDLE")
 
     def check_for_s3(self) -> None:
-        """Raise `UnsupportedBySigner` for a setting that only botocore implements."""
-        for name in _OF_BOTOCORE:
+        """Raise `NeedsBotocore` for a setting that only botocore implements."""
+        for name in _BOTOCORE_ONLY:
             if (variable := f"AWS_{name.upper()}") in self.environment:
-                raise UnsupportedBySigner(f"{variable} is set")
+                raise NeedsBotocore(f"{variable} is set")
             if name in self.profile:
-                raise UnsupportedBySigner(f"{name} is set in the profile {self.profile_name}")
+                raise NeedsBotocore(f"{name} is set in the profile {self.profile_name}")
         if os.path.isdir(os.path.expanduser("~/.aws/models")):
-            raise UnsupportedBySigner("~/.aws/models may define other endpoints")
+            raise NeedsBotocore("~/.aws/models may define other endpoints")
+
+
+def _check_line(text: object, name: str) -> None:
+    """Raise `NoIdentity` for a value with a control character, which cannot be sent in a header."""
+    if isinstance(text, str) and any(ord(character) < 32 or 127 <= ord(character) < 160 for character in text):
+        raise NoIdentity(f"{name} contains a line break or another control character: remove it")
 
 
 def _parse(text: str, path: str) -> dict[str, Section]:
@@ -162,93 +194,3 @@ def _profiles(config: Mapping[str, Section]) -> dict[str, Section]:
     if "default" in config:
         results["default"] = config["default"]
     return results
-
-
-_SYSTEM_HAS_ITS_OWN = os.name == "nt" or sys.platform == "darwin"
-
-
-def find_proxy(url: str) -> Proxy | None:
-    """The proxy for `url`, or `None`. Raises `UnsupportedBySigner` for one over TLS or SOCKS."""
-    if not _SYSTEM_HAS_ITS_OWN and not any(name.lower().endswith("_proxy") for name in os.environ):
-        return None
-    from urllib.request import getproxies, proxy_bypass  # 20 ms, where there may be a proxy
-
-    parts = urlsplit(url)
-    if proxy_bypass(parts.netloc):
-        return None
-    if not (proxy_url := getproxies().get(parts.scheme)):
-        return None
-    if (proxy := parse_proxy(proxy_url)) is None:
-        raise UnsupportedBySigner("the proxy is not plain HTTP")
-    return proxy
-
-
-def parse_proxy(url: str) -> Proxy | None:
-    """The proxy at a URL; `None` if its scheme is not plain HTTP."""
-    parts = urlsplit(url if "://" in url else f"http://{url.removeprefix('//')}")
-    if parts.scheme != "http" or not parts.hostname:
-        return None
-    pair = None
-    if parts.username is not None:
-        secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        pair = f"Basic {b64encode(secret.encode()).decode()}"
-    return Proxy(parts.hostname, parts.port or DEFAULT_PORTS["http"], pair)
-
-
-# -- routes ------------------------------------------------------------------------------------------------------------
-
-AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
-DEFAULT_REGION = "us-east-1"
-"""The region of requests if none is configured. Its host name contains no region."""
-_AWS_SUFFIXES = (
-    (r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+", "amazonaws.com"),
-    (r"us-gov-[a-z]+-\d+", "amazonaws.com"),
-    (r"cn-[a-z]+-\d+", "amazonaws.com.cn"),
-)
-"""Patterns of regions, and the domain of their hosts. All patterns are compiled where they are used: most never are."""
-_ANY_REGION = r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*"
-_PLAIN_BUCKET = r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"
-_DOTTED_BUCKET = r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*"
-SPECIAL_SUFFIXES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
-"""Endings of the names of access points and of special buckets."""
-_ENDPOINT = (
-    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d{1,5}))?"
-    r"(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?"
-)
-_HOST_NAME = r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*"
-
-
-def to_aws(bucket: str, region: str, path_style: bool) -> Route:
-    """The route to a bucket of AWS."""
-    suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if re.fullmatch(regions, region)), None)
-    if suffix is None:
-        raise UnsupportedBySigner(f"the region {region} is not one that the built-in client knows")
-    host = f"s3.{suffix}" if region == DEFAULT_REGION else f"s3.{region}.{suffix}"
-    bucket_in_host = not path_style and "." not in bucket
-    if not re.fullmatch(_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET, bucket):
-        raise UnsupportedBySigner(f"the bucket name {bucket} is not one that the built-in client can put into a URL")
-    host, path = (f"{bucket}.{host}", "/") if bucket_in_host else (host, f"/{bucket}/")
-    return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
-
-
-def to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
-    """The route to a bucket of another server."""
-    match = re.fullmatch(_ENDPOINT, endpoint_url)
-    if match is None:
-        raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
-    scheme, path = match["scheme"], match["path"]
-    host = domain = match["host"].strip("[]").lower()
-    if host.endswith(AWS_DOMAINS):
-        raise UnsupportedBySigner("the endpoint belongs to AWS")
-    if not re.fullmatch(_ANY_REGION, region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
-        raise UnsupportedBySigner(f"the region {region} is not one that the built-in client knows")
-    port = int(match["port"] or DEFAULT_PORTS[scheme])
-    if not 0 < port < 65536:
-        raise UnsupportedBySigner("the endpoint is not of the form http(s)://host[:port][/path]")
-    if bucket_in_host:
-        if not (re.fullmatch(_PLAIN_BUCKET, bucket) and re.fullmatch(_HOST_NAME, host)):
-            raise UnsupportedBySigner(f"the bucket name {bucket} cannot be put in front of {host}")
-        host, path = f"{bucket}.{host}", f"{path}/"
-    else:
-        path = f"{path}/{bucket}/"
-    return Route(Endpoint(scheme, host, port), path, region, domain=domain)

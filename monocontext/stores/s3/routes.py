@@ -1,0 +1,125 @@
+"""Routes to buckets by the rules of botocore, for AWS and for other servers, and the proxies on the way. No requests.
+
+Botocore itself finds the routes of access points, FIPS, dual stack and other partitions.
+
+| endpoint | bucket | URL |
+|---|---|---|
+| none | `a-b-c` | `https://a-b-c.s3.eu-west-1.amazonaws.com/` |
+| none, `path_style` or a dot in the bucket | `a.b` | `https://s3.eu-west-1.amazonaws.com/a.b/` |
+| `http://host:9000/x` | `a` | `http://host:9000/x/a/` |
+| the same, `path_style=False` | `abc` | `http://abc.host:9000/x/` |
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from base64 import b64encode
+from urllib.parse import unquote, urlsplit
+
+from monocontext.records import replace
+from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint, Proxy
+from monocontext.stores.http.route import Route
+from monocontext.stores.s3.settings import NeedsBotocore, S3Options, Settings
+
+AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+DEFAULT_REGION = "us-east-1"
+"""The region of requests if none is configured. Its host name contains no region."""
+_AWS_SUFFIXES = (
+    (r"(us|eu|ap|sa|ca|me|af|il|mx)(?!-gov)-[a-z]+-\d+", "amazonaws.com"),
+    (r"us-gov-[a-z]+-\d+", "amazonaws.com"),
+    (r"cn-[a-z]+-\d+", "amazonaws.com.cn"),
+)
+"""Patterns of regions, and the domain of their hosts. All patterns are compiled where they are used: most never are."""
+_ANY_REGION = r"(?=.{2,63}$)[a-z0-9]+(-[a-z0-9]+)*"
+_PLAIN_BUCKET = r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"
+_DOTTED_BUCKET = r"(?=.{3,63}$)[a-z0-9]+([.-][a-z0-9]+)*"
+SPECIAL_SUFFIXES = ("--x-s3", "--op-s3", "--ol-s3", "--xa-s3", "--table-s3", "-s3alias", "--s3alias")
+"""Endings of the names of access points and of special buckets."""
+_ENDPOINT = (
+    r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d{1,5}))?"
+    r"(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?"
+)
+_HOST_NAME = r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*"
+_SYSTEM_HAS_PROXIES = os.name == "nt" or sys.platform == "darwin"
+
+
+def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
+    """The route to a bucket, the same as that of botocore. Raises `NeedsBotocore` if these rules do not cover it."""
+    settings.check_for_s3()
+    if bucket.endswith(SPECIAL_SUFFIXES):
+        raise NeedsBotocore(f"{bucket} is an access point or a special bucket")
+    region = options.region or settings.region() or DEFAULT_REGION
+    endpoint_url = options.endpoint or settings.endpoint()
+    if endpoint_url is None:
+        route = _route_to_aws(bucket, region, bool(options.path_style))
+    else:
+        route = _route_to_server(bucket, endpoint_url, region, options.path_style is False)
+    if proxy := find_proxy(str(route.endpoint)):
+        route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
+    return replace(route, region="", signed=False) if options.anonymous else route
+
+
+def _route_to_aws(bucket: str, region: str, path_style: bool) -> Route:
+    """The route to a bucket of AWS."""
+    suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if re.fullmatch(regions, region)), None)
+    if suffix is None:
+        raise NeedsBotocore(f"the region {region} is not one that the built-in client knows")
+    host = f"s3.{suffix}" if region == DEFAULT_REGION else f"s3.{region}.{suffix}"
+    bucket_in_host = not path_style and "." not in bucket
+    if not re.fullmatch(_PLAIN_BUCKET if bucket_in_host else _DOTTED_BUCKET, bucket):
+        raise NeedsBotocore(f"the bucket name {bucket} is not one that the built-in client can put into a URL")
+    host, path = (f"{bucket}.{host}", "/") if bucket_in_host else (host, f"/{bucket}/")
+    return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
+
+
+def _route_to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
+    """The route to a bucket of another server."""
+    match = re.fullmatch(_ENDPOINT, endpoint_url)
+    if match is None:
+        raise NeedsBotocore("the endpoint is not of the form http(s)://host[:port][/path]")
+    scheme, path = match["scheme"], match["path"]
+    host = domain = match["host"].strip("[]").lower()
+    if host.endswith(AWS_DOMAINS):
+        raise NeedsBotocore("the endpoint belongs to AWS")
+    if not re.fullmatch(_ANY_REGION, region) or region.startswith(("aws-", "fips-", "s3-")) or region.endswith("-fips"):
+        raise NeedsBotocore(f"the region {region} is not one that the built-in client knows")
+    port = int(match["port"] or DEFAULT_PORTS[scheme])
+    if not 0 < port < 65536:
+        raise NeedsBotocore("the endpoint is not of the form http(s)://host[:port][/path]")
+    if bucket_in_host:
+        if not (re.fullmatch(_PLAIN_BUCKET, bucket) and re.fullmatch(_HOST_NAME, host)):
+            raise NeedsBotocore(f"the bucket name {bucket} cannot be put in front of {host}")
+        host, path = f"{bucket}.{host}", f"{path}/"
+    else:
+        path = f"{path}/{bucket}/"
+    return Route(Endpoint(scheme, host, port), path, region, domain=domain)
+
+
+def find_proxy(url: str) -> Proxy | None:
+    """The proxy for `url`, or `None`. Raises `NeedsBotocore` for one over TLS or SOCKS."""
+    if not _SYSTEM_HAS_PROXIES and not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.request import getproxies, proxy_bypass  # 20 ms, where there may be a proxy
+
+    parts = urlsplit(url)
+    if proxy_bypass(parts.netloc):
+        return None
+    if not (proxy_url := getproxies().get(parts.scheme)):
+        return None
+    if (proxy := parse_proxy(proxy_url)) is None:
+        raise NeedsBotocore("the proxy is not plain HTTP")
+    return proxy
+
+
+def parse_proxy(url: str) -> Proxy | None:
+    """The proxy at a URL; `None` if its scheme is not plain HTTP."""
+    parts = urlsplit(url if "://" in url else f"http://{url.removeprefix('//')}")
+    if parts.scheme != "http" or not parts.hostname:
+        return None
+    authorization = None
+    if parts.username is not None:
+        secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        authorization = f"Basic {b64encode(secret.encode()).decode()}"
+    return Proxy(parts.hostname, parts.port or DEFAULT_PORTS["http"], authorization)
