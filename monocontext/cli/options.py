@@ -14,12 +14,12 @@ import click
 
 from monocontext.cli.parameters import Option, Options
 from monocontext.errors import InvalidUrl
+from monocontext.globs import Globs
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store, options_for
 from monocontext.stores.address import without_secrets
 
 if TYPE_CHECKING:
-    from monocontext.globs import Globs
     from monocontext.stores.protocol import Store
 
 Endpoint = Annotated[str | None, Option(help="URL of an S3 server other than AWS; by default AWS_ENDPOINT_URL.")]
@@ -117,8 +117,6 @@ def parse_bytes(text: str) -> int:
 
 def globs_of(globs: list[str]) -> Globs:
     """The globs that a user gave. Raises `click.BadParameter` for an invalid one."""
-    from monocontext.globs import Globs
-
     try:
         return Globs(globs)
     except ValueError as error:

@@ -52,9 +52,9 @@ class MemoryReply:
     """The envelope of the memory's protocol."""
 
     success: bool
-    output: Any
+    output: dict[str, Any] | None
     error: str | None
-    metadata: Any
+    metadata: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

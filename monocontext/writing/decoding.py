@@ -47,6 +47,8 @@ _KINDS = {
 
 HEADER = "=== FILE: {path} ===\n"
 """The line before each file of a directory, by default."""
+HIDDEN = (".*",)
+"""The globs of hidden files and folders."""
 
 Utf8 = tuple[bytes, int]
 """Text in UTF-8, and its number of characters."""
@@ -101,8 +103,8 @@ class InputOptions:
 
     def selects(self, relative: str) -> bool:
         """Whether a file of a directory is taken, by its path below that directory."""
-        if not self.include and not self.exclude:
-            return True
+        if not self.include and self.exclude == HIDDEN:  # without globs, which take 15 ms to load
+            return "/." not in f"/{relative}"
         return _globs(tuple(self.include), tuple(self.exclude)).select(relative)
 
 

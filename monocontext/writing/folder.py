@@ -123,9 +123,7 @@ class Folder:
 
 def describe_left_out(left_out: dict[str, str]) -> str:
     """Describe what was left out, in a line: folders with a context, links with their targets, what is not a file."""
-    contexts: list[str] = []
-    links: list[str] = []
-    others: list[str] = []
+    contexts, links, others = list[str](), list[str](), list[str]()
     for name, reason in left_out.items():
         kind = contexts if reason == _CONTEXT else others if reason in SPECIAL_FILES.values() else links
         kind.append(name if reason == _CONTEXT else f"{name} ({reason})")

@@ -23,7 +23,7 @@ from monocontext.stores import open_store
 from monocontext.stores.address import parse, split_object
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
-from monocontext.writing.decoding import HEAD_BYTES, is_binary, unexpected_utf_16
+from monocontext.writing.decoding import HEAD_BYTES, HIDDEN, is_binary, unexpected_utf_16
 from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import publish
@@ -121,7 +121,7 @@ def _read_path(path: Path) -> Store:
     folder = Folder(path) if path.is_dir() else None
     sizes: dict[str, int] = {}
     for name in folder.files() if folder else [path.name]:
-        if folder is None or not any(part.startswith(".") for part in name.split("/")):
+        if folder is None or "/." not in f"/{name}":
             status = (path / name if folder else path).stat()
             if stat.S_ISREG(status.st_mode):
                 sizes[name] = status.st_size
@@ -134,7 +134,7 @@ def _read_path(path: Path) -> Store:
     size, store = sum(sizes.values()), _memory(path.as_uri())
     _check_size(str(path), size if folder else min(size, MOST_PLAIN_BYTES), f"`monocontext upload {path} DIRECTORY`")
     if folder:
-        publish(path, store, filters=False, exclude=(".*",), note=warn)
+        publish(path, store, filters=False, exclude=HIDDEN, note=warn)
     elif size > SMALL_BYTES:
         index(path, store, filters=False, note=warn)
     else:
