@@ -9,15 +9,15 @@ or a request at most, since the cache and the requests alone say what is there.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from monocontext.engine.candidates import Narrowing
 from monocontext.engine.fetch.requests import FetchItem, FetchRequest, Missing, Priority
 from monocontext.engine.filter_lookup import FilterLookup, RecordsInMemory
 from monocontext.engine.frame import FRAME_OVERHEAD_BYTES, FrameText
-from monocontext.engine.frame_table import frame_item
+from monocontext.engine.frame_table import Column, FrameTable, frame_item
 from monocontext.engine.prefetch.streams import Prefetch, SeenRead, Streams
 from monocontext.errors import MonocontextError
 from monocontext.format.filters.query import Query
@@ -26,7 +26,6 @@ from monocontext.records import dataclass
 
 if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
-    from monocontext.engine.frame_table import Column, FrameTable
     from monocontext.engine.hints import Reach
 
 GUESSED_SHARE = 0.25
@@ -84,8 +83,7 @@ class ReadAhead:
         self.follows_reads = prefetch in ("all", "history")
         self.calls = 0
         """The calls of a model that are under way."""
-        self._fetcher = fetcher
-        self._cache = fetcher.cache
+        self._fetcher, self._cache = fetcher, fetcher.cache
         self._characters, text_bytes = table.characters, table.manifest.text_bytes
         self._characters_per_byte = table.characters / max(text_bytes, 1)
         capacity, memory_bytes = self._cache.capacity_bytes, text_bytes + FRAME_OVERHEAD_BYTES * table.frames
@@ -108,8 +106,7 @@ class ReadAhead:
         self.calls += 1
         if self.calls > 1 or not self.follows_reads:
             return
-        for start, stop in self._hits:
-            self.plans.append(Plan(self.between(start, stop), Priority.SEQUENTIAL, is_guess=True))
+        self.plans += [Plan(self.between(*window), Priority.SEQUENTIAL, is_guess=True) for window in self._hits]
         self._hits.clear()
         self.walk()
 
@@ -145,8 +142,8 @@ class ReadAhead:
         self._reads_without_room = 0 if room or is_announced else self._reads_without_room + 1
         if self._reads_without_room == STALE_READS:
             self._cache.expect_nothing()
-        for start, stop in self._streams.read(read, waited, room):
-            self.plans.append(Plan(self.between(start, stop), Priority.SEQUENTIAL, is_guess=True))
+        expected = self._streams.read(read, waited, room)
+        self.plans += [Plan(self.between(*span), Priority.SEQUENTIAL, is_guess=True) for span in expected]
         self.walk()
 
     def used(self, text: FrameText) -> None:
@@ -208,34 +205,36 @@ class ReadAhead:
     ) -> Route:
         """The first frames that a search reads, after rows of filters: candidates if filters name some, else all frames
         from its beginning, if that is known. `reach`: see `hints.Reach`."""
+        narrowed = yield from self._narrow(query, start, stop, within_line)
+        if narrowed is None:
+            return
+        if narrowed.runs is not None:
+            runs = [range(*run) for run in narrowed.runs]
+            if backward:
+                runs = [run[::-1] for run in reversed(runs)]
+            route = self.numbered(chain.from_iterable(runs))
+            yield from _within(route, FIRST_BYTES if reach == "first" else CANDIDATES_BYTES)
+        elif reach != "unplaced":
+            route = self.between(start, stop, backward)
+            yield from _within(route, FIRST_BYTES) if reach == "first" else route
+
+    def _narrow(
+        self, query: Query | None, start: int, stop: int, within_line: bool
+    ) -> Generator[Missing, None, Narrowing | None]:
+        """The answer of search filters; None if their rows did not arrive, or would take requests of their own."""
         filters = self._filters()
         if stop <= start or filters.is_asked_elsewhere(query, within_line):
-            return
+            return None
         requested, have, records = set[object](), self._cache.peek, RecordsInMemory(self._table)
         while True:
             narrowed = filters.narrow(query, start, stop, within_line, have=have, records=records, needs_text=False)
-            if not isinstance(narrowed, Missing):
-                break
+            if isinstance(narrowed, Narrowing):
+                return narrowed
             keys = {item.key for item in narrowed.items}
             if keys <= requested:
-                return
+                return None
             requested |= keys
             yield narrowed
-        most_bytes = FIRST_BYTES if reach == "first" else CANDIDATES_BYTES
-        if narrowed.runs is not None:
-            runs = [range(*run) for run in narrowed.runs]
-            route = self.numbered(chain.from_iterable(map(reversed, reversed(runs)) if backward else runs))
-        elif reach == "unplaced":
-            return
-        else:
-            route = self.between(start, stop, backward)
-            most_bytes = FIRST_BYTES if reach == "first" else sys.maxsize
-        for step in route:
-            if not isinstance(step, Missing):
-                most_bytes -= step.bytes
-                if most_bytes < 0:
-                    return
-            yield step
 
     def _page(self, column: Column, value: int) -> Generator[Missing, None, Page | None]:
         """The index page of a character or frame; None if it did not arrive."""
@@ -266,52 +265,60 @@ class ReadAhead:
             # A long plan advances by batches, not by one frame whenever there is room for one.
             if under_way and room_bytes < min(BATCH_BYTES, limit_bytes // 4, share_bytes // 4):
                 continue
-            items: list[FetchItem] = []
-            try:
-                is_at_end = self._walk_plan(plan, room_bytes, share_bytes, items)
-            except MonocontextError:  # a caller that reads there gets the error
-                is_at_end = True
-            if is_at_end and plan in self.plans:
-                self.plans.remove(plan)
+            items = self._advance(plan, room_bytes, share_bytes)
             if items:
                 requests = self._fetcher.request(items, plan.priority)
                 self._requests += [request for request in set(requests.values()) if request not in self._requests]
 
-    def _walk_plan(self, plan: Plan, room_bytes: int, share_bytes: int, items: list[FetchItem]) -> bool:
-        """Walk a plan, and add the items that it needs to `items`, of so many bytes; returns whether it has ended."""
+    def _advance(self, plan: Plan, room_bytes: int, share_bytes: int) -> list[FetchItem]:
+        """Walk a plan until what it needs next is missing or exceeds the room; returns the items to request. Frames
+        larger than its whole share of the cache are passed over."""
+        items: list[FetchItem] = []
         if any(self._fetcher.is_fetching(item.key) for item in plan.missing):
-            return False
+            return items
         plan.missing = ()
-        while (step := plan.next or next(plan.route, None)) is not None:
+        while True:
+            try:
+                step = plan.next or next(plan.route, None)
+            except MonocontextError:  # a caller that reads there gets the error
+                step = None
+            if step is None:
+                if plan in self.plans:
+                    self.plans.remove(plan)
+                return items
             if isinstance(step, Missing):
                 plan.missing = tuple(item for item in step.items if item.key not in self._cache)
                 if plan.missing:
-                    items += plan.missing
-                    return False
+                    return [*items, *plan.missing]
                 continue
             plan.next = step
             size_bytes = step.bytes + FRAME_OVERHEAD_BYTES
             is_here = step.number in self._cache or self._fetcher.is_fetching(step.number)
             if not is_here and size_bytes <= share_bytes:
                 if size_bytes > room_bytes:
-                    return False
+                    return items
                 room_bytes -= size_bytes
                 items.append(frame_item(step))
             elif plan.is_guess and size_bytes <= room_bytes and self._cache.expect(step.number):
                 room_bytes -= size_bytes
             plan.next = None
-        return True
 
     def _under_way_bytes(self) -> int:
         return sum([item.bytes for request in self._requests if not request.is_done for item in request.items])
 
-    def _drop(self, guesses: bool) -> None:
-        """Drop the plans that are guesses, or all others, and their requests that have not started."""
+    def _drop(self, *, guesses: bool) -> None:
+        """Drop the plans that are guesses, or those that are announced, and their requests that have not started."""
         self.plans = [plan for plan in self.plans if plan.is_guess != guesses]
-        self._requests = [
-            request
-            for request in self._requests
-            if request.is_started
-            or request.priority == Priority.DEMAND
-            or (request.priority >= Priority.SEQUENTIAL) != guesses
-        ]
+        dropped = (Priority.SEQUENTIAL,) if guesses else (Priority.LITERAL_HINT, Priority.COMPUTED_HINT)
+        kept = [request for request in self._requests if request.is_started or request.priority not in dropped]
+        self._requests = kept
+
+
+def _within(route: Route, most_bytes: int) -> Route:
+    """The beginning of a route, with at most so many bytes of text."""
+    for step in route:
+        if not isinstance(step, Missing):
+            most_bytes -= step.bytes
+            if most_bytes < 0:
+                return
+        yield step

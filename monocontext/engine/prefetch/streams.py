@@ -19,11 +19,8 @@ MOST_AHEAD = 32
 _MOST_SINGLE = 16
 """The most reads outside of streams that are remembered: two of them and a third make a stride."""
 
-
 Prefetch = Literal["all", "code", "history", "off"]
 """The sources of read-ahead: the code, the reads before, both, or neither."""
-Direction = Literal[1, -1]
-"""Forward or backward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,8 @@ class _Stream:
     """Reads that follow one another in one direction."""
 
     last: SeenRead
-    direction: Direction
+    direction: int
+    """1 forward, -1 backward."""
     unit: int
     """The characters that one more predicted read adds to `ahead`."""
     reads_ahead: int
@@ -128,9 +126,8 @@ class Streams:
                 self._continue(stream, read, waited)
                 stream.unit = unit
                 return stream
-        directions: tuple[Direction, Direction] = (1, -1)
         for single in reversed(self._single):
-            for direction in directions:
+            for direction in (1, -1):
                 touches = read.start == single.stop if direction > 0 else read.stop == single.start
                 is_in_frame = read.first == single.last if direction > 0 else read.last == single.first
                 if _continues(single, read, direction) and (touches or is_in_frame):
@@ -141,10 +138,8 @@ class Streams:
         return None
 
     def _stride_of(self, read: SeenRead, waited: bool) -> _Stride | None:
-        """The stride that a read continues, or begins together with two earlier reads; None if it is in no stride.
-
-        Walks that take turns at equal distances look like a stride too, so each of its reads may still begin a walk.
-        """
+        """The stride that a read continues, or begins with two earlier reads, if any. Walks that take turns at equal
+        distances look like a stride too, so each read of a stride may still begin a walk."""
         strides = (stream for stream in reversed(self._streams) if isinstance(stream, _Stride))
         stride = next((stream for stream in strides if stream.accepts(read)), None)
         if stride is not None:
@@ -172,7 +167,7 @@ class Streams:
         self._streams.append(stream)
 
 
-def _continues(before: SeenRead, after: SeenRead, direction: Direction) -> bool:
+def _continues(before: SeenRead, after: SeenRead, direction: int) -> bool:
     """Whether `after` begins in the frame in which `before` ended, or in the next frame, and ends further on."""
     if direction > 0:
         return before.last <= after.first <= before.last + 1 and after.last > before.last
