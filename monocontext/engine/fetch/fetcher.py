@@ -19,6 +19,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary, ref
@@ -130,19 +131,19 @@ class Fetcher:
         with LOCK:
             self.check_open()
             results: list[Any] = [self.cache.get(item.key) for item in items]
-            missing = [item for item, entry in zip(items, results, strict=True) if entry is None]
+            missing = [item for item, value in zip(items, results, strict=True) if value is None]
             self.stats.hits += len(items) - len(missing)
             self.stats.misses += len(missing)
             if missing:
                 CALL.check()
                 requests = self.request(missing, Priority.DEMAND)
-                results = [
-                    requests[item.key] if entry is None else entry for item, entry in zip(items, results, strict=True)
-                ]
+                for i, item in enumerate(items):
+                    if results[i] is None:
+                        results[i] = requests[item.key]
         return results
 
     def wait(self, item: FetchItem, request: FetchRequest) -> Any:
-        """The value of an item that a request brings."""
+        """The value of an item that a request brings. Raises the error of the request."""
         began = self.workers.now()
         while not request.is_done:
             if request.pid != os.getpid():  # this is the child of a fork, and threads of the parent carry it out
@@ -150,7 +151,7 @@ class Fetcher:
             if not self.workers.wait(request):
                 CALL.check()
                 with LOCK:
-                    self._enqueue(request, 1)
+                    self._enqueue(request, 1)  # an interrupted thread may have taken it out of the queue
         with LOCK:
             self.stats.wait_seconds += self.workers.now() - began
         if log.pending:
@@ -301,27 +302,20 @@ class Fetcher:
                 self.cache.put(key, value, used=not is_ahead)
 
     def _get(self, request: FetchRequest) -> dict[Hashable, Any]:
-        """The verified values of a request (1 GET)."""
-        store, key = self._store, request.object
-        if "://" in request.object:
-            store, key = self._places(request.object)
+        """The verified values of a request (1 GET).
+
+        Every answer is checked against the ETag that an item records. Without one, answers from the network are checked
+        against the ETag that came with the first verified bytes of the object.
+        """
+        store, key = self._places(request.object) if "://" in request.object else (self._store, request.object)
         recorded = request.items[0].etag
         etag = recorded or self._etags.get(request.object)
         blob = store.get_range(key, request.start, request.stored_bytes, etag=etag)
         self._note_answer(request, blob)
         if etag and (recorded or not blob.local):
             _check_version(request, etag, blob)
-        if len(blob.data) != request.stored_bytes:
-            raise DamagedData(
-                f"{request.object}: expected {request.stored_bytes} bytes from {request.start}, found {len(blob.data)}"
-            )
-        body, start = memoryview(blob.data), request.start
-
-        def decode_items() -> dict[Hashable, Any]:
-            return {item.key: item.decode(body[item.offset - start :][: item.stored_bytes]) for item in request.items}
-
         try:
-            values = decode(decode_items)
+            values = decode(partial(_decode_items, request, blob.data))
         except DamagedData:
             if isinstance(store, CopyKeeper):
                 store.forget(key, request.start, request.stored_bytes, etag=etag)
@@ -366,6 +360,16 @@ def _check_version(request: FetchRequest, expected: str, blob: Blob) -> None:
         raise ContextChanged(
             f"{request.object} was replaced: expected ETag {expected}, found {blob.etag}; refresh() reads the newest"
         )
+
+
+def _decode_items(request: FetchRequest, data: bytes) -> dict[Hashable, Any]:
+    """The value of each item of a request. Raises `DamagedData`."""
+    if len(data) != request.stored_bytes:
+        raise DamagedData(
+            f"{request.object}: expected {request.stored_bytes} bytes from {request.start}, found {len(data)}"
+        )
+    body, start = memoryview(data), request.start
+    return {item.key: item.decode(body[item.offset - start :][: item.stored_bytes]) for item in request.items}
 
 
 def _place(request: FetchRequest) -> tuple[str, int, int]:
