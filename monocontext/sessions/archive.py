@@ -21,7 +21,7 @@ from monocontext.format.documents import encode_metadata, encode_name
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.sessions import session_info
-from monocontext.sessions.readers import AGENTS
+from monocontext.sessions.readers import SESSION_READERS
 from monocontext.sessions.records import Record, parse_lines
 from monocontext.sessions.session_info import SessionInfo, read_info, read_session, session_key
 from monocontext.sessions.turn import ALWAYS, Turn, parse, render, shield, span_of, touches, turns_within
@@ -268,7 +268,7 @@ class Project:
             if turns and version == self.store.head(session_key(self.name, session_id)).etag:
                 return turns
         info, lines, version = self._get(session_id)
-        maker = AGENTS[info.agent if info.agent in AGENTS else "chat"].maker(session_id)
+        maker = SESSION_READERS[info.agent if info.agent in SESSION_READERS else "chat"].maker(session_id)
         result = info, [turn for record in parse_lines(lines) for turn in maker.feed(record)]
         with self._lock, suppress(ValueError):  # a session that is too large is read each time
             self._read[session_id] = version, result

@@ -25,7 +25,7 @@ from monocontext.errors import MonocontextError
 from monocontext.sessions.hook import home, one_line
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
+from monocontext.sessions.readers import SESSION_READERS, discover_sessions, recognize_session
 from monocontext.sessions.upload import Uploaded, project_of_session, upload_changed, upload_session, user_at_machine
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
@@ -81,11 +81,11 @@ def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     agent, path, files = str(job.get("agent") or ""), str(job.get("transcript_path") or ""), list[SessionFile]()
     try:
         if path:
-            own = recognize_session(Path(path).expanduser().absolute(), agent if agent in AGENTS else None)
-            files += [own, *AGENTS[own.agent].below(own)]
+            own = recognize_session(Path(path).expanduser().absolute(), agent if agent in SESSION_READERS else None)
+            files += [own, *SESSION_READERS[own.agent].below(own)]
     except (MonocontextError, OSError) as error:
         _log(f"left out: {path}: {error}")
-    for name in [item for item in AGENTS if agent in ("", item)]:
+    for name in [item for item in SESSION_READERS if agent in ("", item)]:
         try:
             files += discover_sessions(name)
         except (MonocontextError, OSError) as error:
@@ -102,7 +102,7 @@ def _upload(store: Store, job: dict[str, Any], projects: set[str], file: Session
     # A subagent is of the project of the session that it belongs to, if its file tells.
     above = next((parent.parent for parent in file.path.parents if parent.name == "subagents"), None)
     top = above.with_suffix(".jsonl") if above is not None else None
-    of_main = project_of_session(AGENTS[file.agent].file(top)) if top is not None and top.is_file() else None
+    of_main = project_of_session(SESSION_READERS[file.agent].file(top)) if top is not None and top.is_file() else None
     has_ended = job["event"] == "session-end" and is_own
     report = upload_session(
         store, file, project=str(job["project"]) if job.get("project") else of_main, user=user_at_machine(),

@@ -56,14 +56,14 @@ class Chat(SessionReader):
         return f"{path.name.partition('.')[0] or 'chat'}-{digest[:8]}"
 
 
-AGENTS: dict[str, SessionReader] = {item.agent: item for item in (ClaudeCode(), Codex(), Chat())}
+SESSION_READERS: dict[str, SessionReader] = {item.agent: item for item in (ClaudeCode(), Codex(), Chat())}
 
 
 def discover_sessions(agent: str | None = None) -> list[SessionFile]:
     """The sessions on this machine, the newest first. Raises `NotFound` for an agent that is not known."""
-    if agent is not None and agent not in AGENTS:
-        raise NotFound(f"no agent {agent!r}: there are {', '.join(AGENTS)}")
-    readers = [AGENTS[agent]] if agent else AGENTS.values()
+    if agent is not None and agent not in SESSION_READERS:
+        raise NotFound(f"no agent {agent!r}: there are {', '.join(SESSION_READERS)}")
+    readers = [SESSION_READERS[agent]] if agent else SESSION_READERS.values()
     results = [file for reader in readers for file in reader.discover()]
     return sorted(results, key=lambda file: (-file.modified_seconds, str(file.path)))
 
@@ -86,7 +86,7 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
 
 def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
     """The session in a file, whose content tells the agent. Raises `InvalidText` if it is no session, `OSError`."""
-    return AGENTS[agent or _recognize_agent(path)].file(path)
+    return SESSION_READERS[agent or _recognize_agent(path)].file(path)
 
 
 def _recognize_agent(path: Path) -> str:

@@ -24,7 +24,7 @@ from monocontext.sessions import session_info
 from monocontext.sessions.hook import write_file
 from monocontext.sessions.project_name import find_repository, project_of, slug
 from monocontext.sessions.reader import SessionFile
-from monocontext.sessions.readers import AGENTS
+from monocontext.sessions.readers import SESSION_READERS
 from monocontext.sessions.records import Record, dumps, ids_of, parse_lines
 from monocontext.sessions.redaction import Finding, Redactor
 from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session, session_key
@@ -170,8 +170,8 @@ def user_at_machine() -> str:
 def project_of_session(file: SessionFile) -> str:
     """The project of the repository, or of the first directory, that the records name; else the name of the file's
     folder, which agents shorten."""
-    maker = AGENTS[file.agent].maker(file.session_id)
-    for line in AGENTS[file.agent].lines(file.path):
+    maker = SESSION_READERS[file.agent].maker(file.session_id)
+    for line in SESSION_READERS[file.agent].lines(file.path):
         maker.feed(line.record)
         if maker.began_in or line.number > _HEAD_LINES:
             break
@@ -182,7 +182,7 @@ def project_of_session(file: SessionFile) -> str:
 def _read(file: SessionFile, is_open: bool) -> tuple[list[tuple[int, Record]], list[str], bool]:
     """The records of a file with their lines, each uuid once; remarks; and whether an incomplete last line is left."""
     results, problems, uuids = list[tuple[int, Record]](), list[str](), set[str]()
-    for line in AGENTS[file.agent].lines(file.path):
+    for line in SESSION_READERS[file.agent].lines(file.path):
         if line.is_tail and is_open:
             problems.append(f"line {line.number}: incomplete; left for the next upload")
             return results, problems, True
@@ -200,7 +200,7 @@ def _describe(
     file: SessionFile, project: str, read: list[tuple[int, Record]], redactor: Redactor, user: str
 ) -> tuple[SessionInfo, list[bytes]]:
     records = [redactor.record(record, line) for line, record in read]
-    maker = AGENTS[file.agent].maker(file.session_id)
+    maker = SESSION_READERS[file.agent].maker(file.session_id)
     turns = [turn for record in records for turn in maker.feed(record)]
     lines, ids = [dumps(record) for record in records], ids_of(records)
     tools = {turn.tool for turn in turns if turn.kind == "tool_use"}

@@ -9,7 +9,7 @@ import pytest
 
 from monocontext.sessions import Sessions, background_upload, upload_session
 from monocontext.sessions.codex import LEFT_OUT
-from monocontext.sessions.readers import AGENTS, discover_sessions, recognize_session
+from monocontext.sessions.readers import SESSION_READERS, discover_sessions, recognize_session
 from monocontext.sessions.turn import Turn
 from monocontext.stores import open_store
 from sessions.agents import as_lines, everything, session_id
@@ -51,7 +51,7 @@ def write(folder: Path, number: int, records: list[Record], second: int = 0) -> 
 
 
 def feed(records: list[Record], session: str = session_id(1)) -> tuple[list[Turn], Any]:
-    maker = AGENTS["codex"].maker(session)
+    maker = SESSION_READERS["codex"].maker(session)
     return [turn for each in records for turn in maker.feed(each)], maker
 
 

@@ -13,7 +13,7 @@ import zstandard
 from monocontext.errors import InvalidText, NotFound
 from monocontext.sessions import Sessions, records, upload_session
 from monocontext.sessions.reader import TurnMaker
-from monocontext.sessions.readers import AGENTS, discover_sessions, find_sessions, recognize_session
+from monocontext.sessions.readers import SESSION_READERS, discover_sessions, find_sessions, recognize_session
 from monocontext.sessions.records import read_lines
 from monocontext.sessions.turn import Turn, parse, render
 from monocontext.stores import open_store
@@ -22,8 +22,8 @@ from sessions.agents import Claude, as_lines, session_id
 
 def read(path: Path) -> tuple[list[Turn], TurnMaker]:
     file = recognize_session(path)
-    maker = AGENTS[file.agent].maker(file.session_id)
-    return [turn for line in AGENTS[file.agent].lines(path) for turn in maker.feed(line.record)], maker
+    maker = SESSION_READERS[file.agent].maker(file.session_id)
+    return [turn for line in SESSION_READERS[file.agent].lines(path) for turn in maker.feed(line.record)], maker
 
 
 def turns_in(path: Path) -> list[Turn]:
