@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import logging
 
 LOGGERS = ("monocontext", "rlm")
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
+_CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)"
 """Control characters except tab and line ends, marks that reverse a line's direction, and lone surrogates."""
 
-_KEYWORD = re.compile(
+_KEYWORD = (
     r"\b(allow|anonymous|base_url|encoding|endpoint|errors|follow_links|generation|max_bytes|max_seconds|prefetch|profile|region|replace)="
     r"(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 )
@@ -84,7 +84,7 @@ def wants_colour() -> bool:
 
 def escape_controls(text: str) -> str:
     """Escape control characters: a hostile name could fill the clipboard or hide a line by an escape sequence."""
-    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return re.sub(_CONTROLS, lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -147,6 +147,8 @@ def as_flags(message: str) -> str:
     """A message with keywords of Python rewritten as flags, `anonymous=True` as `--anonymous`, and without secrets."""
     message = hide_secrets(message)
     keyless = message.replace("pass api_key= or", "give").replace(", or pass api_key=", "")  # keys are not flags
-    return _KEYWORD.sub(
-        lambda match: " ".join(filter(None, (f"--{match[1].replace('_', '-')}", match[2], match[3]))), keyless
+    return re.sub(
+        _KEYWORD,
+        lambda match: " ".join(filter(None, (f"--{match[1].replace('_', '-')}", match[2], match[3]))),
+        keyless,
     )

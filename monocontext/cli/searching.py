@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 PATTERN_SECONDS = 30
 """The most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C."""
-_GLOBAL_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
-_TOKENS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+_GLOBAL_FLAGS = r"\(\?([aimsux]+)\)"
+_TOKENS = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"
 """The parts of a pattern in which `$` is not the end of a line, and those that are one."""
 
 
@@ -171,7 +171,8 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
 
 def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words: bool, whole_lines: bool) -> Linewise:
     for pattern in patterns:
-        if not fixed and (named := re.search(r"\[\[:\w+:\]", pattern)):
+        named = re.search(r"\[\[:\w+:\]", pattern) if "[[:" in pattern and not fixed else None
+        if named:
             raise MonocontextError(
                 f"{named[0]}] is not supported: write [a-zA-Z], \\d, \\s or \\w, or search for plain text with -F"
             )
@@ -193,13 +194,15 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
 
 def _scope_flags(pattern: str) -> str:
     """The pattern with its flags in a group, `(?i:one)` for `(?i)one`, so that it may stand inside another pattern."""
-    flags = _GLOBAL_FLAGS.match(pattern)
+    flags = re.match(_GLOBAL_FLAGS, pattern) if pattern.startswith("(?") else None
     return f"(?{flags[1]}:{pattern[flags.end() :]})" if flags else pattern
 
 
 def _before_cr(pattern: str) -> str:
     r"""A pattern whose `$` also matches before the `\r` of a line end, as with `rg --crlf`."""
-    return _TOKENS.sub(lambda token: r"(?=\r?$)" if token[0] == "$" else token[0], pattern)
+    if "$" not in pattern:
+        return pattern
+    return re.sub(_TOKENS, lambda token: r"(?=\r?$)" if token[0] == "$" else token[0], pattern)
 
 
 class _Files:

@@ -6,7 +6,6 @@ the first 12 bytes is one zstd frame. `docs/format.md` describes it byte by byte
 
 from __future__ import annotations
 
-import hashlib
 import json
 from array import array
 from bisect import bisect_right
@@ -20,7 +19,7 @@ import zstandard
 
 from monocontext.errors import DamagedData, InvalidText
 from monocontext.format.index import check_stored, decode_columns, encode_columns
-from monocontext.format.refs import MOST_PAGE_BYTES, DocumentPageRef, documents_key, require
+from monocontext.format.refs import MOST_PAGE_BYTES, DocumentPageRef, documents_key, id_of, require
 from monocontext.records import NamedTuple, dataclass
 
 DOCUMENTS_PER_PAGE = 4096
@@ -115,7 +114,7 @@ def page_ref(
     """The entry of a page in the root. `before` is the entry of the previous page; the page counts from `start`."""
     base = before or _BEFORE
     return DocumentPageRef(
-        hashlib.sha256(data).hexdigest()[:32],
+        id_of(data),
         len(data),
         google_crc32c.value(data),
         base.documents + len(rows),

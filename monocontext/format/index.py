@@ -19,7 +19,7 @@ from typing import Any
 import google_crc32c
 
 from monocontext.errors import DamagedData
-from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef, as_object, count_of, require
+from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef, as_object, count_of, id_of, require
 from monocontext.records import NamedTuple, dataclass
 
 FRAMES_PER_PAGE = 4096
@@ -156,11 +156,9 @@ def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
 
 def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None) -> PageRef:
     """The root's entry for a page. Its counts are sums over the text, so they begin with those of the page `before`."""
-    import hashlib  # 2 ms that readers of a directory need not pay
-
     rows, base = list(records), before or _NO_PAGE
     return PageRef(
-        hashlib.sha256(data).hexdigest()[:32],
+        id_of(data),
         len(data),
         google_crc32c.value(data),
         base.frames + len(rows),

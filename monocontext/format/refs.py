@@ -37,6 +37,13 @@ def fresh_id() -> str:
     return os.urandom(16).hex()
 
 
+def id_of(data: bytes) -> str:
+    """The id of an object that is named by its content."""
+    import hashlib  # 2 ms that readers of a directory need not pay
+
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
 def directory_key(id: str) -> str:
     return f"index/{id}.dir"
 
