@@ -11,7 +11,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, chain, pairwise
 
 from monocontext.engine.scan import find
@@ -24,7 +23,6 @@ _K1 = 0.5
 """With a small k1, a word that occurs often in a passage counts little more than once."""
 _MOST_COUNTED = 3
 """The most occurrences of a word that count in a passage. So a common word soon has passages that none can exceed."""
-_FEW = 8
 _NEAR_CHARACTERS = 80
 """At this distance, two words get half of the bonus."""
 _BONUS = 0.3
@@ -81,9 +79,12 @@ class Scorer:
         everything = fold("".join(term.text for term in (*terms.scoring, *terms.without)))
         self._is_plain = all(letter.isascii() or letter.lower() == letter.upper() for letter in everything)
         """Whether all terms are of ASCII and of letters without case."""
+        self._has_case = everything.lower() != everything.upper()
 
     def fold(self, data: bytes) -> bytes:
         """The text `data` as folded UTF-8 of as many characters, in which the terms are found."""
+        if not self._has_case:
+            return data
         if not self._is_plain:
             return fold(str(data, "utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
         return fold_utf8(data)
@@ -103,40 +104,44 @@ class Scorer:
         whether the text begins inside a word.
         """
         terms, leading = self._terms.scoring, self._leading(least)
-        offsets = {number: _offsets(utf8, terms[number].beginning) for number in leading}
-        if not any(offsets.values()):
+        beginnings = sorted((offset, number) for number in leading for offset in _beginnings(utf8, terms[number]))
+        if not beginnings:
             return
-        folded = str(utf8, "utf-8", "surrogatepass")
+        folded, offsets = _decode(utf8, [offset for offset, _ in beginnings])
         last = len(folded) if last is None else last
         everything = (*terms, *self._terms.without)
         is_cut = any(term.is_word and term.pattern.match(folded) for term in everything) and follows_word()
-
-        def ranges(term: Term, start: int, stop: int) -> list[tuple[int, int]]:
-            return _ranges(term, folded, max(start, 1) if is_cut and term.is_word else start, stop)
-
+        first_word = 1 if is_cut else 0
         heads = sorted(
             (*found.span(), number)
-            for number in leading
-            for offset in offsets[number]
+            for offset, (_, number) in zip(offsets, beginnings, strict=True)
             if offset < last and (offset or not (is_cut and terms[number].is_word))
             if (found := terms[number].pattern.match(folded, offset))
         )
-        excluded = sorted(offset for term in self._terms.without for offset, _ in ranges(term, 0, last))
-        others = [number for number in self._order if number not in offsets]
-        ends, first = [0, *_passage_ends(folded, cuts, last)] if heads else [], 0
-        while first < len(heads):
-            number = bisect_right(ends, heads[first][0])
-            start, stop = ends[number - 1 : number + 1]
-            after = bisect_left(heads, (stop,), first)
-            inside, first = heads[first:after], after
-            if self._required <= {number for *_, number in inside} and (
-                not excluded or bisect_left(excluded, start) == bisect_left(excluded, stop)
-            ):
-                inside += [(*span, number) for number in others for span in ranges(terms[number], start, stop)]
-                inside.sort()
-                places = [(offset, number) for offset, _, number in inside]
-                if (score := self._add_up(places, least)) is not None:
-                    yield Scored(start, max(stop, inside[-1][1]), score, places)
+        if not heads:
+            return
+        excluded = sorted(
+            start for term in self._terms.without for start, _ in _ranges(term, folded, 0, last, first_word)
+        )
+        others = [(number, terms[number]) for number in self._order if number not in leading]
+        # No passage has more than twice the usual characters, so the last head's passage ends before this.
+        ends = [0, *_passage_ends(folded, cuts, min(last, heads[-1][0] + 2 * PASSAGE_CHARACTERS))]
+        position = 0
+        while position < len(heads):
+            end = bisect_right(ends, heads[position][0])
+            start, stop = ends[end - 1], ends[end]
+            after = bisect_left(heads, (stop,), position)
+            inside, position = heads[position:after], after
+            if excluded and bisect_left(excluded, start) < bisect_left(excluded, stop):
+                continue
+            if self._required and not self._required <= {number for *_, number in inside}:
+                continue
+            for number, term in others:
+                inside += [(*span, number) for span in _ranges(term, folded, start, stop, first_word)]
+            inside.sort()
+            places = [(offset, number) for offset, _, number in inside]
+            if (score := self._add_up(places, least)) is not None:
+                yield Scored(start, max(stop, inside[-1][1]), score, places)
 
     def _leading(self, least: float) -> list[int]:
         """The numbers of some terms, of which every passage that scores `least` has one: the phrases, or the heaviest
@@ -166,23 +171,32 @@ class Scorer:
         return score + _BONUS * sum(self._weights[term] / (1 + gap / _NEAR_CHARACTERS) for term, gap in nearest.items())
 
 
-def _offsets(utf8: bytes, beginning: str) -> list[int]:
-    """The characters at which a term may begin in folded UTF-8."""
-    needle, offsets, offset = beginning.encode("utf-8", "surrogatepass"), list[int](), -1
-    search = partial(find, utf8)  # fast where the term is rare
-    while (offset := search(needle, offset + 1)) >= 0:
-        offsets.append(offset)
-        if len(offsets) == _FEW:
-            search = utf8.find  # type: ignore[assignment]
+def _beginnings(utf8: bytes, term: Term) -> Iterator[int]:
+    """The bytes of folded UTF-8 at which a term may begin."""
+    needle = term.beginning.encode("utf-8", "surrogatepass")
+    offset = find(utf8, needle)  # fast where the term is rare
+    if offset >= 0 and term.is_word:
+        for match in term.beginning_utf8.finditer(utf8, offset):
+            yield match.start()
+        return
+    while offset >= 0:
+        yield offset
+        offset = utf8.find(needle, offset + 1)
+
+
+def _decode(utf8: bytes, offsets: Sequence[int]) -> tuple[str, Sequence[int]]:
+    """The text, and the characters at rising byte offsets."""
     if utf8.isascii():
-        return offsets
-    parts = (len(str(utf8[start:stop], "utf-8", "surrogatepass")) for start, stop in pairwise([0, *offsets]))
-    return [*accumulate(parts)]
+        return str(utf8, "ascii"), offsets
+    parts = [str(utf8[start:stop], "utf-8", "surrogatepass") for start, stop in pairwise([0, *offsets, len(utf8)])]
+    return "".join(parts), [*accumulate(map(len, parts[:-1]))]
 
 
-def _ranges(term: Term, folded: str, start: int, stop: int) -> list[tuple[int, int]]:
-    """The ranges of a term that begin in a part of a folded text."""
+def _ranges(term: Term, folded: str, start: int, stop: int, first_word: int) -> list[tuple[int, int]]:
+    """The ranges of a term that begin in a part of a folded text; those of a word from `first_word` on."""
     spans, find, match, beginning = list[tuple[int, int]](), folded.find, term.pattern.match, term.beginning
+    if start < first_word and term.is_word:
+        start = first_word
     stop += len(beginning) - 1
     while (offset := find(beginning, start, stop)) >= 0:
         if hit := match(folded, offset):

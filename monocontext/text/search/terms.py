@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from monocontext.engine.scan import find
 from monocontext.format.filters.grams import LEAST_BYTES, stem_of
@@ -38,14 +38,14 @@ _LEAST_STEM = 4
 _MOST_SPACES = 100
 """The most spaces in a phrase that search filters allow for, where the phrase crosses the end of a frame."""
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff\u212a\u212b]")
-_ACCENTED_UTF8 = (
-    *((bytes([lead]), b".") for lead in range(0xC3, 0xCA)), (b"\xe1", rb"[\xb8-\xbb]."), (b"\xe2\x84", rb"[\xaa\xab]"),
-)  # fmt: skip
-"""The same letters in UTF-8, and some others: their beginning, and a pattern of the rest."""
+_ACCENTED_UTF8 = (*(bytes([lead]) for lead in range(0xC3, 0xCA)), *(bytes([0xE1, n]) for n in range(0xB8, 0xBC)))
+"""All but the last byte of these letters in UTF-8, and of some others; without the signs of Kelvin and Angstrom."""
+_SIGNS_UTF8 = re.compile(b"\xe2\x84[\xaa\xab]")
+"""The signs of Kelvin and Angstrom."""
 _SIGMA, _FINAL_SIGMA = "\u03c3\u03c2"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Term:
     """One word or phrase of a query."""
 
@@ -60,6 +60,12 @@ class Term:
     """The folded words under which search filters may count the term."""
     is_word: bool = False
     """Whether the term does not begin inside a word."""
+
+    @cached_property
+    def beginning_utf8(self) -> re.Pattern[bytes]:
+        """Matches `beginning` in UTF-8, except after an ASCII letter, a digit or an underscore."""
+        literal = re.escape(self.beginning.encode("utf-8", "surrogatepass"))
+        return re.compile(literal + rb"(?<!\w" + literal + rb")")  # `re` finds a literal prefix the fastest
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +208,20 @@ def fold(text: str) -> str:
 
 def fold_utf8(data: bytes) -> bytes:
     """UTF-8 in which ASCII letters, and characters that become ASCII by `fold`, are folded."""
-    folded = data.lower()
-    for start, end in () if data.isascii() else _ACCENTED_UTF8:
-        for letter in set(re.findall(start + end, data)) if find(data, start) >= 0 else ():
-            folded = folded.replace(letter, _fold_letter(letter.decode()).encode())
-    return folded
+    data = data.lower()
+    if data.isascii():
+        return data
+    for lead in _ACCENTED_UTF8:
+        if find(data, lead) >= 0:
+            first, *parts = data.split(lead)
+            data = b"".join([first, *[_fold_letter_utf8(lead + part[:1]) + part[1:] for part in parts]])
+    return _SIGNS_UTF8.sub(lambda match: _fold_letter_utf8(match[0]), data)
+
+
+@lru_cache(maxsize=2048)
+def _fold_letter_utf8(letter: bytes) -> bytes:
+    """The UTF-8 of a character, folded."""
+    return _fold_letter(letter.decode("utf-8")).encode("utf-8")
 
 
 @lru_cache(maxsize=2048)
