@@ -6,7 +6,7 @@ A look-up is a function of what is in memory (see `frame_table`): it fetches not
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Narrowing
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
     from monocontext.engine.frame_table import Column, FrameTable, Have
     from monocontext.format.filters.layout import FilterLayout
-    from monocontext.format.filters.planner import Planner, Records
+    from monocontext.format.filters.planner import Planner, Records, Rows
 
 _LEAST_FRAMES = 8
 """A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
@@ -50,15 +50,199 @@ class FilterHits:
     """The approximate size of the answer and its query in memory."""
 
 
+class FilterLookup:
+    """The search filters of one text: which of their blocks a query needs, and the frames in which its matches
+    begin."""
+
+    elsewhere: Callable[[Query, bool], Runs | None] | None = None
+    """Looks up a query, and `within_line`, in filters outside of this text, with separate requests. Returns the
+    candidate frames; None if the filters cannot tell."""
+
+    def __init__(self, table: FrameTable, fetcher: Fetcher):
+        self._table = table
+        self._fetcher = fetcher
+        self._planned: list[_Section] = []
+        manifest = table.manifest
+        self._has_filters = bool(manifest.filters or manifest.filter_directories)
+
+    def narrow(
+        self,
+        query: Query | None,
+        start: int,
+        stop: int,
+        within_line: bool,
+        *,
+        have: Have,
+        records: Records,
+        needs_text: bool,
+    ) -> Narrowing | Missing:
+        """Where matches may begin in characters [start, stop), a non-empty range; or what is missing to say so.
+
+        - `within_line`: a match, and what decides it, stays within a line
+        - `have`: what is in memory
+        - `records`: those of frames, from the frame table, which fetches index pages, or from `RecordsInMemory`
+        - `needs_text`: the text is read next, so filters are not worth a look-up if all of it is in memory
+        """
+        reason = self._reason_against_filters(query, self._table.frames)
+        if reason:
+            return Narrowing(0, None, reason)
+        assert query is not None
+        within = self._table.range_in_memory(start, stop, have)
+        if isinstance(within, Missing):
+            return within
+        reason = self._reason_against_filters(query, len(within))
+        if reason:
+            return Narrowing(0, None, reason)
+        sections = self._sections_of(within)
+        unopened = [section for section in sections if section.planner is None and not section.parts]
+        if unopened:
+            return Missing(tuple(section.item(self._table.frames) for section in unopened[:SECTIONS_AT_ONCE]))
+        runs: list[tuple[int, int]] = []
+        has_rows = False
+        for section in sections:
+            hits: FilterHits | Missing | None = self._remembered(query, within_line, section.first)
+            if hits is None:
+                with LOCK:
+                    if needs_text and self._fetcher.cache.has_all(within):
+                        return Narrowing(0, None, "all of the text is in memory")
+                hits = self._look_up(section, query, within_line, have, records)
+            if isinstance(hits, Missing):
+                return hits
+            has_rows = has_rows or hits.has_rows
+            runs += hits.runs
+        return _narrow_to(runs, has_rows, within)
+
+    def beginnings(self, frames: range) -> list[int]:
+        """The numbers of the frames, after the first, at which other filters begin to apply; none without
+        directories."""
+        return [section.first for section in self._sections_of(frames) if section.first > frames.start]
+
+    def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
+        """Whether `narrow` would send its own requests. A thread that holds the lock may not wait for them."""
+        return self.elsewhere is not None and query is not None and self._remembered(query, within_line, 0) is None
+
+    def _reason_against_filters(self, query: Query | None, frames: int) -> str:
+        """The reason why filters do not help in this many frames; empty if they do."""
+        if query is None:
+            return "it has no text that every match holds"
+        if not self._has_filters and self.elsewhere is None:
+            if self._table.manifest.has_earlier_filters:
+                return "its search filters are of an earlier version: `monocontext index --filters URL` renews them"
+            return "the context has no search filters"
+        if frames < _LEAST_FRAMES:
+            return f"filters are asked where a text has {_LEAST_FRAMES} frames or more"
+        return ""
+
+    def _sections_of(self, frames: range) -> list[_Section]:
+        """The smallest known sections that cover these frames, in order."""
+        return [part for section in self._sections for part in section.within(frames.start, frames.stop)]
+
+    @property
+    def _sections(self) -> list[_Section]:
+        """All sections, planned by the first search."""
+        with LOCK:
+            if not self._planned:
+                manifest, frames = self._table.manifest, self._table.frames
+                refs: list[FilterRef | FilterDirectory] = []
+                if self.elsewhere is None:
+                    refs += [*manifest.filter_directories, *manifest.filters]
+                self._planned = _sections(refs, 0, frames, frames)
+        return self._planned
+
+    def _remembered(self, query: Query, within_line: bool, first: int) -> FilterHits | None:
+        """The answer of the section that begins at frame `first`, if it is in memory."""
+        with LOCK:
+            self._fetcher.check_open()
+            hits = self._fetcher.cache.get(("hits", query, within_line, first))
+        return hits if isinstance(hits, FilterHits) else None
+
+    def _look_up(
+        self, section: _Section, query: Query, within_line: bool, have: Have, records: Records
+    ) -> FilterHits | Missing:
+        """The answer of a section's filters, which the cache then keeps. Records of frames are needed only if a literal
+        may begin in a later frame than its match."""
+        if self.elsewhere is not None:
+            runs = self.elsewhere(query, within_line)
+            has_rows = runs is not None
+        else:
+            assert section.planner is not None  # `narrow` opens sections first
+            rows = _rows(section.planner, query, have)
+            if isinstance(rows, Missing):
+                return rows
+            try:
+                frames = section.planner.candidates(query, rows, records, within_line)
+            except NotInMemory as error:
+                return Missing((error.item,))
+            runs = None if frames is None else _runs(frames, section.first)
+            has_rows = bool(rows)
+        if runs is None:  # the filters cannot tell
+            runs = ((section.first, section.stop),)
+        query_bytes = sum([len(leaf.text) for leaf in leaves(query) if isinstance(leaf, Literal)])
+        hits = FilterHits(runs, has_rows, 150 * len(runs) + query_bytes + 200)
+        with LOCK:
+            self._fetcher.cache.put(("hits", query, within_line, section.first), hits)
+        return hits
+
+
+def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
+    """The answer of filters, restricted to a range of frames."""
+    first, last = within.start, within.stop
+    low = bisect_right(runs, first, key=lambda run: run[1])
+    high = bisect_left(runs, last, key=lambda run: run[0])
+    candidates = [(max(start, first), min(stop, last)) for start, stop in runs[low:high]]
+    frames, remaining = len(within), sum(stop - start for start, stop in candidates)
+    if remaining <= DENSE_SHARE * frames:
+        return Narrowing(frames, candidates, "")
+    reason = f"{remaining:,} of {frames:,} frames may hold it"
+    if not has_rows:
+        reason = "the filters have no rows for so short a text; they need 5 bytes, or 3 letters"
+    return Narrowing(frames, None, reason, candidates if remaining <= MOST_LISTED else None)
+
+
+class NotInMemory(Exception):
+    """The record of a frame is not known yet: `item`, an index page or its directory, has to be fetched before."""
+
+    def __init__(self, item: FetchItem):
+        super().__init__(item.key)
+        self.item = item
+
+
+class RecordsInMemory:
+    """The records of frames whose index pages are in memory. Raises `NotInMemory` for other frames."""
+
+    def __init__(self, table: FrameTable):
+        self._table = table
+
+    def prefetch_pages(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._page("frames", number)
+
+    def frame(self, number: int) -> Frame:
+        page = self._page("frames", number)
+        return page[number - page.first_frame]
+
+    def number_at(self, character: int) -> int:
+        page = self._page("characters", character)
+        return page.first_frame + page.at_character(character)
+
+    def _page(self, column: Column, value: int) -> Page:
+        page = self._table.page_or_item(column, value)
+        if not isinstance(page, Page):
+            raise NotInMemory(page)
+        return page
+
+
 @dataclass(slots=True, eq=False)
 class _Section:
     """Neighbouring filters that are looked up together: all filters of a text, or those that a directory names."""
 
     first: int
     stop: int
-    """The frames [first, stop) are those that the filters cover."""
+    """The filters cover frames [first, stop)."""
     directory: FilterDirectory | None
+    """The directory that names the filters; None if the root does."""
     planner: Planner | None
+    """Plans look-ups in the filters; None until the directory was fetched, and if it names further directories."""
     others: Sequence[FilterRef] = ()
     """Filters in the root that may also have columns of these frames."""
     parts: list[_Section] = field(default_factory=list)
@@ -116,196 +300,29 @@ def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: 
     return results
 
 
-class NotInMemory(Exception):
-    """An index page, or its directory (the argument), has to be fetched before a frame's record is known."""
+def _rows(planner: Planner, query: Query, have: Have) -> Rows | Missing:
+    """The rows of filters that decide a query, or the stored blocks that are missing. A few rows are read first, and
+    the others only if these do not suffice."""
+    rows = _read_rows(planner.rows_to_read(query, first=True), have)
+    if isinstance(rows, Missing) or planner.suffices(query, rows):
+        return rows
+    return _read_rows(planner.rows_to_read(query), have)
 
 
-class RecordsInMemory:
-    """The records of frames whose index pages are in memory. Raises `NotInMemory` for other frames."""
-
-    def __init__(self, table: FrameTable):
-        self._table = table
-
-    def prefetch_pages(self, numbers: Sequence[int]) -> None:
-        for number in numbers:
-            self._page("frames", number)
-
-    def frame(self, number: int) -> Frame:
-        page = self._page("frames", number)
-        return page[number - page.first_frame]
-
-    def number_at(self, character: int) -> int:
-        page = self._page("characters", character)
-        return page.first_frame + page.at_character(character)
-
-    def _page(self, column: Column, value: int) -> Page:
-        page = self._table.page_or_item(column, value)
-        if not isinstance(page, Page):
-            raise NotInMemory(page)
-        return page
-
-
-def _rows(
-    planner: Planner, query: Query, have: Have, *, first: bool
-) -> dict[tuple[FilterLayout, int], bytes] | Missing:
-    """The rows of filters that a query needs, or needs first; or the stored blocks that are missing."""
-    numbers_of: dict[FilterLayout, list[int]] = {}
-    for layout, row in planner.rows_to_read(query, first=first):
-        numbers_of.setdefault(layout, []).append(row)
+def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], have: Have) -> Rows | Missing:
+    """Rows by layout and number, or the stored blocks that are missing."""
+    numbers_by_layout: dict[FilterLayout, list[int]] = {}
+    for layout, number in wanted:
+        numbers_by_layout.setdefault(layout, []).append(number)
     rows: dict[tuple[FilterLayout, int], bytes] = {}
     missing: list[FetchItem] = []
-    for layout, numbers in numbers_of.items():
+    for layout, numbers in numbers_by_layout.items():
         items = {block: _block_item(layout, block, *address) for block, address in layout.addresses(numbers).items()}
         blocks = {block: have(item.key) for block, item in items.items()}
         missing += [items[block] for block, stored in blocks.items() if stored is None]
         if not missing:
             rows |= layout.rows_in({block: stored.body for block, stored in blocks.items()}, numbers)
     return Missing(tuple(missing)) if missing else rows
-
-
-class FilterLookup:
-    """The search filters of one text: which of their blocks a query needs, and the frames in which its matches
-    begin."""
-
-    elsewhere: Callable[[Query, bool], Runs | None] | None = None
-    """Looks up a query, and `within_line`, in filters outside of this text, with separate requests. Returns the
-    candidate frames; None if the filters cannot tell."""
-
-    def __init__(self, table: FrameTable, fetcher: Fetcher):
-        self._table = table
-        self._fetcher = fetcher
-        self._planned: list[_Section] = []
-        manifest = table.manifest
-        self._has_filters = bool(manifest.filters or manifest.filter_directories)
-
-    @property
-    def _sections(self) -> list[_Section]:
-        """All sections, planned by the first search."""
-        with LOCK:
-            if not self._planned:
-                manifest, frames = self._table.manifest, self._table.frames
-                refs: list[FilterRef | FilterDirectory] = []
-                if self.elsewhere is None:
-                    refs += [*manifest.filter_directories, *manifest.filters]
-                self._planned = _sections(refs, 0, frames, frames)
-        return self._planned
-
-    def narrow(
-        self,
-        query: Query | None,
-        start: int,
-        stop: int,
-        within_line: bool,
-        *,
-        have: Have,
-        records: Records,
-        needs_text: bool,
-    ) -> Narrowing | Missing:
-        """Where matches may begin in characters [start, stop), a non-empty range; or what is missing to say so.
-
-        `within_line`: a match, and what decides it, stays within a line. `have`: what is in memory. `records`: those of
-        frames, from the frame table, which fetches index pages, or from `RecordsInMemory`. `needs_text`: the text is
-        read next, so filters are not worth a look-up if all of it is in memory.
-        """
-        if reason := self._reason_against_filters(query, self._table.frames):
-            return Narrowing(0, None, reason)
-        assert query is not None
-        within = self._table.range_in_memory(start, stop, have)
-        if isinstance(within, Missing):
-            return within
-        if reason := self._reason_against_filters(query, len(within)):
-            return Narrowing(0, None, reason)
-        unopened = [section for section in self._sections_of(within) if section.planner is None and not section.parts]
-        if unopened:
-            return Missing(tuple(section.item(self._table.frames) for section in unopened[:SECTIONS_AT_ONCE]))
-        runs: list[tuple[int, int]] = []
-        has_rows = False
-        for section in self._sections_of(within):
-            hits: FilterHits | Missing | None = self._remembered(query, within_line, section.first)
-            if hits is None:
-                with LOCK:
-                    if needs_text and self._fetcher.cache.has_all(within):
-                        return Narrowing(0, None, "all of the text is in memory")
-                hits = self._look_up(section, query, within_line, have, records)
-            if isinstance(hits, Missing):
-                return hits
-            has_rows = has_rows or hits.has_rows
-            runs += hits.runs
-        return _narrow_to(runs, has_rows, within)
-
-    def _sections_of(self, frames: range) -> list[_Section]:
-        return [part for section in self._sections for part in section.within(frames.start, frames.stop)]
-
-    def beginnings(self, frames: range) -> list[int]:
-        """The numbers of the frames, after the first, at which other filters begin to apply; none without
-        directories."""
-        return [section.first for section in self._sections_of(frames) if section.first > frames.start]
-
-    def _remembered(self, query: Query, within_line: bool, first: int) -> FilterHits | None:
-        """The answer of the section that begins at frame `first`, if it is in memory."""
-        with LOCK:
-            self._fetcher.check_open()
-            hits = self._fetcher.cache.get(("hits", query, within_line, first))
-        return hits if isinstance(hits, FilterHits) else None
-
-    def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
-        """Whether `narrow` would send its own requests. A thread that holds the lock may not wait for them."""
-        return self.elsewhere is not None and query is not None and self._remembered(query, within_line, 0) is None
-
-    def _reason_against_filters(self, query: Query | None, frames: int) -> str:
-        """The reason why filters do not help in this many frames; empty if they do."""
-        if query is None:
-            return "it has no text that every match holds"
-        if not self._has_filters and self.elsewhere is None:
-            if self._table.manifest.has_earlier_filters:
-                return "its search filters are of an earlier version: `monocontext index --filters URL` renews them"
-            return "the context has no search filters"
-        if frames < _LEAST_FRAMES:
-            return f"filters are asked where a text has {_LEAST_FRAMES} frames or more"
-        return ""
-
-    def _look_up(
-        self, section: _Section, query: Query, within_line: bool, have: Have, records: Records
-    ) -> FilterHits | Missing:
-        """The answer of a section's filters, which the cache then keeps. Records of frames are needed only if a literal
-        may begin in a later frame than its match."""
-        if self.elsewhere is not None:
-            answer = self.elsewhere(query, within_line)
-            runs, has_rows = ((0, self._table.frames),) if answer is None else answer, answer is not None
-        else:
-            planner = section.planner
-            assert planner is not None
-            rows = _rows(planner, query, have, first=True)
-            if not isinstance(rows, Missing) and not planner.suffices(query, rows):
-                rows = _rows(planner, query, have, first=False)
-            if isinstance(rows, Missing):
-                return rows
-            try:
-                frames = planner.candidates(query, rows, records, within_line)
-            except NotInMemory as error:
-                return Missing(error.args)
-            runs = ((planner.first, planner.stop),) if frames is None else _runs(frames, planner.first)
-            has_rows = bool(rows)
-        query_bytes = sum([len(leaf.text) for leaf in leaves(query) if isinstance(leaf, Literal)])
-        hits = FilterHits(runs, has_rows, 150 * len(runs) + query_bytes + 200)
-        with LOCK:
-            self._fetcher.cache.put(("hits", query, within_line, section.first), hits)
-        return hits
-
-
-def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
-    """The answer of filters, restricted to a range of frames."""
-    first, last = within.start, within.stop
-    low = bisect_right(runs, first, key=lambda run: run[1])
-    high = bisect_left(runs, last, key=lambda run: run[0])
-    candidates = [(max(start, first), min(stop, last)) for start, stop in runs[low:high]]
-    frames, remaining = len(within), sum(stop - start for start, stop in candidates)
-    if remaining <= DENSE_SHARE * frames:
-        return Narrowing(frames, candidates, "")
-    reason = f"{remaining:,} of {frames:,} frames may hold it"
-    if not has_rows:
-        reason = "the filters have no rows for so short a text; they need 5 bytes, or 3 letters"
-    return Narrowing(frames, None, reason, candidates if remaining <= MOST_LISTED else None)
 
 
 def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> FetchItem:
