@@ -18,10 +18,10 @@ from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, existing_opt
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import emit, note, progress_bar, say, say_row
 from monocontext.cli.reading import Url
+from monocontext.cli.tables import table_documents
 from monocontext.errors import NotFound
 from monocontext.options import StoreOptions
 from monocontext.text.monocontext import Monocontext
-from monocontext.writing.tables import table_documents
 from monocontext.writing.upkeep.compact import compact as compact_context
 from monocontext.writing.upkeep.edit import delete as delete_documents
 from monocontext.writing.upkeep.edit import update as update_documents
@@ -32,7 +32,7 @@ from monocontext.writing.upkeep.versions import list_versions
 from monocontext.writing.upkeep.versions import restore as restore_version
 
 if TYPE_CHECKING:
-    from monocontext.writing.tables import Kind
+    from monocontext.cli.tables import Kind
     from monocontext.writing.upkeep.sync import Synced
 
 

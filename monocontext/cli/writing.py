@@ -16,6 +16,7 @@ from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, one_of, options_of, parse_bytes, stored_options
 from monocontext.cli.parameters import Argument, Option, Options, is_text
 from monocontext.cli.printing import note, progress_bar, remark, say, shows_progress
+from monocontext.cli.tables import TABLE_KINDS, table_documents
 from monocontext.options import StoreOptions
 from monocontext.writing.decoding import PIECE_BYTES
 from monocontext.writing.documents import documents
@@ -23,13 +24,12 @@ from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index as index_objects
 from monocontext.writing.publish import append as append_to
 from monocontext.writing.publish import publish
-from monocontext.writing.tables import TABLE_KINDS, table_documents
 from monocontext.writing.upkeep.compact import add_filters
 
 if TYPE_CHECKING:
+    from monocontext.cli.tables import Kind
     from monocontext.format.manifest import Manifest
     from monocontext.writing.inputs import Source
-    from monocontext.writing.tables import Kind
 
 Places = Annotated[
     list[str], Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then the URL of the context.")

@@ -158,9 +158,7 @@ class _PageLoader:
 
     def pages(self) -> Sequence[DocumentPageRef]:
         """The entries of all pages (1 GET for each directory of them)."""
-        ref = expand_documents(self._ref, lambda directory: _fetch_directory(directory, self._fetcher))
-        assert ref is not None
-        return ref.pages
+        return expand_documents(self._ref, lambda directory: _fetch_directory(directory, self._fetcher)).pages
 
     def load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
         """Pages by number (1 GET for each that is not in memory, in parallel)."""

@@ -108,13 +108,13 @@ def expand(root: Manifest, get: Get) -> Manifest:
         pages=_expanded(root.pages, get),
         filters=(*_expanded(root.filter_directories, get), *root.filters),
         filter_directories=(),
-        documents=expand_documents(root.documents, get),
+        documents=root.documents and expand_documents(root.documents, get),
     )
 
 
-def expand_documents(ref: refs.DocumentsRef | None, get: Get) -> refs.DocumentsRef | None:
+def expand_documents(ref: refs.DocumentsRef, get: Get) -> refs.DocumentsRef:
     """The documents with all their pages (1 GET for each directory, of 8 million documents)."""
-    if ref is None or not isinstance(ref.pages[0], refs.DocumentDirectory):
+    if not isinstance(ref.pages[0], refs.DocumentDirectory):
         return ref
     return replace(ref, pages=_expanded(ref.pages, get))
 

@@ -21,9 +21,7 @@ from monocontext.records import dataclass, field
 
 PIECE_BYTES = 1 << 20  # the number of bytes that one read of a file or stream returns
 HEAD_BYTES = 8_000  # the first bytes of a file, which decide whether it is binary, as in git
-
 _ZSTD_BYTES = 4 << 10  # the compressed bytes that are decoded at once: they may hold 100 MB of text
-
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")  # bytes that no text has in an encoding that extends ASCII
 
 _PACKED: dict[bytes, tuple[str, Callable[[IO[bytes]], Any]]] = {

@@ -1,7 +1,10 @@
-"""Documents of a text: those that a caller gives, the rows that describe them, and their pages and tables of names.
+"""Store the documents of a text: a row for each, in pages, and tables of their names.
 
 publish({"name": text, ...}, url)
 publish(documents([(name, text, metadata), ...]), url)
+
+`DocumentRows` collects those of a new text, `join_documents` adds them to a context, and `change_documents` changes
+single ones.
 """
 
 from __future__ import annotations
@@ -9,7 +12,6 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import add, sub
 from typing import Any
 
 from monocontext.format.directories import expand_documents
@@ -61,57 +63,66 @@ def documents(items: Iterable[Any] | Mapping[str, Any]) -> DocumentInputs:
     return DocumentInputs(items.items() if isinstance(items, Mapping) else items)
 
 
+class Offset(NamedTuple):
+    """A place in a text, or the distance between two: the characters before it, and the newlines among them."""
+
+    characters: int
+    newlines: int
+
+
 class DocumentWriter:
-    """Makes the pages of documents of a text, from old pages and single documents, which are given in their order."""
+    """Makes the pages of documents of a text from old pages and single rows, which are given in the order of the text.
+    A page is stored when another one follows (1 PUT): a small last one stays in the root."""
 
     def __init__(self, store: Store, pages: Iterable[DocumentPageRef] = ()):
         self._store = store
-        self.pages = list(pages)  # the pages so far
-        self.last_page: bytes | None = None  # a copy of the last page, if it is one that only the root has
+        self.pages = list(pages)  # the entries of the pages so far
+        self.last_page: bytes | None = None  # the last page, if only the root holds it
         self.rows: list[DocumentRow] = []  # the documents after these pages
-        self.end = (self.pages[-1].characters, self.pages[-1].newlines) if self.pages else (0, 0)
-        """The characters and newlines before the end of the last document."""
-        self._heap_bytes = 0  # bytes of names and metadata in `rows`
-        self._unstored: tuple[str, bytes] | None = None
-        """The last page, until another one follows: a small one stays in the root."""
+        last = self.pages[-1] if self.pages else _NO_PAGE
+        self.end = Offset(last.characters, last.newlines)  # the end of the last document
+        self._heap_bytes = 0  # the size of the names and metadata in `rows`
+        self._unstored: tuple[str, bytes] | None = None  # the key and the bytes of the last page
 
-    def add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
-        """Add a document. `start`: characters and newlines before it; `size`: its characters, bytes and newlines."""
-        gap, gap_newlines = start[0] - self.end[0], start[1] - self.end[1]
-        self.end = start[0] + size[0], start[1] + size[2]
-        self.rows.append(DocumentRow(gap, gap_newlines, *size, name, metadata))
-        self._heap_bytes += len(name) + len(metadata)
+    def add(self, row: DocumentRow, start: Offset) -> None:
+        """Add a document at an offset of the text; the gaps in its row are computed anew."""
+        gap, gap_newlines = start.characters - self.end.characters, start.newlines - self.end.newlines
+        self.end = Offset(start.characters + row.characters, start.newlines + row.newlines)
+        self.rows.append(DocumentRow(gap, gap_newlines, *row[2:]))
+        self._heap_bytes += len(row.name) + len(row.metadata)
         if len(self.rows) >= DOCUMENTS_PER_PAGE or self._heap_bytes >= HEAP_BYTES:
             self.end_page()
 
-    def add_rows(self, rows: Iterable[DocumentRow], start: tuple[int, int]) -> None:
-        """Add documents. The gap before the first counts from `start`: the characters and newlines before it."""
+    def add_rows(self, rows: Iterable[DocumentRow], start: Offset) -> None:
+        """Add documents with the gaps in their rows, the first of which counts from `start`."""
+        characters, newlines = start
         for row in rows:
-            start = start[0] + row.gap, start[1] + row.gap_newlines
-            self.add(row.name, row.metadata, start, (row.characters, row.text_bytes, row.newlines))
-            start = start[0] + row.characters, start[1] + row.newlines
+            characters, newlines = characters + row.gap, newlines + row.gap_newlines
+            self.add(row, Offset(characters, newlines))
+            characters, newlines = characters + row.characters, newlines + row.newlines
 
     def keep(
-        self, page: DocumentPageRef, before: DocumentPageRef | None, shift: tuple[int, int], copy: bytes | None = None
+        self, page: DocumentPageRef, before: DocumentPageRef | None, shift: Offset, copy: bytes | None = None
     ) -> None:
-        """Add an old page, which followed `before`, moved by `shift`: numbers of characters and newlines."""
+        """Add an old page, which followed `before`, as it is stored, with documents that begin `shift` later. `copy` is
+        the page itself if only the root holds it."""
         self.end_page()
         self.store_page()
         old, new = before or _NO_PAGE, self.pages[-1] if self.pages else _NO_PAGE
         moved = replace(
             page,
             documents=new.documents + page.documents - old.documents,
-            start=page.start + shift[0],
-            start_newline=page.start_newline + shift[1],
-            characters=page.characters + shift[0],
-            newlines=page.newlines + shift[1],
+            start=page.start + shift.characters,
+            start_newline=page.start_newline + shift.newlines,
+            characters=page.characters + shift.characters,
+            newlines=page.newlines + shift.newlines,
             bytes=new.bytes + page.bytes - old.bytes,
         )
         self.pages.append(moved)
-        self.end, self.last_page = (moved.characters, moved.newlines), copy
+        self.end, self.last_page = Offset(moved.characters, moved.newlines), copy
 
     def end_page(self) -> None:
-        """End the page of the documents that were added since the last one (1 PUT for the page before it)."""
+        """Make a page of the documents after the last one, if there are any (1 PUT for the page before it)."""
         if self.rows:
             self.store_page()
             before = self.pages[-1] if self.pages else _NO_PAGE
@@ -122,13 +133,13 @@ class DocumentWriter:
             self.rows, self._heap_bytes, self.last_page = [], 0, None
 
     def store_page(self) -> None:
-        """Store the page that was ended last."""
+        """Store the last page, unless it is stored already."""
         if self._unstored:
             self._store.put(*self._unstored)
             self._unstored = None
 
     def finish(self) -> None:
-        """Store all pages but a small last one."""
+        """Store all pages but a small last one, which becomes `last_page`."""
         self.end_page()
         if self._unstored and len(self._unstored[1]) <= INLINE_BYTES:
             self.last_page, self._unstored = self._unstored[1], None
@@ -136,7 +147,8 @@ class DocumentWriter:
 
 
 class DocumentRows(DocumentWriter):
-    """Collects the documents of a new text while it is read. Counts begin with the first text that is reported."""
+    """Collects the documents of a new text while it is read. Report all text in order, also that between documents, and
+    call `begin` and `end_document` around that of each."""
 
     def __init__(self, store: Store):
         super().__init__(store)
@@ -144,34 +156,35 @@ class DocumentRows(DocumentWriter):
         self.hashes = bytearray()  # the hashes of their names, `HASH_BYTES` each
         self.doubled: tuple[int, int] | None = None
         """The numbers of the first two documents with one name; known after `close`."""
-        self._size: tuple[int, ...] = (0, 0, 0)  # the characters, bytes and newlines of the text so far
-        self._begun: tuple[bytes, bytes, tuple[int, ...]] | None = None
-        """Name and metadata of the document whose end is not known yet, and the size of the text before it."""
+        self._characters = self._bytes = self._newlines = 0  # the size of the text so far
+        self._begun: DocumentRow | None = None
+        """The document whose end is not known yet, with the size of the text before it instead of its own."""
 
     def add_text(self, data: bytes, characters: int) -> None:
-        """Report the next text, in a document or between two: its UTF-8 bytes, and their number of characters."""
+        """Report the next text: its UTF-8 bytes, and their number of characters."""
         self.add_counts(characters, len(data), data.count(b"\n"))
 
-    def add_counts(self, *counts: int) -> None:
-        """Report the next text by its characters, bytes and newlines alone."""
-        self._size = tuple(map(add, self._size, counts))
+    def add_counts(self, characters: int, text_bytes: int, newlines: int) -> None:
+        """Report the next text by its size alone."""
+        self._characters += characters
+        self._bytes += text_bytes
+        self._newlines += newlines
 
     def begin(self, name: object, metadata: Any = None) -> None:
         """Begin a document here. Raises `InvalidText` for a name or metadata that cannot be stored."""
-        self._begun = encode_name(name, self.count), encode_metadata(metadata, self.count), self._size
+        encoded = encode_name(name, self.count), encode_metadata(metadata, self.count)
+        self._begun = DocumentRow(0, 0, self._characters, self._bytes, self._newlines, *encoded)
 
     def end_document(self) -> None:
         """End the document that was begun last."""
         assert self._begun is not None
-        name, metadata, start = self._begun
-        characters, size_bytes, newlines = map(sub, self._size, start)
-        self.add(name, metadata, (start[0], start[2]), (characters, size_bytes, newlines))
-        self._begun = None
-
-    def add(self, name: bytes, metadata: bytes, start: tuple[int, int], size: tuple[int, int, int]) -> None:
-        super().add(name, metadata, start, size)
+        begun, self._begun = self._begun, None
+        start = Offset(begun.characters, begun.newlines)
+        characters, newlines = self._characters - start.characters, self._newlines - start.newlines
+        size_bytes = self._bytes - begun.text_bytes
+        self.add(DocumentRow(0, 0, characters, size_bytes, newlines, begun.name, begun.metadata), start)
         self.count += 1
-        self.hashes += name_hash(name)
+        self.hashes += name_hash(begun.name)
 
     def close(self) -> None:
         """End the text: store its full pages, and find the first two documents with one name."""
@@ -200,7 +213,6 @@ def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]
     """Load all pages of documents (1 GET each, some at once)."""
     if ref is None:
         return []
-
     numbers = range(len(ref.pages))
     return at_once(lambda n: load_document_page(ref, n, lambda key: store.get(key).data), numbers, _REQUESTS)
 
@@ -211,23 +223,22 @@ def names_in(pages: Iterable[DocumentPage]) -> list[bytes]:
 
 
 def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
-    """All documents: those of `base`, and the new ones after them, whose pages and names are stored (1 PUT each)."""
+    """The documents of the newest root `base` with those of an appended text after them, whose pages and names are
+    stored (1 PUT each)."""
     before = base.documents if base else None
     if new is None or not new.count:
         return before
-    pages = before.pages if before else ()
-    writer = DocumentWriter(store, pages)
-    if before and before.last_page is not None:  # it takes new documents, too
-        last, ref = load_document_page(before, len(pages) - 1, lambda key: b""), pages[-1]
-        writer = DocumentWriter(store, pages[:-1])
-        writer.add_rows(last.rows(), (ref.start, ref.start_newline))
-    shift = (base.characters, base.newlines) if base else (0, 0)
+    writer = DocumentWriter(store, before.pages if before else ())
+    if before and before.last_page is not None:  # a page in the root takes new documents, too
+        last, ref = load_document_page(before, len(before.pages) - 1, lambda key: b""), before.pages[-1]
+        writer = DocumentWriter(store, before.pages[:-1])
+        writer.add_rows(last.rows(), Offset(ref.start, ref.start_newline))
+    shift = Offset(base.characters, base.newlines) if base else Offset(0, 0)
     previous: DocumentPageRef | None = None
     for page in new.pages:
         writer.keep(page, previous, shift)
         previous = page
-    start = (previous.characters + shift[0], previous.newlines + shift[1]) if previous else shift
-    writer.add_rows(new.rows, start)
+    writer.add_rows(new.rows, writer.end if new.pages else shift)
     writer.finish()
     doubled = before.doubled if before else None
     if doubled is None and new.doubled:
@@ -244,41 +255,44 @@ def _join_names(store: Store, before: DocumentsRef | None, new: DocumentRows) ->
         return tuple(tables)
     from monocontext.format import name_tables
 
-    hashes = b""
-    if before and any(isinstance(ref, DocumentDirectory) and ref.documents > first for ref in before.pages):
-        before = expand_documents(before, lambda ref: store.get(ref.key).data)
-    for number, ref in enumerate(before.pages if before else ()):
-        if ref.documents > first and not isinstance(ref, DocumentDirectory):
-            page = load_document_page(before, number, lambda key: store.get(key).data)  # type: ignore[arg-type]
-            hashes += b"".join(map(name_hash, names_in([page])[max(first - page.first, 0) :]))
+    hashes = _hashes_after(store, before, first) if before else b""
     entries = name_tables.entries_of(hashes + bytes(new.hashes), first)
     while tables:
-        began = tables[-2].documents if len(tables) > 1 else 0
-        if tables[-1].documents - began > total - first:
+        first_of_table = tables[-2].documents if len(tables) > 1 else 0
+        if tables[-1].documents - first_of_table > total - first:
             break
-        table, first = tables.pop(), began
+        table, first = tables.pop(), first_of_table
         entries = name_tables.join(store.get(documents_key(table.id)).data, table, entries)
-    return (*tables, _put_names(store, *name_tables.table_of(entries, total)))
+    table, data = name_tables.table_of(entries, total)
+    store.put(documents_key(table.id), data)
+    return (*tables, table)
 
 
-def _put_names(store: Store, ref: NameTableRef, data: bytes) -> NameTableRef:
-    store.put(documents_key(ref.id), data)
-    return ref
+def _hashes_after(store: Store, ref: DocumentsRef, first: int) -> bytes:
+    """The hashes of the names of all documents from number `first` on (1 GET for each page of them)."""
+    if any(isinstance(page, DocumentDirectory) and page.documents > first for page in ref.pages):
+        ref = expand_documents(ref, lambda directory: store.get(directory.key).data)
+    hashes = b""
+    for number, entry in enumerate(ref.pages):
+        if entry.documents > first and not isinstance(entry, DocumentDirectory):
+            page = load_document_page(ref, number, lambda key: store.get(key).data)
+            hashes += b"".join(map(name_hash, names_in([page])[max(first - page.first, 0) :]))
+    return hashes
 
 
 class Change(NamedTuple):
     """The change of one document."""
 
     text: str | None = None  # the new text; None to keep the old one
-    metadata: bytes | None = None  # None to keep the old ones
+    metadata: bytes | None = None  # the new metadata; None to keep the old ones
     deletes: bool = False
 
 
 class Patch(NamedTuple):
-    """Characters [start, stop) of the old text, and those that replace them."""
+    """The change of the text around a document: characters [start, stop) of the old text become `text`."""
 
-    start: int  # that of the document, or of its header line, which is deleted with it
-    stop: int  # that of the document, or of a newline after it that belongs to no document
+    start: int  # the start of the document, or of its header line, which is deleted with it
+    stop: int  # the end of the document, or of a newline after it that belongs to no document
     text: str  # the new text of the document, with a newline at its end
 
 
@@ -291,38 +305,69 @@ def change_documents(
     *,
     anew: bool = False,
 ) -> DocumentsRef | None:
-    """Store the pages of documents with a change, and a table of names if some were deleted; with `anew`, all. Returns
-    the documents of the changed text, or None if it has none."""
+    """The documents of a changed text; None if it has none. Pages with a change are stored (1 PUT each), or all `anew`.
+
+    `old` and `pages` are the documents before; `changes` and `patches` are by the number of the document. If documents
+    are deleted, their table of names is stored again too.
+    """
+    writer, shift = DocumentWriter(store), Offset(0, 0)
     numbers = sorted(changes)
-    writer, shift = DocumentWriter(store), (0, 0)
     for page, ref, before in zip(pages, old.pages, (None, *old.pages), strict=False):
-        is_touched = anew or bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
         writer.end_page()
-        start = ref.start + shift[0], ref.start_newline + shift[1]
-        if not is_touched and start[0] >= writer.end[0] and start[1] >= writer.end[1]:
+        is_changed = bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
+        start = Offset(ref.start + shift.characters, ref.start_newline + shift.newlines)
+        begins_earlier = start.characters < writer.end.characters or start.newlines < writer.end.newlines
+        if anew or is_changed or begins_earlier:
+            shift = _add_changed(writer, page, ref, shift, changes, patches)
+        else:
             writer.keep(ref, before, shift, old.last_page if ref is old.pages[-1] else None)
-            continue
-        characters, newlines = ref.start, ref.start_newline
-        for number, row in enumerate(page.rows(), page.first):
-            characters, newlines = characters + row.gap, newlines + row.gap_newlines
-            change, patch = changes.get(number), patches.get(number)
-            if not (change and change.deletes):
-                writer.add(row.name, *_changed(row, change, (characters + shift[0], newlines + shift[1])))
-            if patch:
-                has_header, newline = characters > patch.start, patch.stop - characters - row.characters
-                shift = (
-                    shift[0] + len(patch.text) - (patch.stop - patch.start),
-                    shift[1] + patch.text.count("\n") - row.newlines - has_header - newline,
-                )
-            characters, newlines = characters + row.characters, newlines + row.newlines
     writer.finish()
     if not writer.pages:
         return None
-    gone = {number for number, change in changes.items() if change.deletes}
     result = DocumentsRef(tuple(writer.pages), writer.last_page, old.names, old.doubled)
-    if not gone and not anew:
+    deleted = {number for number, change in changes.items() if change.deletes}
+    if not deleted and not anew:
         return result
-    return _with_names(store, result, [name for number, name in enumerate(names_in(pages)) if number not in gone])
+    return _with_names(store, result, [name for number, name in enumerate(names_in(pages)) if number not in deleted])
+
+
+def _add_changed(
+    writer: DocumentWriter,
+    page: DocumentPage,
+    ref: DocumentPageRef,
+    shift: Offset,
+    changes: Mapping[int, Change],
+    patches: Mapping[int, Patch],
+) -> Offset:
+    """Add the documents of an old page after their changes. `shift` is how much later than before they begin; returned
+    is that of the documents after them."""
+    characters, newlines = ref.start, ref.start_newline  # the offset in the old text
+    for number, row in enumerate(page.rows(), page.first):
+        characters, newlines = characters + row.gap, newlines + row.gap_newlines
+        change, patch = changes.get(number, Change()), patches.get(number)
+        if not change.deletes:
+            writer.add(_changed(row, change), Offset(characters + shift.characters, newlines + shift.newlines))
+        if patch:
+            newlines_before, newlines_after = int(patch.start < characters), patch.stop - characters - row.characters
+            removed_newlines = newlines_before + row.newlines + newlines_after
+            shift = Offset(
+                shift.characters + len(patch.text) - (patch.stop - patch.start),
+                shift.newlines + patch.text.count("\n") - removed_newlines,
+            )
+        characters, newlines = characters + row.characters, newlines + row.newlines
+    return shift
+
+
+def _changed(row: DocumentRow, change: Change) -> DocumentRow:
+    """The row of a document after its change."""
+    text, metadata = change.text, row.metadata if change.metadata is None else change.metadata
+    if text is None:
+        return DocumentRow(*row[:-1], metadata)
+    if change.metadata is None and b'"file"' in metadata:
+        # Without the facts that `sync` recorded of a file: with another text, it has to compare the file again.
+        facts = json.loads(metadata)
+        metadata = encode_metadata({k: v for k, v in facts.items() if k != "file" or type(v) is not dict}, 0)
+    return DocumentRow(0, 0, len(text), len(text.encode()), text.count("\n"), row.name, metadata)
 
 
 def _with_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> DocumentsRef:
@@ -332,21 +377,10 @@ def _with_names(store: Store, ref: DocumentsRef, names: list[bytes]) -> Document
     from monocontext.format import name_tables
 
     entries = name_tables.entries_of(b"".join(map(name_hash, names)))
-    double = name_tables.first_doubled(entries) if ref.doubled is not None else None
-    is_full = len(names) > DOCUMENTS_PER_PAGE
-    tables = (_put_names(store, *name_tables.table_of(entries, len(names))),) if is_full else ()
-    return replace(ref, names=tables, doubled=double[1] if double else None)
-
-
-def _changed(
-    row: DocumentRow, change: Change | None, start: tuple[int, int]
-) -> tuple[bytes, tuple[int, int], tuple[int, int, int]]:
-    """Metadata, start and size of a document after its change."""
-    size, metadata = (row.characters, row.text_bytes, row.newlines), row.metadata
-    if change and change.text is not None:
-        size = len(change.text), len(change.text.encode()), change.text.count("\n")
-        if change.metadata is None and b'"file"' in metadata:
-            # without the facts that `sync` recorded of a file: with another text, it has to compare again
-            facts = json.loads(metadata)
-            metadata = encode_metadata({k: v for k, v in facts.items() if k != "file" or type(v) is not dict}, 0)
-    return metadata if change is None or change.metadata is None else change.metadata, start, size
+    doubled = name_tables.first_doubled(entries) if ref.doubled is not None else None
+    ref = replace(ref, names=(), doubled=doubled[1] if doubled else None)
+    if len(names) > DOCUMENTS_PER_PAGE:
+        table, data = name_tables.table_of(entries, len(names))
+        store.put(documents_key(table.id), data)
+        ref = replace(ref, names=(table,))
+    return ref

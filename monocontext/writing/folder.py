@@ -123,10 +123,10 @@ class Folder:
 
 def describe_left_out(left_out: dict[str, str]) -> str:
     """Describe what was left out, in a line: folders with a context, links with their targets, what is not a file."""
-    contexts, links, others = list[str](), list[str](), list[str]()
-    for name, reason in left_out.items():
-        kind = contexts if reason == _CONTEXT else others if reason in SPECIAL_FILES.values() else links
-        kind.append(name if reason == _CONTEXT else f"{name} ({reason})")
+    no_links = (_CONTEXT, *SPECIAL_FILES.values())
+    contexts = [name for name, reason in left_out.items() if reason == _CONTEXT]
+    links = [f"{name} ({reason})" for name, reason in left_out.items() if reason not in no_links]
+    others = [f"{name} ({reason})" for name, reason in left_out.items() if reason in no_links[1:]]
     parts = []
     if contexts:
         parts.append("left out folders that contain a context: " + ", ".join(contexts))

@@ -9,15 +9,15 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, islice
 from urllib.parse import quote
 
 from monocontext.errors import InvalidUrl, NotAContext, NotFound
 from monocontext.format.codec import encode
 from monocontext.format.deeprecurse import parse_manifest, segment_key
-from monocontext.format.filters.building import LEAST_FRAMES, Columns
+from monocontext.format.filters.building import LEAST_FRAMES
 from monocontext.format.index import FrameRun
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, Manifest
 from monocontext.options import StoreOptions, validate_options
@@ -73,97 +73,25 @@ def index(
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     options = store_options or {}
     with open_store_at(url, own_options(url, options)) as store:
-        stores: dict[str, Store] = {}
-        objects = [
-            item
-            for name in names
-            for item in _objects(name, options, note, stores)
-            if not item.url.startswith(store.url.rstrip("/") + "/")  # the context itself may be below a source
-        ]
+        objects, stores = _find_objects(names, options, note)
+        own = store.url.rstrip("/") + "/"
+        objects = [item for item in objects if not item.url.startswith(own)]  # the context may be below a source
         urls = (os.fspath(name) if "://" in os.fspath(name) else open_store(name).url for name in names)
         allowed = tuple(dict.fromkeys(urls))
 
         def write(staged: Staged) -> Written:
-            if executor is not None:
+            if executor is None:
+                written = _indexed(objects, stores.__getitem__, _Collector(layout, note), staged.put, progress)
+            else:
                 target = Target(portable_place(url), options, layout)
                 shares = cut_shares(objects, lambda item: max(item.info.size_bytes, SHARE_BYTES // _MOST_OBJECTS))
-                done = in_order(executor, partial(_index_share, target), shares, _SHARES_AHEAD)
-                written = join_shares(_noted(done, note), target, executor, progress)
-            else:
-                columns = layout.columns()
-                written = index_objects(objects, stores.__getitem__, frame_bytes, columns, staged.put, note, progress)
+                results = in_order(executor, partial(_index_share, target), shares, _SHARES_AHEAD)
+                written = join_shares(_noted(results, note), target, executor, progress)
             staged.keys |= written.keys
             written.layout, written.sources = layout, allowed
             return written
 
         return publish_written(store, write, replace, allow=allowed)
-
-
-def _noted(shares: Iterable[tuple[Written, list[str]]], note: Callable[[str], None]) -> Iterator[Written]:
-    """Yield what workers have stored, and pass on their notes."""
-    for written, notes in shares:
-        for text in notes:
-            note(text)
-        yield written
-
-
-def _index_share(target: Target, objects: list[TextObject]) -> tuple[Written, list[str]]:
-    """Cut the objects of a share into frames, and store their filter. Returns also notes for the user."""
-    notes: list[str] = []
-    with ExitStack() as stack:
-
-        @cache
-        def store_of(url: str) -> Store:
-            return stack.enter_context(open_store_at(url, options_for(url, target.options)))
-
-        columns, store = target.layout.columns(LEAST_FRAMES), target.store(stack)
-        written = index_objects(objects, store_of, target.layout.frame_bytes, columns, store.put, notes.append)
-        return open_ended(store, written), notes
-
-
-def _objects(
-    name: str | os.PathLike[str], options: StoreOptions, note: Callable[[str], None], stores: dict[str, Store]
-) -> Iterator[TextObject]:
-    """Yield the objects of a source in order; add their store to `stores` under its URL."""
-
-    def found(store: Store, info: ObjectInfo) -> TextObject:
-        stores[store.url] = store
-        return TextObject(store.url, info)
-
-    remote = options_for(name, options)
-    if not os.fspath(name).endswith("/"):
-        try:
-            root, key = split_object(name)
-            store = open_store(root, **remote)
-            yield found(store, store.head(key))
-            return
-        except (NotFound, InvalidUrl):
-            pass  # perhaps a place
-    store = open_store(name, **remote)
-    try:
-        segments = parse_manifest(get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
-    except NotAContext:
-        raise NotAContext(
-            f"{store.url} contains {ROOT_KEY}, so it may already hold a context: `index` works on plain text files"
-        ) from None
-    except NotFound:
-        left_out: list[str] = []
-        infos = list(list_usable(store, left_out))
-        if not infos:
-            raise NotFound(f"{store.url}: found no object to index") from None
-        notes = [describe_left_out(left_out, markers=False)]
-        if isinstance(store, LocalStore):  # links, pipes and the like are not objects
-            folder = Folder(parse(store.url).path)
-            deque(folder.files(), 0)
-            names = ", ".join(f"{entry} ({reason})" for entry, reason in folder.left_out.items())
-            notes.append(f"left out {names}" if names else "")
-        for line in filter(None, notes):
-            note(f"{store.url}: {line}")
-        yield from (found(store, info) for info in infos)
-        return
-    key_of = segment_key(store)
-    for segment in segments:
-        yield found(store, store.head(key_of(segment.key)))
 
 
 class TextObject(NamedTuple):
@@ -179,74 +107,149 @@ class TextObject(NamedTuple):
         return f"{self.place.rstrip('/')}/{key}"
 
 
-def index_objects(
+def _find_objects(
+    names: Sequence[str | os.PathLike[str]], options: StoreOptions, note: Callable[[str], None]
+) -> tuple[list[TextObject], dict[str, Store]]:
+    """The objects of some sources, in order, and their stores by URL."""
+    objects: list[TextObject] = []
+    stores: dict[str, Store] = {}
+    for name in names:
+        store, infos = _objects_of(name, options_for(name, options), note)
+        stores[store.url] = store
+        objects += (TextObject(store.url, info) for info in infos)
+    return objects, stores
+
+
+def _objects_of(
+    name: str | os.PathLike[str], options: StoreOptions, note: Callable[[str], None]
+) -> tuple[Store, list[ObjectInfo]]:
+    """The objects of a source, in order, and their store."""
+    if not os.fspath(name).endswith("/"):
+        with suppress(NotFound, InvalidUrl):  # no object: perhaps a place
+            root, key = split_object(name)
+            store = open_store(root, **options)
+            return store, [store.head(key)]
+    store = open_store(name, **options)
+    try:
+        segments = parse_manifest(get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES).data, f"{store.url}/{ROOT_KEY}")
+    except NotFound:
+        return store, _listed(store, note)
+    except NotAContext:
+        raise NotAContext(
+            f"{store.url} contains {ROOT_KEY}, so it may already hold a context: `index` works on plain text files"
+        ) from None
+    key_of = segment_key(store)
+    return store, [store.head(key_of(segment.key)) for segment in segments]
+
+
+def _listed(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
+    """All objects of a store, in the order of their keys, with notes about what is left out. Raises `NotFound`."""
+    left_out: list[str] = []
+    infos = list(list_usable(store, left_out))
+    if not infos:
+        raise NotFound(f"{store.url}: found no object to index") from None
+    if line := describe_left_out(left_out, markers=False):
+        note(f"{store.url}: {line}")
+    if isinstance(store, LocalStore):  # links, pipes and the like are not objects
+        folder = Folder(parse(store.url).path)
+        deque(folder.files(), 0)
+        if folder.left_out:
+            names = ", ".join(f"{entry} ({reason})" for entry, reason in folder.left_out.items())
+            note(f"{store.url}: left out {names}")
+    return infos
+
+
+def _index_share(target: Target, objects: list[TextObject]) -> tuple[Written, list[str]]:
+    """Cut the objects of a share into frames, and store their filter. Returns also notes for the user."""
+    notes: list[str] = []
+    with ExitStack() as stack:
+
+        @cache
+        def store_of(url: str) -> Store:
+            return stack.enter_context(open_store_at(url, options_for(url, target.options)))
+
+        store = stack.enter_context(target.open_store())
+        written = _indexed(objects, store_of, _Collector(target.layout, notes.append, LEAST_FRAMES), store.put)
+        return open_ended(store, written), notes
+
+
+def _noted(shares: Iterable[tuple[Written, list[str]]], note: Callable[[str], None]) -> Iterator[Written]:
+    """Yield what workers have stored, and pass on their notes."""
+    for written, notes in shares:
+        for text in notes:
+            note(text)
+        yield written
+
+
+def _indexed(
     objects: Sequence[TextObject],
     store_of: Callable[[str], Store],
-    frame_bytes: int,
-    columns: Columns | None,
+    frames: _Collector,
     put: Callable[[str, bytes], object],
-    note: Callable[[str], None],
     progress: Callable[[int], None] = lambda text_bytes: None,
 ) -> Written:
     """Cut objects into frames (1 GET for 8 MiB, a few ahead), and store their filters by `put`.
 
     `store_of`: from the URL of a place to its store. Raises `NotText`, with the offset in the object, in bytes.
     """
-    written = Written()
-    text_bytes = 0
 
     def read(part: tuple[TextObject, int]) -> bytes:
         source, start = part
         size = min(READ_BYTES, source.info.size_bytes - start)
         return store_of(source.place).get_range(source.info.key, start, size, etag=source.info.etag).data
 
-    with ThreadPoolExecutor(READS_AHEAD) as pool:
-        parts = ((source, start) for source in objects for start in range(0, source.info.size_bytes, READ_BYTES))
-        with closing(in_order(pool, read, parts, READS_AHEAD)) as data:
-            for source in objects:
-                reads = islice(data, len(range(0, source.info.size_bytes, READ_BYTES)))
-                text_bytes += _index(source, reads, written, frame_bytes, columns, note)
-                progress(text_bytes)
-    if columns:
-        columns.finish()
-        written.filters = columns.store(put)
-    return written
+    parts = ((source, start) for source in objects for start in range(0, source.info.size_bytes, READ_BYTES))
+    with ThreadPoolExecutor(READS_AHEAD) as pool, closing(in_order(pool, read, parts, READS_AHEAD)) as data:
+        for source in objects:
+            frames.add(source, islice(data, len(range(0, source.info.size_bytes, READ_BYTES))))
+            progress(frames.text_bytes)
+    return frames.finish(put)
 
 
-def _index(
-    source: TextObject,
-    reads: Iterator[bytes],
-    written: Written,
-    frame_bytes: int,
-    columns: Columns | None,
-    note: Callable[[str], None],
-) -> int:
-    """Add the frames of an object, of which `reads` yields the bytes. Returns the length of their text in bytes."""
-    start, before = 0, len(written.records)
-    head = next(reads, b"")
-    if packing := packed_by(head):
-        raise NotText(source.url, f"compressed ({packing})", f"`monocontext sync {source.url} URL` stores its text")
-    if kind := kind_of_file(head[:HEAD_BYTES]):
-        raise NotText(source.url, kind, "convert it to text first")
-    if head.startswith(_BOM):
-        note(f"{source.url}: skipped a byte order mark")
-        start, head = len(_BOM), head[len(_BOM) :]
+class _Collector:
+    """Collects the frames of objects, which are given in order, and the columns of their search filter."""
 
-    def pieces() -> Iterator[bytes]:
-        decoder = Decoder(source.url, InputOptions(), start)
-        try:
-            yield decoder.feed(head)[0]
-            for data in reads:
-                yield decoder.feed(data)[0]
-            yield decoder.feed(b"", final=True)[0]
-        except NotText as error:
-            reason = error.reason.replace("utf-8", "UTF-8")
-            raise NotText(source.url, f"{reason}: `monocontext sync --encoding ...` stores it") from None
+    def __init__(self, layout: SegmentLayout, note: Callable[[str], None], frames_before: int = 0):
+        self.text_bytes = 0  # the length of the text so far
+        self._written = Written()
+        self._columns = layout.columns(frames_before)
+        self._frame_bytes, self._note = layout.frame_bytes, note
 
-    for frame in cut_frames(pieces(), frame_bytes):
-        written.records.append(encode(frame, "raw")[1])
-        if columns:
-            columns.feed(frame)
-    if frames := len(written.records) - before:
-        written.runs.append(FrameRun(source.url, start, frames, "raw", source.info.etag))
-    return sum(record.bytes for record in written.records[before:])
+    def add(self, source: TextObject, reads: Iterator[bytes]) -> None:
+        """Add the frames of an object, whose bytes `reads` yields. Raises `NotText`."""
+        records = self._written.records
+        head, before = next(reads, b""), len(records)
+        if packing := packed_by(head):
+            raise NotText(source.url, f"compressed ({packing})", f"`monocontext sync {source.url} URL` stores its text")
+        if kind := kind_of_file(head[:HEAD_BYTES]):
+            raise NotText(source.url, kind, "convert it to text first")
+        start = len(_BOM) if head.startswith(_BOM) else 0
+        if start:
+            self._note(f"{source.url}: skipped a byte order mark")
+        pieces = _decoded(source, chain([head[start:]], reads), start)
+        for frame in cut_frames(pieces, self._frame_bytes):
+            records.append(encode(frame, "raw")[1])
+            self.text_bytes += len(frame)
+            if self._columns:
+                self._columns.feed(frame)
+        if frames := len(records) - before:
+            self._written.runs.append(FrameRun(source.url, start, frames, "raw", source.info.etag))
+
+    def finish(self, put: Callable[[str, bytes], object]) -> Written:
+        """Store the search filter, and return all frames."""
+        if self._columns:
+            self._columns.finish()
+            self._written.filters = self._columns.store(put)
+        return self._written
+
+
+def _decoded(source: TextObject, reads: Iterable[bytes], start: int) -> Iterator[bytes]:
+    """Yield the text of an object from byte `start` on. Raises `NotText`."""
+    decoder = Decoder(source.url, InputOptions(), start)
+    try:
+        for data in reads:
+            yield decoder.feed(data)[0]
+        yield decoder.feed(b"", final=True)[0]
+    except NotText as error:
+        reason = error.reason.replace("utf-8", "UTF-8")
+        raise NotText(source.url, f"{reason}: `monocontext sync --encoding ...` stores it") from None

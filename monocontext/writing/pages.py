@@ -19,9 +19,15 @@ OBJECT = re.compile(
     r"segments/[0-9a-f]{32}\.seg|index/[0-9a-f]{32}\.(?:idx|dir)|filters/[0-9a-f]{32}\.flt|documents/[0-9a-f]{32}\.doc"
 )
 """The keys of all objects that roots name."""
-NamedPage = tuple[PageRef, PageRef | None, bytes | None]
-"""An index page that a root names, the entry before it, and its copy in the root if there is one."""
 _NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
+
+
+class NamedPage(NamedTuple):
+    """An index page that a root names."""
+
+    ref: PageRef
+    before: PageRef | None  # the entry of the page before it
+    copy: bytes | None  # the page itself, if the root has a copy
 
 
 class Row(NamedTuple):
@@ -108,13 +114,8 @@ def _joined(rows: Iterable[Row]) -> Iterator[FrameRun]:
 def moved_page(page: PageRef, before: PageRef | None, new_before: PageRef | None) -> PageRef:
     """The entry of an unchanged index page that followed `before`, or none, and now follows `new_before`."""
     old, new = before or _NO_PAGE, new_before or _NO_PAGE
-    return replace(
-        page,
-        frames=new.frames + page.frames - old.frames,
-        bytes=new.bytes + page.bytes - old.bytes,
-        characters=new.characters + page.characters - old.characters,
-        newlines=new.newlines + page.newlines - old.newlines,
-    )
+    counts = ("frames", "bytes", "characters", "newlines")
+    return replace(page, **{name: getattr(new, name) + getattr(page, name) - getattr(old, name) for name in counts})
 
 
 def id_in(key: str) -> str:
@@ -138,14 +139,13 @@ def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], li
 
     pages = expand(root, get).pages
     copies: list[bytes | None] = [*[None] * (len(pages) - 1), root.last_page]
-    return named, list(zip(pages, (None, *pages), copies, strict=False))
+    return named, list(map(NamedPage, pages, (None, *pages), copies))
 
 
 def ids_in_page(store: Store, page: NamedPage) -> set[str]:
     """The ids of the segments that an index page names (1 GET without a copy)."""
-    ref, before, copy = page
-    data = copy or get_bounded(store, ref.key, MOST_PAGE_BYTES).data
-    return {name for run in Page(data, ref, before).runs for name in _ID.findall(run.object)}
+    data = page.copy or get_bounded(store, page.ref.key, MOST_PAGE_BYTES).data
+    return {name for run in Page(data, page.ref, page.before).runs for name in _ID.findall(run.object)}
 
 
 def named_objects(store: Store, root: Manifest) -> set[str]:

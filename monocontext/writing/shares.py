@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -38,8 +38,8 @@ class Target(NamedTuple):
     options: StoreOptions
     layout: SegmentLayout
 
-    def store(self, stack: ExitStack) -> Store:
-        return stack.enter_context(open_store_at(self.url, own_options(self.url, self.options)))
+    def open_store(self) -> AbstractContextManager[Store]:
+        return open_store_at(self.url, own_options(self.url, self.options))
 
 
 def share_text(target: Target, pieces: Iterable[bytes], executor: Executor, progress: Callable[[int], None]) -> Written:
@@ -64,8 +64,7 @@ def cut_shares(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[li
 
 def _store(target: Target, frames: list[bytes]) -> Written:
     """Store the frames of a share and their filter."""
-    with ExitStack() as stack:
-        store = target.store(stack)
+    with target.open_store() as store:
         written = open_ended(store, write_segments(store, frames, target.layout, frames_before=LEAST_FRAMES))
     if sum(record.bytes for record in written.records) > SHARE_BYTES // 2:
         written.gathered.stored = None  # so that not all of a large text is sent to the driver
@@ -91,8 +90,7 @@ def _join_here(target: Target, refs: Sequence[FilterRef]) -> FilterRef:
     """Join filters, and remove them (1 DELETE each). What may not be deleted stays until `gc`."""
     if len(refs) == 1:
         return refs[0]
-    with ExitStack() as stack:
-        store = target.store(stack)
+    with target.open_store() as store:
         joined = join(refs, lambda key: store.get(key).data, store.put)
         with suppress(AccessDenied):
             for key in {key for ref in refs for key in ref.keys}.difference(joined.keys):

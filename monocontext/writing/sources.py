@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
@@ -35,9 +35,7 @@ from monocontext.writing.decoding import (
 )
 from monocontext.writing.folder import Folder, describe_left_out
 
-_KEPT_PIECES = 8
-"""The text of a file up to so many MiB is in memory before it counts as read; a longer one is read twice if it may be
-left out."""
+_KEPT_PIECES = 8  # so many MiB of a file are kept in memory; a longer one is read twice if it may be left out
 _READS = 3  # a file that was cut while it was read is read so many times
 _MOST_NAMED = 20  # a note about files that were left out names this many, and counts the others
 _GIT = ["git", "-c", "core.fsmonitor=false"]
@@ -73,25 +71,31 @@ def find_files(
     prefixes = prefixes_of(paths, reading) if prefixes is None else prefixes
     for path in paths:
         prefix = prefixes.get(path, "")
-        if not path.is_dir():
+        if path.is_dir():
+            yield from _files_in(path, prefix, reading)
+        else:
             yield named_file(path, prefix)
-            continue
-        folder = Folder(path, follow_links=reading.follow_links)
-        picked = None if reading.ignored else _not_ignored(path)
-        is_empty = bool(reading.include)
-        for name in folder.files():
-            is_selected = (picked is None or name in picked) and ".git" not in name.split("/") and reading.selects(name)
-            is_empty = is_empty and not is_selected
-            file = os.path.join(folder.path, name)
-            opened, label = partial(folder.open, name), str(path / name)
-            yield InputFile(displayable(prefix + name), label, opened, _facts(file, file), str(path), is_selected)
-        if is_empty:
-            raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}")
-        if left_out := {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}:
-            reading.note(f"{path}: {describe_left_out(left_out)}")
-        for name, reason in folder.left_out.items():
-            if reason not in SPECIAL_FILES.values():
-                yield InputFile(displayable(prefix + name), str(path / name), BytesIO, {}, str(path), False)
+
+
+def _files_in(path: Path, prefix: str, reading: InputOptions) -> Iterator[InputFile]:
+    """Yield the files of a folder, then its links and contexts, which are never selected."""
+    folder = Folder(path, follow_links=reading.follow_links)
+    not_ignored = None if reading.ignored else _not_ignored(path)
+    selects_none = True
+    for name in folder.files():
+        is_ignored = ".git" in name.split("/") or (not_ignored is not None and name not in not_ignored)
+        is_selected = not is_ignored and reading.selects(name)
+        selects_none = selects_none and not is_selected
+        file = os.path.join(folder.path, name)
+        opened, label = partial(folder.open, name), str(path / name)
+        yield InputFile(displayable(prefix + name), label, opened, _facts(file, file), str(path), is_selected)
+    if selects_none and reading.include:
+        raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}")
+    if left_out := {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}:
+        reading.note(f"{path}: {describe_left_out(left_out)}")
+    for name, reason in folder.left_out.items():
+        if reason not in SPECIAL_FILES.values():
+            yield InputFile(displayable(prefix + name), str(path / name), BytesIO, {}, str(path), False)
 
 
 def named_file(path: Path, prefix: str = "") -> InputFile:
@@ -192,23 +196,21 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
     """
     for attempt in range(_READS):
         notes: list[str] = []
-        quiet = replace(reading, note=notes.append)
         with source.open() as file:
             before = None if isinstance(file, BytesIO) else os.fstat(file.fileno())
-            pieces = _decode(file, source, quiet)
-            first_pieces = list(islice(pieces, _KEPT_PIECES))
-            is_long = len(first_pieces) == _KEPT_PIECES
-            if is_long and source.where:
-                for _ in pieces:  # raises `NotText` while the source can still be left out
-                    pass
-                file.seek(0)
-                first_pieces, pieces = [], _decode(file, source, replace(reading, note=lambda text: None))
-            was_cut = not is_long and _was_cut(file, before)
+            pieces = _decode(file, source, replace(reading, note=notes.append))
+            head = list(islice(pieces, _KEPT_PIECES))
+            is_whole = len(head) < _KEPT_PIECES
+            was_cut = is_whole and _was_cut(file, before)
             if was_cut and attempt < _READS - 1:
                 continue
+            if not is_whole and source.where:
+                deque(pieces, 0)  # raises `NotText` while the source can still be left out
+                file.seek(0)
+                head, pieces = [], _decode(file, source, replace(reading, note=lambda text: None))
             for note in notes:
                 reading.note(note)
-            yield from first_pieces
+            yield from head
             yield from pieces
             if was_cut or _was_cut(file, before):
                 reading.note(

@@ -47,11 +47,6 @@ class Stretch:
     kept_bytes: int = 0
     """The text at the start of the first frame that stays: at least so many bytes."""
 
-    @property
-    def grown(self) -> int:
-        """How many more frames there are afterwards; negative if fewer."""
-        return self.frames - (self.stop - self.first)
-
 
 def splice(
     text: StoredText, stretches: Sequence[Stretch], new: Written, *, anew: bool = False, **changes: Any
@@ -104,7 +99,8 @@ def _moves(text: StoredText, stretches: Sequence[Stretch]) -> Iterator[tuple[Mov
         while stale > before and between < 3 * reach:
             stale -= 1
             between += text.frame(stale).bytes
-        yield Moved(stale, stretch.first, stretch.stop, stretch.grown), stretch
+        grown = stretch.frames - (stretch.stop - stretch.first)
+        yield Moved(stale, stretch.first, stretch.stop, grown), stretch
         before = stretch.stop
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -170,9 +171,8 @@ def _matching(patterns: Iterable[str], globs: set[str], raws: Sequence[bytes]) -
 def _texts_of(documents: Mapping[str, str] | Iterable[Any]) -> dict[str, Change]:
     """The new texts by name, read from files if they are paths. Raises `InvalidText` or `TypeError`."""
     if isinstance(documents, str | bytes) or not isinstance(documents, Iterable | DocumentInputs):
-        raise TypeError(
-            f"documents must be a mapping of name to text, or (name, text) tuples, not {type(documents).__name__}"
-        )
+        kind = type(documents).__name__
+        raise TypeError(f"documents must be a mapping of name to text, or (name, text) tuples, not {kind}")
     items = documents.items if isinstance(documents, DocumentInputs) else as_inputs(documents).items
     results: dict[str, Change] = {}
     for number, item in enumerate(items):
@@ -227,7 +227,7 @@ def edited(
         return with_copies(text) if changes or forget else text.root
 
 
-class _Place(NamedTuple):
+class _Span(NamedTuple):
     """The place of a changed document in the old text, in characters."""
 
     number: int
@@ -245,7 +245,7 @@ class _Group:
 
     first: int
     stop: int
-    places: list[_Place]
+    spans: list[_Span]
 
 
 def _stored_again(
@@ -256,54 +256,51 @@ def _stored_again(
     segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
     stretches: list[Stretch] = []
     patches: dict[int, Patch] = {}
-    groups = _grouped(text, _places(pages, changes, root.characters))
+    groups = _grouped(text, _spans(pages, changes, root.characters))
     for number in range(0, len(groups), _GROUPS_AT_ONCE):
         batch = groups[number : number + _GROUPS_AT_ONCE]
         rewritten = at_once(lambda group: _rewritten(text, group), batch, _GROUPS_AT_ONCE)
-        for group, (frames, changed) in zip(batch, rewritten, strict=True):
+        for group, (frames, patches_of_group) in zip(batch, rewritten, strict=True):
             for stored, record in frames:
                 segments.add(stored, record)
-            kept = group.places[0].first - text.extent(group.first, group.stop)[0]  # characters: bytes, or fewer
+            kept = group.spans[0].first - text.extent(group.first, group.stop)[0]  # characters: bytes, or fewer
             stretches.append(Stretch(group.first, group.stop, len(frames), kept_bytes=kept))
-            patches |= changed
+            patches |= patches_of_group
     return stretches, segments.finish(), patches
 
 
-def _places(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Place]:
+def _spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Span]:
     """Yield the places of documents whose text changes, in order, in a text of so many characters."""
-    firsts = [page.first for page in pages]
+    starts, stops = array("Q"), array("Q")  # of all documents
+    for page in pages:
+        starts.extend(page.starts)
+        stops.extend(page.stops)
+    starts.append(characters)
     for number in sorted(changes):
-        change = changes[number]
-        if change.text is None and not change.deletes:
-            continue
-        n = bisect_right(firsts, number) - 1
-        page, i = pages[n], number - firsts[n]
-        is_last = i + 1 == len(page)
-        after = page.starts[i + 1] if not is_last else pages[n + 1].starts[0] if n + 1 < len(pages) else characters
-        first, header = page.starts[i], ""
+        change, first, header = changes[number], starts[number], ""
         if change.deletes:
-            header = HEADER.replace("{path}", page.name(i))
-            before = page.stops[i - 1] if i else pages[n - 1].stops[-1] if n else 0
+            page = pages[bisect_right(pages, number, key=lambda page: page.first) - 1]
+            header = HEADER.replace("{path}", page.name(number - page.first))
+            before = stops[number - 1] if number else 0
             first = before if first - before <= len(header) + 1 else first
-        yield _Place(number, change.text or "", header, first, page.starts[i], page.stops[i], after)
+        if change.deletes or change.text is not None:
+            yield _Span(number, change.text or "", header, first, starts[number], stops[number], starts[number + 1])
 
 
-def _grouped(text: StoredText, places: Iterable[_Place]) -> list[_Group]:
-    """Group changes; those in the same or neighbouring frames share a group."""
+def _grouped(text: StoredText, spans: Iterable[_Span]) -> list[_Group]:
+    """Group changes by the frames that they touch; those in the same or neighbouring frames share a group."""
     groups: list[_Group] = []
     frames = text.root.frames
-    for span in places:
+    for span in spans:
         start, stop = span.first, span.stop + (span.after > span.stop)
         first = text.locate(start).number if start < text.root.characters else max(frames - 1, 0)
         last = first if stop == start else text.locate(stop - 1).number
         end = min(last + 1, frames)  # a text of empty documents has no frames
-        if groups and first == groups[-1].stop:
-            is_near = text.extent(groups[-1].first, first)[2] < _FULL_GROUP_BYTES
-        else:
-            is_near = bool(groups) and first < groups[-1].stop
-        if is_near:
-            groups[-1].stop = max(groups[-1].stop, end)
-            groups[-1].places.append(span)
+        group = groups[-1] if groups else _Group(-1, -1, [])
+        is_next = first == group.stop and text.extent(group.first, first)[2] < _FULL_GROUP_BYTES
+        if first < group.stop or is_next:
+            group.stop = max(group.stop, end)
+            group.spans.append(span)
         else:
             groups.append(_Group(first, end, [span]))
     return groups
@@ -312,19 +309,24 @@ def _grouped(text: StoredText, places: Iterable[_Place]) -> list[_Group]:
 def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
     """The new frames of a group, and its patches. Of a group above 8 MiB only the parts that stay are read."""
     begin, end, size = text.extent(group.first, group.stop)
-    full_text = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else ""
-    read = (lambda start, stop: full_text[start - begin : stop - begin]) if full_text else text.read
+    old_text = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else ""
+
+    def read(start: int, stop: int) -> str:
+        return old_text[start - begin : stop - begin] if old_text else text.read(start, stop)
+
     patches: dict[int, Patch] = {}
-    done = begin
     parts: list[str] = []
-    for span in group.places:
+    done = begin
+    for span in group.spans:
         start, stop, new = span.start, span.stop, span.text
         if span.after > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
-            stop += 1
+            stop += 1  # the newline that was added after the document
         if span.first < start and read(span.first, start).removeprefix("\n") == span.header:
             start -= len(span.header)
-        patches[span.number] = Patch(start, stop, new if not new or new.endswith("\n") else new + "\n")
-        parts += [read(done, start), patches[span.number].text]
+        if new and not new.endswith("\n"):
+            new += "\n"
+        patches[span.number] = Patch(start, stop, new)
+        parts += [read(done, start), new]
         done = stop
     parts.append(read(done, end))
     frames = _cut("".join(parts).encode(), text.root.frame_bytes)

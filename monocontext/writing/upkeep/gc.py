@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 
 from monocontext.errors import NotFound, StoreFailure
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest, find_root, generation_in
 from monocontext.options import StoreOptions, check_seconds
-from monocontext.records import dataclass, replace
+from monocontext.records import NamedTuple, dataclass, replace
 from monocontext.stores.protocol import ObjectInfo, Store, StoreBase, get_bounded, innermost, seconds_now
 from monocontext.writing.commit import Place, commit_at, open_store_at
 from monocontext.writing.pages import FOLDERS, OBJECT, NamedPage, id_in, ids_in_page, ids_in_root
@@ -80,71 +80,90 @@ def gc(
     each page that stays, 1 request for each removed object.
     """
     check_seconds("older_than_seconds", older_than_seconds)
-    with ExitStack() as stack:
-        store = stack.enter_context(open_store_at(url, store_options))
-        # one thread for a directory: more would wait for the lock of a folder, in steps of some milliseconds
-        is_near = isinstance(store, StoreBase) and store.is_near
-        threads = stack.enter_context(ThreadPoolExecutor(1 if is_near else REQUESTS))
+    with open_store_at(url, store_options) as store, ThreadPoolExecutor(_requests_at_once(store)) as threads:
         objects = [info for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
         old = [info for info in objects if info.modified_seconds < cutoff]
-        gone, garbage, live, needs_fence = _garbage(store, old, threads, partial(_superseded, cutoff=cutoff))
-        if older_than_seconds < SAFE_SECONDS and not dry_run and needs_fence:
+        garbage = _find_garbage(store, old, threads, partial(_superseded, cutoff=cutoff))
+        if garbage.needs_fence and older_than_seconds < SAFE_SECONDS and not dry_run:
             _commit_fence(store)
-            gone, garbage, live, _ = _garbage(store, old, threads, lambda roots: gone.keys() & roots.keys())
-        roots, removed_bytes = list(gone.values()), 0
-        for some in (roots, garbage) if not dry_run else ():  # a root that exists names objects that exist
-            for info, _ in zip(some, threads.map(lambda info: store.delete(info.key), some), strict=True):
-                removed_bytes += info.size_bytes
-                progress(removed_bytes)
-        kinds = Counter(info.key.partition("/")[0] for info in garbage)
-        temporaries, size = innermost(store).sweep(cutoff, dry_run=dry_run)
+            chosen = garbage.roots.keys()
+            garbage = _find_garbage(store, old, threads, lambda roots: chosen & roots.keys())
+        if not dry_run:
+            _remove(store, garbage, threads, progress)
+        temporaries, temporary_bytes = innermost(store).sweep(cutoff, dry_run=dry_run)
+        kinds = Counter(info.key.partition("/")[0] for info in garbage.objects)
         return Collected(
             store.url,
             dry_run,
-            kept_generations=live,
-            generations=len(roots),
+            kept_generations=garbage.kept_generations,
+            generations=len(garbage.roots),
             segments=kinds["segments"],
             pages=kinds["index"],
             filters=kinds["filters"],
-            bytes=size + sum(info.size_bytes for info in [*roots, *garbage]),
+            bytes=temporary_bytes + sum(info.size_bytes for info in [*garbage.roots.values(), *garbage.objects]),
             temporaries=temporaries,
             documents=kinds["documents"],
         )
 
 
+def _requests_at_once(store: Store) -> int:
+    """One for a directory: more threads would wait for the lock of a folder, in steps of some milliseconds."""
+    return 1 if isinstance(store, StoreBase) and store.is_near else REQUESTS
+
+
 _Roots = dict[int, ObjectInfo]
+"""The stored roots by generation."""
 
 
-_Garbage = tuple[_Roots, list[ObjectInfo], int, bool]
-"""The roots, by generation, and the objects to remove; how many roots stay; whether a fence must come first."""
+@dataclass(frozen=True, slots=True)
+class _Garbage:
+    """What is to be removed."""
+
+    roots: _Roots
+    objects: list[ObjectInfo]
+    kept_generations: int
+    needs_fence: bool  # whether a writer that has not committed yet may need any of it
 
 
-def _garbage(store: Store, old: list[ObjectInfo], threads: Executor, choose: Callable[[_Roots], set[int]]) -> _Garbage:
-    """The generations that `choose` returns, given all of them, and those of the `old` objects that no other generation
-    names. The root in `manifest.json` stays: it may lag after a crash, but readers open it."""
+def _superseded(roots: _Roots, *, cutoff: float) -> set[int]:
+    """The generations whose successor was stored before the cutoff."""
+    return {number for number, successor in pairwise(sorted(roots)) if roots[successor].modified_seconds < cutoff}
+
+
+def _find_garbage(
+    store: Store, old: list[ObjectInfo], threads: Executor, choose: Callable[[_Roots], set[int]]
+) -> _Garbage:
+    """The generations that `choose` returns, given all of them, and those of the `old` objects that no other one names.
+    The generation in `manifest.json` stays: it may lag after a crash, but readers open it."""
     while True:
         roots = _list_roots(store)
         try:
-            current = []
-            with suppress(NotFound):
-                current.append(_read_root(store, ROOT_KEY))
-            if not current and not roots:
-                raise NotFound(f"no context at {store.url}: nothing to remove")
-            gone = choose(roots) - {root.generation for root, _, _ in current}
-            live = list(threads.map(partial(_read_root, store), (roots[n].key for n in sorted(roots.keys() - gone))))
-            pages = {page[0].id: page for _, _, some in [*current, *live] for page in some}
-            pages |= {page[0].id: page for _, _, some in [*current, *live] for page in some if page[2]}  # copies
-            named = set().union(*(ids for _, ids, _ in [*current, *live]))
-            named.update(*threads.map(partial(ids_in_page, store), pages.values()))
-            break
+            return _garbage_among(store, roots, old, threads, choose(roots))
         except NotFound:
             if roots.keys() <= _list_roots(store).keys():
-                raise  # else another `gc` has removed a generation, with the objects that only it names
-    newest = max((root for root, _, _ in [*current, *live]), key=lambda root: root.generation)
+                raise
+            # Another `gc` has removed a generation meanwhile, and objects that only it names: look again.
+
+
+def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: Executor, chosen: set[int]) -> _Garbage:
+    kept: list[_StoredRoot] = []
+    with suppress(NotFound):
+        kept.append(_read_root(store, ROOT_KEY))
+    if not kept and not roots:
+        raise NotFound(f"no context at {store.url}: nothing to remove")
+    gone = chosen - {root.manifest.generation for root in kept}
+    staying = sorted(roots.keys() - gone)
+    kept += threads.map(lambda number: _read_root(store, roots[number].key), staying)
+    pages: dict[str, NamedPage] = {}
+    for page in (page for root in kept for page in root.pages):
+        if page.copy or page.ref.id not in pages:  # a page with a copy in its root costs no request
+            pages[page.ref.id] = page
+    named = set().union(*(root.ids for root in kept), *threads.map(partial(ids_in_page, store), pages.values()))
     unnamed = [info for info in old if id_in(info.key) not in named]
+    newest = max((root.manifest for root in kept), key=lambda manifest: manifest.generation)
     needs_fence = bool(unnamed) or any(number >= newest.history.floor for number in gone)
-    return {number: roots[number] for number in sorted(gone)}, unnamed, len(live), needs_fence
+    return _Garbage({number: roots[number] for number in sorted(gone)}, unnamed, len(staying), needs_fence)
 
 
 def _list_roots(store: Store) -> _Roots:
@@ -152,9 +171,16 @@ def _list_roots(store: Store) -> _Roots:
     return {number: info for info in infos if (number := generation_in(info.key)) is not None}
 
 
-def _superseded(roots: _Roots, *, cutoff: float) -> set[int]:
-    """Generations whose successor was stored before the cutoff."""
-    return {number for number, successor in pairwise(sorted(roots)) if roots[successor].modified_seconds < cutoff}
+class _StoredRoot(NamedTuple):
+    manifest: Manifest
+    ids: set[str]  # those in it and in its directories
+    pages: list[NamedPage]
+
+
+def _read_root(store: Store, key: str) -> _StoredRoot:
+    data = get_bounded(store, key, MOST_ROOT_BYTES).data
+    root = Manifest.from_bytes(data, f"{store.url}/{key}")
+    return _StoredRoot(root, *ids_in_root(store, root, data))
 
 
 def _commit_fence(store: Store) -> None:
@@ -170,8 +196,10 @@ def _commit_fence(store: Store) -> None:
         raise StoreFailure(f"{store.url}: {ROOT_KEY} could not be updated: nothing was removed")
 
 
-def _read_root(store: Store, key: str) -> tuple[Manifest, set[str], list[NamedPage]]:
-    """A root, the ids in it and in its directories, and its index pages."""
-    data = get_bounded(store, key, MOST_ROOT_BYTES).data
-    root = Manifest.from_bytes(data, f"{store.url}/{key}")
-    return root, *ids_in_root(store, root, data)
+def _remove(store: Store, garbage: _Garbage, threads: Executor, progress: Callable[[int], None]) -> None:
+    """Remove the roots, then the objects: a root that exists names only objects that exist."""
+    removed_bytes = 0
+    for infos in (list(garbage.roots.values()), garbage.objects):
+        for info, _ in zip(infos, threads.map(lambda info: store.delete(info.key), infos), strict=True):
+            removed_bytes += info.size_bytes
+            progress(removed_bytes)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,13 +15,13 @@ from monocontext.errors import InvalidUrl, NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
-from monocontext.records import dataclass, field
+from monocontext.records import NamedTuple, dataclass, field
 from monocontext.stores import options_for, split_object
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Place, Staged, commit, open_store_at, own_options
 from monocontext.writing.decoding import InputOptions, NotText, ReadingOptions
-from monocontext.writing.documents import Change, documents
+from monocontext.writing.documents import Change, DocumentInputs, documents
 from monocontext.writing.publish import store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
@@ -80,38 +81,17 @@ def sync(
     """
     options = InputOptions(**reading)
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    own = own_options(url, store_options)
     with ExitStack() as stack:
-        own = own_options(url, store_options)
         store = stack.enter_context(open_store_at(url, own))
         files = {file.name: file for file in _find(paths, options, store.url, store_options or {}, stack)}
-        result = _Differences()
-
-        def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-            """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
-            nonlocal result
-            with StoredText(store, base or EMPTY_ROOT, store_options=own) as text:
-                result = _compare(text, pages, files, options, delete)
-            names = tuple(file.name for file in result.new)
-
-            def add() -> tuple[Written | None, list[str], dict[str, list[str]]]:
-                """Store new documents; returns also the names of those that are text, and the others."""
-                added, left_out = list[str](), dict[str, list[str]]()
-                inputs = documents(_inputs(result.new, options, left_out, added))
-                if dry_run:
-                    deque(inputs.items, 0)
-                    return None, added, left_out
-                new = store_text(store, inputs, base, executor=executor, url=url, store_options=own)
-                return new, added, left_out
-
-            new, result.added, left_out = store.once(names, add, again=True) if names else (None, [], {})
-            for folder, remaining in left_out.items():
-                result.left_out.setdefault(folder, []).extend(remaining)
-            return ({}, None) if dry_run else (result.changes, new)
-
-        root = commit(store, lambda base, store: edited(base, store, plan, own))
-        note_left_out(result.left_out, options)
-        unchanged = result.known - len(result.changed)
-        return Synced(tuple(result.added), tuple(result.changed), tuple(result.gone), unchanged, result.touched, root)
+        write = partial(store_text, executor=executor, url=url, store_options=own)
+        planner = _Planner(files, options, own, delete, None if dry_run else write)
+        root = commit(store, lambda base, store: edited(base, store, planner.plan, own))
+    result = planner.result
+    note_left_out(result.left_out, options)
+    unchanged = result.known - len(result.changed)
+    return Synced(tuple(result.added), tuple(result.changed), tuple(result.gone), unchanged, result.touched, root)
 
 
 @dataclass(slots=True)
@@ -119,19 +99,55 @@ class _Differences:
     """The differences between sources and the documents of a generation."""
 
     new: list[InputFile] = field(default_factory=list)
-    changes: dict[int, Change] = field(default_factory=dict)
-    """By the number of the document."""
-    added: list[str] = field(default_factory=list)
+    changes: dict[int, Change] = field(default_factory=dict)  # by the number of the document
+    added: list[str] = field(default_factory=list)  # the names of the new sources that are text
     changed: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     touched: int = 0
-    known: int = 0
-    """Stored documents whose source is text."""
+    known: int = 0  # stored documents whose source is text
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
 
+class _Added(NamedTuple):
+    written: Written | None  # None if nothing is to be changed
+    names: list[str]
+    left_out: dict[str, list[str]]
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Plans the edit that gives a context a document for each source."""
+
+    files: dict[str, InputFile]  # by the names of their documents
+    options: InputOptions
+    store_options: StoreOptions
+    deletes: bool
+    write: Callable[[Staged, DocumentInputs, Manifest | None], Written] | None
+    """Stores new documents; None to change nothing."""
+    result: _Differences = field(default_factory=_Differences)  # of the last call of `plan`
+
+    def plan(self, base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
+        """Compare the sources with the documents of `base`, and store new ones, unless an earlier call has."""
+        with StoredText(store, base or EMPTY_ROOT, store_options=self.store_options) as text:
+            self.result = result = _compare(text, pages, self.files, self.options, self.deletes)
+        new = None
+        if names := tuple(file.name for file in result.new):
+            new, result.added, left_out = store.once(names, lambda: self._add(store, base), again=True)
+            for folder, some in left_out.items():
+                result.left_out.setdefault(folder, []).extend(some)
+        return ({} if self.write is None else result.changes), new
+
+    def _add(self, store: Staged, base: Manifest | None) -> _Added:
+        names, left_out = list[str](), dict[str, list[str]]()
+        inputs = documents(_read_new(self.result.new, self.options, left_out, names))
+        if self.write is None:
+            deque(inputs.items, 0)  # reads them all, to see which are text
+            return _Added(None, names, left_out)
+        return _Added(self.write(store, inputs, base), names, left_out)
+
+
 def _compare(
-    text: StoredText, pages: list[DocumentPage], files: dict[str, InputFile], options: InputOptions, delete: bool
+    text: StoredText, pages: list[DocumentPage], files: dict[str, InputFile], options: InputOptions, deletes: bool
 ) -> _Differences:
     """Compare sources with the documents of a text; reads those that may differ. Of several documents with the name of
     a source, the last one counts, and the others go."""
@@ -139,39 +155,31 @@ def _compare(
     for page in pages:
         for i, name in enumerate(page.names()):
             stored.setdefault(name, []).append((page, i))
-    if delete and stored and not files:
+    if deletes and stored and not files:
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
     result = _Differences()
     for name, all_of_name in stored.items():
-        is_gone = delete and name not in files and options.selects(name)
-        if is_gone:
+        surplus = all_of_name[:-1] if name in files else []
+        if deletes and name not in files and options.selects(name):
             result.gone.append(name)
-        gone = all_of_name if is_gone else all_of_name[:-1] if name in files else []
-        result.changes |= {page.first + i: Change(deletes=True) for page, i in gone}
-    unsure = []
-    for file in (file for file in files.values() if file.is_selected):
-        if file.name not in stored:
-            result.new.append(file)
-            continue
-        result.known += 1
-        page, i = stored[file.name][-1]
-        metadata_before = page.metadata(i)
-        if metadata_before.get("file") != file.facts:
-            unsure.append((file, page, i, encode_metadata({**metadata_before, "file": file.facts}, 0)))
+            surplus = all_of_name
+        result.changes |= {page.first + i: Change(deletes=True) for page, i in surplus}
+    selected = [file for file in files.values() if file.is_selected]
+    result.new = [file for file in selected if file.name not in stored]
+    known = [(file, *stored[file.name][-1]) for file in selected if file.name in stored]
+    _compare_texts(result, text, known, options)
+    return result
 
-    def changed(item: tuple[InputFile, DocumentPage, int, bytes]) -> str | NotText | None:
-        """The text of a source; None if its document has the same."""
-        file, page, i, _ = item
-        start, stop = page.starts[i], page.stops[i]
-        try:
-            new = b"".join(data for data, _ in read_source(file, options)).decode()
-        except NotText as error:
-            if not file.where:
-                raise
-            return error  # one that was found in a folder or a place may not be text
-        return None if len(new) == stop - start and text.read(start, stop) == new else new
 
-    for (file, page, i, metadata), new in zip(unsure, at_once(changed, unsure, _REQUESTS), strict=True):
+def _compare_texts(
+    result: _Differences, text: StoredText, known: list[tuple[InputFile, DocumentPage, int]], options: InputOptions
+) -> None:
+    """Compare sources with their documents; reads those with other facts than recorded, some at once."""
+    result.known = len(known)
+    unsure = [(file, page, i) for file, page, i in known if page.metadata(i).get("file") != file.facts]
+    texts = at_once(lambda item: _changed_text(text, *item, options), unsure, _REQUESTS)
+    for (file, page, i), new in zip(unsure, texts, strict=True):
+        metadata = encode_metadata({**page.metadata(i), "file": file.facts}, 0)
         if isinstance(new, NotText):
             result.left_out.setdefault(file.where, []).append(f"{file.name} ({new.reason}), stored as it was")
             result.known -= 1
@@ -181,7 +189,20 @@ def _compare(
         else:
             result.changed.append(file.name)
             result.changes[page.first + i] = Change(new, metadata)
-    return result
+
+
+def _changed_text(
+    text: StoredText, file: InputFile, page: DocumentPage, i: int, options: InputOptions
+) -> str | NotText | None:
+    """The text of a source; None if document `i` of the page has the same, and the reason if it is no text."""
+    try:
+        new = b"".join(data for data, _ in read_source(file, options)).decode()
+    except NotText as error:
+        if not file.where:  # only what was found in a folder or a place may be no text
+            raise
+        return error
+    start, stop = page.starts[i], page.stops[i]
+    return None if len(new) == stop - start and text.read(start, stop) == new else new
 
 
 def _find(
@@ -202,10 +223,10 @@ def _find(
             yield from find_objects(opened(location), options, own)
 
 
-def _inputs(
-    new: list[InputFile], options: InputOptions, left_out: dict[str, list[str]], added: list[str]
+def _read_new(
+    new: list[InputFile], options: InputOptions, left_out: dict[str, list[str]], names: list[str]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield new documents, each read when it is stored. Appends their names to `added`, and adds to `left_out`."""
+    """Yield new documents, each read when it is stored. Adds their names to `names`, what is no text to `left_out`."""
     for file, pieces in read_found(new, options, left_out):
-        added.append(file.name)
+        names.append(file.name)
         yield file.name, b"".join(data for data, _ in pieces).decode(), {"file": file.facts}

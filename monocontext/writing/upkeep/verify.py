@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from operator import add
 
 from monocontext.errors import ForeignObject, MonocontextError, NotFound
 from monocontext.format import codec, inline
@@ -159,8 +158,8 @@ class _Counter:
         stop = start + len(text)
         while self._now is not None and self._now.start < stop:
             part = text[max(self._now.start - start, 0) : max(self._now.stop - start, 0)]
-            characters, size, newlines = map(add, self._counts, (len(part), len(part.encode()), part.count("\n")))
-            self._counts = characters, size, newlines
+            characters, size, newlines = self._counts
+            self._counts = characters + len(part), size + len(part.encode()), newlines + part.count("\n")
             if self._now.stop > stop:
                 return
             self.end()

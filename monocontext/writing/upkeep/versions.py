@@ -72,8 +72,7 @@ def _restored(text: StoredText, base: Manifest) -> Manifest:
     store, earlier = text.store, text.root
     shared = {frame.object for frame in text.after(base).frames(0, base.frames)}
     moves, new = moved_frames(text, lambda frame: frame.object not in shared and "://" not in frame.object)
-    documents = earlier.documents
-    if documents:
+    if documents := earlier.documents:
         documents = change_documents(store, documents, load_documents(store, documents), {}, {}, anew=True)
     named = {part for ref in base.filters for part in ref.parts}
     filters = tuple(ref for ref in earlier.filters if named.issuperset(ref.parts))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, publish
+from monocontext.cli.tables import table_documents
 from monocontext.errors import InvalidText
-from monocontext.writing.tables import table_documents
 
 
 def stored(place: str, *paths: Path, **options: object) -> dict[str, str]:

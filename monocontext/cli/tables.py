@@ -7,7 +7,6 @@ import io
 import json
 import os
 from collections.abc import Iterator
-from itertools import count
 from typing import Any, Literal, get_args
 
 from monocontext.errors import InvalidText, NotFound
@@ -37,6 +36,8 @@ def table_documents(
         raise ValueError(f"the kind of a table must be one of {', '.join(TABLE_KINDS)}, not {kind!r}")
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     for location, row in _rows(path, encoding):
+        if not isinstance(row, dict):
+            raise InvalidText(f"{location}: a row must be a JSON object, not {type(row).__name__}")
         for field in (text_field, name_field):
             if field is not None and field not in row:
                 fields = ", ".join(map(str, row)) or "none"
@@ -52,26 +53,20 @@ def table_documents(
         yield None if name_field is None else str(name), text, row
 
 
-def _rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each row with its file and line."""
+def _rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, Any]]:
+    """Yield the JSON of each line that is not empty, after the name of the file and the number of the line."""
+    name, number = os.fspath(path), 0
     try:
         file = open_file(path)
     except FileNotFoundError:
-        raise NotFound(f"{os.fspath(path)}: no such file") from None
+        raise NotFound(f"{name}: no such file") from None
     with file, io.TextIOWrapper(file, encoding=encoding, newline="\n") as lines:
-        for number in count(1):
-            location = f"{os.fspath(path)}:{number}"
-            try:
-                line = lines.readline()
-                row = json.loads(line) if line.strip() else None
-            except UnicodeError as error:
-                base_encoding = encoding.removesuffix("-sig")
-                raise InvalidText(f"{location}: not {base_encoding}, on this line or soon after it: {error}") from None
-            except (ValueError, RecursionError) as error:
-                raise InvalidText(f"{location}: not JSON: {error}") from None
-            if not line:
-                return
-            if isinstance(row, dict):
-                yield location, row
-            elif line.strip():
-                raise InvalidText(f"{location}: a row must be a JSON object, not {type(row).__name__}")
+        try:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield f"{name}:{number}", json.loads(line)
+        except UnicodeError as error:
+            where, what = f"{name}:{number + 1}", encoding.removesuffix("-sig")
+            raise InvalidText(f"{where}: not {what}, on this line or soon after it: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise InvalidText(f"{name}:{number}: not JSON: {error}") from None
