@@ -1,4 +1,4 @@
-"""Answer questions in a row in one namespace over one context: a run is a session of one question."""
+"""Answer questions in a row, in one namespace over one context. A run is a session of one question."""
 
 from __future__ import annotations
 
@@ -48,49 +48,47 @@ class Session:
         self, setup: Setup, context: object = None, *, parent: Gateway | None = None, depth: int = 1,
         path: str | os.PathLike[str] | None = None, source: str | None = None,
     ) -> None:  # fmt: skip
-        """`parent`: the gateway of the parent run, if this is a child run. `path`: the trajectory to continue.
-
-        `source`: the origin of the context, for the record.
+        """- `setup`: the settings of the RLM
+        - `context`: that of all questions
+        - `parent`, `depth`: the gateway of the parent run and the depth, for a child run
+        - `path`: the trajectory to continue
+        - `source`: the origin of the context, for the record
         """
-        self._source = source
-        self._setup = setup
+        self._setup, self._source, self._depth = setup, source, depth
         self.context = context
         """The context of all questions."""
-        self._depth = depth
         self._is_top = parent is None
         if self._is_top:  # code of a model must not learn which files this machine has
             check_context(context)
         self._description = describe(context)
-        target = path or (setup.target if parent is None else None)
+        target = path or (setup.target if self._is_top else None)
         self._trajectory = Trajectory(target, secrets=setup.secrets)
-        journal = self._trajectory.write_ahead if self._trajectory.path else None
         self.gate = parent or Gateway(
-            Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache,
-            journal=journal, models=setup.models,
+            Usage(setup.prices), setup.budget, backoff=setup.backoff, cache=setup.cache, models=setup.models,
+            journal=self._trajectory.write_ahead if self._trajectory.path else None,
         )  # fmt: skip
         self._meter = ReadMeter(context, lazy_parts(list(setup.tools.values())))
+        may_spawn = depth < setup.max_depth
         self._subcalls = SubCalls(
             setup.sub_lm, self.gate.usage, model=setup.sub_model, gate=self.gate, texts=self._meter.parts,
-            spawn=self._spawn if depth < setup.max_depth else None,
+            spawn=self._spawn if may_spawn else None,
         )  # fmt: skip
-        offered: dict[str, object] = {}
-        tool_lines = setup.tool_lines
+        tools, tool_lines = setup.tools, setup.tool_lines
         if self._meter.parts:
-            offered, lines = describe_tools({name: tool for part in lazy_parts(context)
-                                             for name, tool in part.repl_tools().items()})  # fmt: skip
-            tool_lines = (*lines, *setup.tool_lines)
+            offered, lines = _offered_tools(context)
+            tools, tool_lines = {**offered, **tools}, (*lines, *tool_lines)
         self._runner = make_runner(
             setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit,
-            names={**offered, **setup.tools}, **setup.runner_options,
+            names=tools, **setup.runner_options,
         )  # fmt: skip
         self._system = system_prompt(
             self._description, prompt_characters=setup.prompt_characters, output_limit=setup.output_limit,
-            children=depth < setup.max_depth, tools=tool_lines,
+            children=may_spawn, tools=tool_lines,
         )  # fmt: skip
         self._messages: list[Message] = []
         self._turns = 0
-        self._broken_off = False
-        self._lock = threading.Lock()
+        self._broken_off = False  # whether the last question ended with an exception
+        self._lock = threading.Lock()  # held while a question is answered
         self._loop = Loop(
             setup, context, self._runner, self.gate, self._subcalls, self._meter, is_top=self._is_top,
             to_read=self._description.kind != "nothing" and self._description.length != 0,
@@ -112,14 +110,17 @@ class Session:
         return self._trajectory.path
 
     def ask(self, query: str) -> Completion:
-        """Answer one question. Raises LLMError when the root model fails, InvalidArgument for a bad question."""
-        most = self._setup.window_tokens * _CHARACTERS_PER_TOKEN
+        """Answer one question; a second thread waits until the first has its answer.
+
+        Raises LLMError when the root model fails, TypeError for a question that is not a str, and InvalidArgument for
+        one that is empty or longer than the model's window.
+        """
         order = "the order is completion(query, context)"
         if not isinstance(query, str):
             raise TypeError(f"the question must be a str, not {type(query).__name__}: {order}")
         if not query.strip():
-            raise InvalidArgument("the question is empty")
-        if len(query) > most:
+            raise InvalidArgument("the question is empty: ask something about the context")
+        if len(query) > self._setup.window_tokens * _CHARACTERS_PER_TOKEN:
             fits = f"more than the model's window of {self._setup.window_tokens:,} tokens"
             raise InvalidArgument(f"the question has {len(query):,} characters, {fits}: {order}")
         with self._lock:
@@ -181,10 +182,10 @@ class Session:
         confinement = getattr(self._runner, "confinement", None)
         if confinement is not None:
             metadata["environment_kwargs"] = {**metadata["environment_kwargs"], "confinement": confinement}
-        if isinstance(context, str):
-            copy: object = str(context) if len(context) <= _COPIED_CHARACTERS else None
+        if not isinstance(context, str):
+            copy = _copy_if_small(context)
         else:
-            copy = None if context is None else _copy_if_small(context)
+            copy = str(context) if len(context) <= _COPIED_CHARACTERS else None
         if copy is not None:
             metadata["context_value"] = copy
         return metadata
@@ -276,6 +277,11 @@ class Session:
         count_lines(lines, usage)
         steps = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
         return completion.answer, usage, {"usage": usage.to_dict(), "iterations": steps, "reason": completion.reason}
+
+
+def _offered_tools(context: object) -> tuple[dict[str, object], tuple[str, ...]]:
+    """The functions that the lazy texts of a context offer to code, and a line for the model on each."""
+    return describe_tools({name: tool for part in lazy_parts(context) for name, tool in part.repl_tools().items()})
 
 
 def _copy_if_small(context: object) -> object:

@@ -57,7 +57,11 @@ class SubCalls:
         self, lm: LM, usage: Usage, *, model: str | None = None, gate: Gateway | None = None,
         texts: Sequence[LazyContext] = (), spawn: Spawn | None = None,
     ) -> None:  # fmt: skip
-        """`texts` may read ahead while calls are under way. Without a `spawn`, `rlm_query` asks as `llm_query` does."""
+        """- `lm`, `model`: the model of sub-calls, and the name to ask it for
+        - `usage`: counts the calls, unless there is a `gate`
+        - `texts`: lazy texts, which may read ahead while calls are under way
+        - `spawn`: starts child runs; without it `rlm_query` asks as `llm_query` does
+        """
         self.gate = gate or Gateway(usage)
         self.seconds_left = self.gate.seconds_left
         """The seconds that the budget of the run leaves to a cell."""
@@ -123,61 +127,82 @@ class SubCalls:
         self._abandoned += 1
 
     def _ask(self, prompt: str, model: str | None, order: int) -> str:
+        """The answer of a model, whose call is recorded. Raises LLMError."""
         self._check_model(model)
         name = model or self._model
         display = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
-        about: dict[str, Any] = {"start_seconds": self.gate.elapsed(), "order": order}
-        prices, error, cause = self.gate.usage.prices, None, None
+        started = self.gate.elapsed()
+        error: LLMError | None = None
+        cause: BaseException | None = None
         try:
             reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
+        except LLMError as exc:
+            error, cause = exc, exc.__cause__
         except Exception as exc:
-            error = exc if isinstance(exc, LLMError) else LLMError(f"{type(exc).__name__}: {exc}")
-            cause = exc.__cause__ if error is exc else exc
-            if isinstance(error, PromptTooLong):  # say what fits, by the endpoint's counts less a tenth
-                fits = min(getattr(self._lm, "prompt_characters", None) or len(prompt), len(prompt)) // 2
-                if error.tokens and error.window_tokens:
-                    fits = min(len(prompt), int(0.9 * len(prompt) * error.window_tokens / error.tokens))
-                error.args = (f"{error}; this prompt has {len(prompt):,} characters, and about {fits:,} fit",)
-            # A reply that is not an answer (cut, empty, refused) was paid for all the same.
-            reply = error.reply or Reply("", 0, 0, display)
-        cost = None if error and not error.reply else dollars(reply, prices)
-        key = call_key(display, messages)  # of the messages as they were sent
-        self._record(messages[0]["content"], reply, cost, error=error, key=key, **about)
+            error, cause = LLMError(f"{type(exc).__name__}: {exc}"), exc
+        if error:
+            if isinstance(error, PromptTooLong):
+                fitting = self._fitting_characters(error, len(prompt))
+                error.args = (f"{error}; this prompt has {len(prompt):,} characters, and about {fitting:,} fit",)
+            reply = error.reply or Reply("", 0, 0, display)  # a reply that is not an answer was paid for all the same
+        cost = dollars(reply, self.gate.usage.prices) if error is None or error.reply else None
+        sent = messages[0]["content"]  # cleaned by the gateway
+        key, seconds = call_key(display, messages), self.gate.elapsed() - started
+        self._record(SubCall(sent, reply, cost, started, seconds, key, order, str(error) if error else None))
         if error:
             raise error from cause
         return reply.text
 
+    def _fitting_characters(self, refusal: PromptTooLong, characters: int) -> int:
+        """About how many characters of a refused prompt fit: by the endpoint's counts less a tenth, else half."""
+        if refusal.tokens and refusal.window_tokens:
+            return min(characters, int(0.9 * characters * refusal.window_tokens / refusal.tokens))
+        return min(getattr(self._lm, "prompt_characters", None) or characters, characters) // 2
+
     def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:
+        """The answer of a child run, which is recorded; at the limit of depth, that of a model. Raises LLMError."""
         if self._spawn is None:
-            limit = getattr(self._lm, "prompt_characters", None) or 100_000
-            if context is not None and (not is_text(context) or len(context) > limit):  # type: ignore[arg-type]
-                raise LLMError(
-                    f"max_depth allows no further child run, so the context must be text that fits into one prompt "
-                    f"({limit:,} characters), and this {type(context).__name__} is not: pass a smaller str"
-                )
-            return self._ask(prompt if context is None else f"{prompt}\n\n{context}", model, order)
+            return self._ask(self._join_context(prompt, context), model, order)
         self._check_model(model)
         query = prompt
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
         key = call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{describe(context).sentence}"}])
-        about: dict[str, Any] = {"start_seconds": self.gate.elapsed(), "key": key, "order": order}
+        started = self.gate.elapsed()
+
+        def record(
+            reply: Reply, cost: float | None, child: Mapping[str, Any] | None = None, error: str | None = None
+        ) -> None:
+            seconds = self.gate.elapsed() - started
+            self._record(SubCall(prompt, reply, cost, started, seconds, key, order, error, child))
+
         try:
             if self.gate.paid and (paid := self.gate.paid.take(key)):
-                self._record(prompt, paid, paid.dollars, **about)
+                record(paid, paid.dollars)
                 return paid.text
             answer, used, child = self._spawn(query, context, model)
         except LLMError as exc:
-            self._record(prompt, Reply("", 0, 0, model or "child run"), None, error=exc, **about)
+            record(Reply("", 0, 0, model or "child run"), None, error=str(exc))
             raise
         name = model or next(iter(used.models), "child run")
         if self.gate.journal:  # a resumed run does not repeat the child
             ended = {"key": key, "root_model": name, "turn": None, "order": order, "response": answer}
             self.gate.journal({"type": "child", **ended})
-        reply = Reply(answer, used.input_tokens, used.output_tokens, name)
-        self._record(prompt, reply, used.dollars, child=child, **about)
+        record(Reply(answer, used.input_tokens, used.output_tokens, name), used.dollars, child)
         return answer
+
+    def _join_context(self, prompt: str, context: object) -> str:
+        """A prompt with its context, where no child run is allowed. Raises LLMError for one that does not fit."""
+        if context is None:
+            return prompt
+        limit = getattr(self._lm, "prompt_characters", None) or 100_000
+        if not is_text(context) or len(context) > limit:  # type: ignore[arg-type] # `is_text` says that it has a length
+            raise LLMError(
+                f"max_depth allows no further child run, so the context must be text that fits into one prompt "
+                f"({limit:,} characters), and this {type(context).__name__} is not: pass a smaller str"
+            )
+        return f"{prompt}\n\n{context}"
 
     def _make(
         self, calls: Sequence[Callable[[int], str]], most: int, return_exceptions: bool | None = None
@@ -214,26 +239,22 @@ class SubCalls:
         if model and model not in (self._model, getattr(self._lm, "model", None)):
             self.gate.check_model(model)
 
-    def _record(
-        self, prompt: str, reply: Reply, dollars: float | None, *, start_seconds: float, key: str, order: int,
-        error: LLMError | None = None, child: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
-        """Record a call that ends now; of failed calls, only the first 10,000."""
-        seconds = self.gate.elapsed() - start_seconds
-        if error:
-            prompt, reply = shorten(prompt, _FAILED_PROMPT_CHARACTERS), replace(reply, text="")
-        call = SubCall(
-            prompt, reply, dollars, start_seconds, seconds, key, order, None if error is None else str(error), child
-        )
+    def _record(self, call: SubCall) -> None:
+        """Record a call; of failed ones, only the first 10,000, without long prompts and without text."""
+        has_failed = call.error is not None
+        if has_failed:
+            prompt, reply = shorten(call.prompt, _FAILED_PROMPT_CHARACTERS), replace(call.reply, text="")
+            call = replace(call, prompt=prompt, reply=reply)
         with self._lock:
-            self._failed += error is not None
-            if error is None or self._failed <= _FAILED_KEPT:
+            self._failed += has_failed
+            if not has_failed or self._failed <= _FAILED_KEPT:
                 self._records.append(call)
 
 
 def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
+    """The prompts as a list. Raises TypeError, which names the function, for one text in place of several."""
     if is_text(prompts):
-        raise TypeError(f"{name} takes a list of prompts, not one str")
+        raise TypeError(f"{name} takes a list of prompts, not one str: write {name}([prompt])")
     return [_check_prompt(prompt) for prompt in prompts]
 
 

@@ -61,14 +61,10 @@ class CompileResult:
     """The result of a compilation."""
 
     project: str
-    sessions: int = 0
-    """Sessions of the project."""
-    read: list[str] = field(default_factory=list)
-    """The ids of the sessions that were digested in this run."""
-    dropped: int = 0
-    """Statements of models that cited no turn, and so are in no digest."""
-    usage: Usage = field(default_factory=Usage)
-    """Calls, tokens and dollars of this run."""
+    sessions: int = 0  # sessions of the project
+    read: list[str] = field(default_factory=list)  # the ids of the sessions that were digested in this run
+    dropped: int = 0  # statements of models that cited no turn, and so are in no digest
+    usage: Usage = field(default_factory=Usage)  # calls, tokens and dollars of this run
 
 
 OnSession = Callable[[str, int, int], object]
@@ -137,8 +133,6 @@ class _Compilation:
             why = f"{describe_end(self._spent)}; the digests made so far are kept, and are not paid again"
             raise BudgetSpent(why, reason=self._spent)
         return self._result
-
-    # -- digests -------------------------------------------------------------------------------------------------------
 
     def _update_digests(self, fresh: list[str]) -> _Digests:
         """Digest new sessions, add their digests to `fresh`, and delete digests that are out of date."""
@@ -210,8 +204,6 @@ class _Compilation:
         bullets = sum(line.lstrip().startswith(("- ", "* ")) for line in markdown.splitlines())
         self._result.dropped += bullets - len(statements)
         return statements
-
-    # -- the brief -----------------------------------------------------------------------------------------------------
 
     def _store_brief(self, digests: _Digests) -> bool:
         """Merge new digests into the stored brief, unless it has them (1 PUT). False if another run was faster."""

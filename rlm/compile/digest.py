@@ -43,8 +43,7 @@ class Statement:
 
     section: str
     text: str
-    turns: tuple[str, ...]
-    """The ids of the turns: `session:n`."""
+    turns: tuple[str, ...]  # the ids of the turns: `session:n`
 
     def line(self) -> str:
         return f"- {self.text} {' '.join(f'[{turn}]' for turn in self.turns)}"

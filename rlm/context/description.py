@@ -25,14 +25,10 @@ class Description:
     type_name: str
     length: int | None
     """The length of the context: characters of a text, items of a list, keys of a dict. None if it has no length."""
-    lines: int | None
-    """Lines of a text."""
-    sentence: str
-    """For the model: "a str of 1,200 characters in 30 lines"."""
-    uri: str | None = None
-    """The URL of a lazy text, if it has one."""
-    access: str = ""
-    """How to read a lazy list or dict, or lazy texts in one, in words for the model."""
+    lines: int | None  # lines of a text
+    sentence: str  # for the model: "a str of 1,200 characters in 30 lines"
+    uri: str | None = None  # the URL of a lazy text, if it has one
+    access: str = ""  # how to read a lazy list or dict, or lazy texts in one, in words for the model
 
 
 def describe(context: object) -> Description:

@@ -54,12 +54,9 @@ Ranges = list[list[int]]
 class Reads:
     """What was read while `ReadMeter.measure` was entered. Each field is None for a context without lazy texts."""
 
-    cost: Cost | None = None
-    """The cost: `gets`, `bytes`, `hits`, `ms` (milliseconds waited)."""
-    ahead: Cost | None = None
-    """The part that was read ahead: `gets`, `bytes`."""
-    ranges: Ranges | None = None
-    """The characters that were read, half-open; None for a context of several texts."""
+    cost: Cost | None = None  # the cost: `gets`, `bytes`, `hits`, `ms` (milliseconds waited)
+    ahead: Cost | None = None  # the part that was read ahead: `gets`, `bytes`
+    ranges: Ranges | None = None  # the characters that were read, half-open; None for a context of several texts
     handed: Ranges | None = None
     """The characters that code received: slices, lines of hits, matches, passages; of several texts in a dict, they
     count in `text_parts`."""

@@ -17,12 +17,9 @@ _WEB = re.compile(r"https?://[^\s<>\"]+")  # a URL that can be a link
 class TextPart:
     """A text in which the sources of an answer are; characters count from its own first one."""
 
-    name: str | None
-    """Its key in a dict of texts."""
-    text: Any
-    """A `str` or a `Monocontext`."""
-    start: int
-    """The offset of its first character, where the texts of a dict stand one after another."""
+    name: str | None  # its key in a dict of texts
+    text: Any  # a `str` or a `Monocontext`
+    start: int  # the offset of its first character, where the texts of a dict stand one after another
 
     def line_of(self, character: int) -> int:
         """The number of the line with a character, from 1."""

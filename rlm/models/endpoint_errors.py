@@ -1,4 +1,7 @@
-"""Read the failures that endpoints report, as JSON of any shape, and make the matching `LLMError`."""
+"""Read the failures that endpoints report, as JSON of any shape, and make the matching `LLMError`.
+
+`find_error` looks for a failure in an answer, `read_error` reads the body of one, `make_error` makes the exception.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +57,7 @@ _WAIT_WORDS = re.compile(
     rf"(?P<wait>{_DURATION.pattern})(?![a-z])",
     re.IGNORECASE,
 )
+_RESET_HEADER = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:(.+)-)?reset(?:-(.+))?", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _EPOCH = 1e9  # from this number on, a wait is a time: seconds since 1970, or milliseconds from its thousandfold on
 
@@ -97,41 +101,39 @@ def find_error(value: object) -> ErrorReport | None:
 def read_error(value: object, depth: int = 0) -> ErrorReport:
     """The failure in the body of an error: an object under `error`, a text, a list, or anything else."""
     if isinstance(value, list) and value and depth < _DEEPEST:
-        firsts = [read_error(item, depth + 1) for item in value[:3]]
-        message = one_line("; ".join(first.message for first in firsts))
-        return replace(firsts[0], message=message)
+        reports = [read_error(item, depth + 1) for item in value[:3]]
+        return replace(reports[0], message=one_line("; ".join(report.message for report in reports)))
     if not isinstance(value, dict) or depth >= _DEEPEST:
         return ErrorReport(one_line(value if value not in (None, "", [], {}) else "an error without words"))
-    inner = value.get("error") or value.get("errors") or value.get("Error") or value.get("detail")
-    if isinstance(inner := _parsed(inner), (dict, list)):
-        report, code = read_error(inner, depth + 1), value.get("code") or value.get("type")
-        if report.code or not isinstance(code, (str, int)) or code == "error":
-            return report
-        return replace(report, code=str(code).lower(), status=report.status or _status(code))
+    inner = _parsed(value.get("error") or value.get("errors") or value.get("Error") or value.get("detail"))
+    if not isinstance(inner, (dict, list)):
+        return _read_object(value, inner, depth)
+    report, code = read_error(inner, depth + 1), value.get("code") or value.get("type")
+    if report.code or not isinstance(code, (str, int)) or code == "error":
+        return report
+    return replace(report, code=str(code).lower(), status=report.status or _status(code))
+
+
+def _read_object(value: Mapping[str, Any], inner: object, depth: int) -> ErrorReport:
+    """The failure in the fields of an object. `inner`: its field `error`, a text, a number or None."""
     text = inner if isinstance(inner, str) else None
     words = _words(value, depth) or text or value
     codes = (
-        *(value.get(name) for name in _CODE_FIELDS),
-        inner if type(inner) is int else None,
+        *map(value.get, _CODE_FIELDS), inner if type(inner) is int else None,
         text if text and (words is not text or text.isidentifier()) else None,
-        get(value, "innererror", "code"),
-        get(value, "metadata", "error_type"),
-    )
+        get(value, "innererror", "code"), get(value, "metadata", "error_type"),
+    )  # fmt: skip
     named = [str(code).lower() for code in codes if isinstance(code, (str, int)) and code not in ("", "error")]
+    statuses = map(_status, (*codes, *map(value.get, _STATUS_FIELDS)))
     location = ".".join(str(item) for item in _items(value.get("loc")) if item != "body")  # of FastAPI and pydantic
-    delays = filter(None, (get(detail, "retryDelay") for detail in _items(value.get("details"))))  # of Google
     field = value.get("param") or value.get("parameter") or location
+    delays = (get(detail, "retryDelay") for detail in _items(value.get("details")))  # of Google
+    wait = get(value, "metadata", "retry_after") or value.get("retry_after") or next(filter(None, delays), None)
     return ErrorReport(
-        one_line(f"{location}: {words}" if location else words),
-        " ".join(named),
-        next((status for item in (*codes, *map(value.get, _STATUS_FIELDS)) if (status := _status(item))), None),
-        field if isinstance(field, str) else "",
-        (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
-        get(value, "metadata", "retry_after")
-        or value.get("retry_after")
-        or next(delays, None)
-        or _wait_of_router(value),
-    )
+        one_line(f"{location}: {words}" if location else words), " ".join(named), next(filter(None, statuses), None),
+        field if isinstance(field, str) else "", (_number(value.get("n_prompt_tokens")), _number(value.get("n_ctx"))),
+        wait or _wait_of_router(value),
+    )  # fmt: skip
 
 
 class EndpointError(Exception):
@@ -189,7 +191,7 @@ def make_error(
 
 
 def retry_after_seconds(headers: Mapping[str, str], field: object = None, message: str = "") -> float | None:
-    """The seconds to wait, by the headers, by a field of the body (`field`) or by the message; None if none says so.
+    """The seconds to wait, by the headers, by a `field` of the body or by the message; None if none says so.
 
     A wait for the next call (`Retry-After`) goes before the resets of all limits (`x-ratelimit-reset-*`), of which
     those of spent limits count, or all if the headers do not say which are spent.
@@ -202,14 +204,14 @@ def retry_after_seconds(headers: Mapping[str, str], field: object = None, messag
         return read_wait(words["wait"])
     if spent := re.search(r"\b(?:t|reset)=(\d+)", headers.get("ratelimit", "")):  # the draft of the IETF
         return float(spent[1])
-    resets: dict[bool, list[float]] = {True: [], False: []}
+    of_spent: list[float] = []
+    of_others: list[float] = []
     for name, value in headers.items():
-        is_reset = re.fullmatch(r"(?:x-|anthropic-)?ratelimit-(?:(.+)-)?reset(?:-(.+))?", name.lower())
-        seconds = read_wait(value) if is_reset else None
+        seconds = read_wait(value) if _RESET_HEADER.fullmatch(name) else None
         if seconds is not None:
-            remaining = headers.get(name.lower().replace("reset", "remaining"))
-            resets[remaining is not None and remaining.strip() in ("0", "0.0")].append(seconds)
-    return max(resets[True] or resets[False], default=None)
+            remaining = headers.get(name.lower().replace("reset", "remaining"), "")
+            (of_spent if remaining.strip() in ("0", "0.0") else of_others).append(seconds)
+    return max(of_spent or of_others, default=None)
 
 
 def read_wait(text: str) -> float | None:

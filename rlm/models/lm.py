@@ -30,14 +30,10 @@ _WIDE = re.compile(
 class TokenDetails:
     """Parts of a call's tokens that have a price of their own, as far as the endpoint reports them."""
 
-    cache_read: int = 0
-    """Input tokens that the provider's cache held."""
-    cache_write: int = 0
-    """Input tokens written to that cache."""
-    cache_write_1h: int = 0
-    """Written tokens kept for an hour, at another price."""
-    reasoning: int = 0
-    """Output tokens of thinking that is billed and not sent."""
+    cache_read: int = 0  # input tokens that the provider's cache held
+    cache_write: int = 0  # input tokens written to that cache
+    cache_write_1h: int = 0  # written tokens kept for an hour, at another price
+    reasoning: int = 0  # output tokens of thinking that is billed and not sent
     tier: str = ""
     """The service tier or speed that the endpoint says it charged, such as `flex`; empty for the standard one."""
     endpoint: str = ""
@@ -108,8 +104,7 @@ class Listener:
     check: Callable[[], object] | None = None
     """Called with each piece, and with each sign of life while the model thinks: it may end the call."""
     raised: BaseException | None = None
-    has_heard: bool = False
-    """Whether text has arrived."""
+    has_heard: bool = False  # whether text has arrived
 
     def __call__(self, delta: str) -> None:
         """Pass on a piece of the text. An empty one is a sign of life: the endpoint is thinking."""

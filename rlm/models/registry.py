@@ -1,4 +1,4 @@
-"""Make a model by the name of its backend; presets pair a root model with a model of sub-calls."""
+"""Choose the models of a run, and make a model by the names of its backend and itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRESETS: Mapping[str, tuple[str, str]] = {
     "openai": ("gpt-5.6", "gpt-5.4-mini"),
     "anthropic": ("claude-sonnet-5-5", "claude-haiku-5-5"),
 }
-"""Backend -> root model, and a cheaper model of sub-calls."""
+"""Backend -> its default root model, and a cheaper model for sub-calls."""
 
 BACKENDS = ("openai", "anthropic", "claude-agent")
 BY_ANY_LLM = frozenset((
@@ -48,35 +48,41 @@ def choose(
 ) -> Models:  # fmt: skip
     """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its provider.
 
-    `connection` (`base_url`, `api_key`, `headers`) applies to the provider of the root, `sub_base_url` to a sub-model
-    of another provider. Without a name, or with a `preset`, `PRESETS` decide. Sub-calls go to the root's object with
-    its sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of another provider.
+    - `model`, `sub_model`: names, of the root and of sub-calls; by default those of `PRESETS`
+    - `backend`: the provider of the root, unless `model` names it
+    - `preset`: a key of `PRESETS`, for both models
+    - `lm`, `sub_lm`: objects in place of the names
+    - `sampling`, `sub_sampling`: options of the requests
+    - `sub_base_url`: the endpoint of a sub-model of another provider
+    - `connection`: `base_url`, `api_key` and `headers` for the provider of the root
 
-    Raises UnknownOption, and TypeError for an object in place of a name or a name in place of an object.
+    Sub-calls go to the root's object with its sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of
+    another provider. Raises UnknownOption, and TypeError for an object in place of a name or the reverse.
     """
     _check_kinds(model, sub_model, lm, sub_lm)
     if preset and preset not in PRESETS:
         raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
-    provider, name = split_provider(model) if model else (None, None)
-    provider = provider or backend or preset or "openai"
-    default, cheaper = PRESETS.get(provider.replace("claude-agent", "anthropic"), ("", None))
     created: list[LM] = []
-    if lm is None:
-        if not (name or default) and is_known(provider):
-            raise UnknownOption(f"{provider!r} has no default model: name one, as in '{provider}:NAME'")
+    named_provider, name = split_provider(model) if model else (None, None)
+    provider = named_provider or backend or preset or "openai"
+    default, cheaper = PRESETS.get(provider.replace("claude-agent", "anthropic"), ("", None))
+    if lm is not None:
+        root, provider = lm, str(getattr(lm, "backend", provider))
+    elif name or default or not is_known(provider):
         created.append(root := make_lm(provider, name or default, **connection))
     else:
-        root, provider = lm, str(getattr(lm, "backend", provider))
+        raise UnknownOption(f"{provider!r} has no default model: name one, as in '{provider}:NAME'")
     root = _sampled(root, sampling, "sampling")
     sub_provider, sub_name = split_provider(sub_model) if sub_model else (None, None)
     if sub_lm is not None:
         sub, sub_name = sub_lm, sub_model
-    elif sub_name and sub_provider not in (None, provider):
-        created.append(sub := make_lm(str(sub_provider), sub_name, base_url=sub_base_url))
+    elif sub_name and sub_provider and sub_provider != provider:
+        created.append(sub := make_lm(sub_provider, sub_name, base_url=sub_base_url))
         sub_name = None
     else:
-        by_default = preset or (name is None and lm is None)  # sub-calls are most of the cost
-        sub, sub_name = root, sub_name or (cheaper if by_default else None)
+        sub = root
+        if not sub_name and (preset or (name is None and lm is None)):
+            sub_name = cheaper  # sub-calls are most of the cost
     return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(created))
 
 
@@ -91,6 +97,7 @@ def _check_kinds(model: object, sub_model: object, lm: object, sub_lm: object) -
 
 
 def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
+    """The model with these options. Raises UnknownOption, which names the `keyword`, for one that takes none."""
     if not options:
         return lm
     with_sampling: Callable[[Sampling], LM] | None = getattr(lm, "with_sampling", None)

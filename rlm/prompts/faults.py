@@ -1,15 +1,14 @@
 """Say in one sentence why code or an answer in words does not count. Pure.
 
-A sentence names the fault in the model's own text: a model copies example code and drops its own. An answer in words is
-words, and never run. A variable that it names is looked up where its reply holds nothing else: code beside it did not
-run, so the value may be that of an earlier turn.
+A sentence names the fault in the model's own text, since a model copies example code and drops its own. An answer in
+words is never run; a variable that it names counts only alone, since code beside it, which did not run, may change it.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from rlm.runners.syntax import ANSWERS, HELPERS, acts, assigned_names, is_unrun, loaded_names, parse
 from rlm.runners.text_final import TextFinal
@@ -75,26 +74,26 @@ def explain_date(codes: Iterable[str]) -> str:
     return DATE.format(date[1]) if date else ""
 
 
-def explain(reply: str, hidden: str, finals: list[TextFinal]) -> str:
-    """Why the answers of a reply without code do not count, or that it has none; empty if there is nothing to say.
+def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str:
+    """Why the answers in words of a reply do not count; empty if they do. `hidden`: it with spaces for its fences."""
+    last = finals[-1]
+    if any((final.text, final.is_name) != (last.text, last.is_name) for final in finals):
+        return TWO
+    if _TAKEN_BACK.match(reply, last.span[1]):
+        return TAKEN_BACK
+    line_before = hidden[: last.span[0]].rstrip()[-300:].rpartition("\n")[2]
+    if _UNSURE.match(reply, last.span[1]) or _TO_COME.search(line_before):
+        return TO_COME
+    if not last.is_sure:
+        return UNPAIRED
+    rest = hidden[: last.span[0]] + hidden[last.span[1] :]
+    assigned = assigned_names([rest])
+    names = last.is_name or (last.call and loaded_names(last.call)) or assigned & set(re.findall(r"\w+", last.text))
+    return UNRUN if (assigned and names) or is_unrun(rest) else ""
 
-    `hidden`: the reply with spaces in place of its fences.
-    """
-    if finals:
-        last = finals[-1]
-        if any((final.text, final.is_name) != (last.text, last.is_name) for final in finals):
-            return TWO
-        if _TAKEN_BACK.match(reply, last.span[1]):
-            return TAKEN_BACK
-        line_before = hidden[: last.span[0]].rstrip()[-300:].rpartition("\n")[2]
-        if _UNSURE.match(reply, last.span[1]) or _TO_COME.search(line_before):
-            return TO_COME
-        if not last.is_sure:
-            return UNPAIRED
-        rest = hidden[: last.span[0]] + hidden[last.span[1] :]
-        assigned = assigned_names([rest])
-        names = last.is_name or (last.call and loaded_names(last.call)) or assigned & set(re.findall(r"\w+", last.text))
-        return UNRUN if (assigned and names) or is_unrun(rest) else ""
+
+def explain_code(reply: str, hidden: str) -> str:
+    """Why the code of a reply without an answer was not run; empty if it has none. `hidden`: as above."""
     if re.search(r"^[ \t]*(?:FINAL|FINAL_VAR|SUBMIT)\(", hidden, re.MULTILINE):
         return UNPAIRED
     if fence := _FENCE.search(reply):
@@ -117,11 +116,13 @@ def explain(reply: str, hidden: str, finals: list[TextFinal]) -> str:
 def judge(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = "") -> str:
     """Why an answer in words, or a variable that it names, does not count; empty if it does.
 
-    `known`: names of the run, and those that its code assigns, in cells that failed, say. `seen`: output that the model
-    has seen; code of unknown names that stands there is a quote.
+    `known`: names of the run, and of code that failed. `is_alone`: nothing beside it may change a variable. `seen`:
+    output that the model has seen, where code of unknown names is a quote.
     """
     if final.is_name or final.variable in known:
-        return "" if final.variable and is_alone else NOT_RUN if final.variable else NO_NAME.format(final.text[:80])
+        if not final.variable:
+            return NO_NAME.format(final.text[:80])
+        return "" if is_alone else NOT_RUN
     if any(item[1] in known for item in FIELD.finditer(final.text)):
         return NOT_RUN
     if final.call is None:

@@ -98,7 +98,9 @@ def _parse_without_blocks(parts: Sequence[_Part], own_text: str, words: str) -> 
     if codes:  # a fence that does not run stays in the words: a name beside it is not looked up
         words = hidden.strip() if len(codes) == len(fences) else words
         return ParsedReply(tuple(map(CodeBlock, codes)), None, words, own_text)
-    return ParsedReply((), finals[-1] if finals else None, words, own_text, faults.explain(own_text, hidden, finals))
+    if not finals:
+        return ParsedReply((), None, words, own_text, faults.explain_code(own_text, hidden))
+    return ParsedReply((), finals[-1], words, own_text, faults.explain_answers(own_text, hidden, finals))
 
 
 def _leading_code(parts: Sequence[_Part]) -> str:

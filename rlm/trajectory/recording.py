@@ -26,8 +26,8 @@ _SHAPE_ERRORS = (KeyError, TypeError, AttributeError, RecursionError)  # errors 
 class Recording:
     """The replies of a run, each taken once. Safe for use by many threads."""
 
-    def __init__(self, lines: list[dict[str, Any]], partial: list[dict[str, Any]] | None = None) -> None:
-        """`lines` of a trajectory, and the `partial` records of a turn that was under way."""
+    def __init__(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]] = ()) -> None:
+        """`lines` of a trajectory, and the `partial` records of a turn that was under way. Raises TrajectoryError."""
         if not lines or lines[0].get("type") != "metadata":
             raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata'")
         if lines[0].get("trajectory_version", VERSION) > VERSION:
@@ -35,26 +35,26 @@ class Recording:
                 f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up to "
                 f"{VERSION}: upgrade monocontext-rlm"
             )
-        self.metadata = lines[0]  # the first line
-        self.iterations = lines[1:]  # the turns that ended
+        self.metadata = lines[0]
+        """The first line."""
+        self.iterations = lines[1:]
+        """The lines of the turns that ended."""
         self.open = self._open_lines()
         """The lines of a question that has no answer yet; an earlier question may have been broken off."""
-        self._partial = [record for record in partial or () if record["iteration"] == len(lines)]
+        self._partial = [record for record in partial if record["iteration"] == len(lines)]
         self._lock = threading.Lock()
+        replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
         self._turns = {line["iteration"]: _reply_of_turn(line) for line in self.iterations}
-        self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
-        records = _sub_calls(self.iterations)
-        for record in self._partial:
-            if record["type"] == "reply" and "error" not in record:
-                self._turns[record["turn"]] = _reply(record)
-            elif record["type"] != "reply":
-                records.append(record)
-        self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in records))
+        self._turns |= {record["turn"]: _reply(record) for record in replies}
+        calls = _sub_calls(self.iterations) + [record for record in self._partial if record["type"] != "reply"]
+        self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))
         """Models of the calls of cells, in the order of their first call."""
-        for record in sorted(records, key=lambda record: record.get("order") or 0):
-            prompt = record.get("prompt")  # other writers record no key
+        self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)  # by key, in the order of the calls
+        for record in sorted(calls, key=lambda record: record.get("order") or 0):
+            prompt = record.get("prompt")
             messages = [{"role": "user", "content": prompt if isinstance(prompt, str) else ""}]
-            self._calls[record.get("key") or call_key(record["root_model"], messages)].append(record)
+            key = record.get("key") or call_key(record["root_model"], messages)  # other writers record no key
+            self._calls[key].append(record)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[Recording, int]:
@@ -62,7 +62,7 @@ class Recording:
         try:
             lines, whole = _read_lines(Path(path))
             partial_path = partial_of(Path(path))
-            return cls(lines, _read_lines(partial_path)[0] if partial_path.exists() else None), whole
+            return cls(lines, _read_lines(partial_path)[0] if partial_path.exists() else ()), whole
         except TrajectoryError:
             raise
         except FileNotFoundError:
@@ -94,10 +94,14 @@ class Recording:
 
     def reopen(self, budget: Budget) -> None:
         """Take the last question as open again, if a limit ended it that `budget` raises."""
-        reason = str(self.iterations[-1].get("reason")) if self.iterations and not self.open else ""
+        if not self.iterations or self.open:
+            return
+        reason = str(self.iterations[-1].get("reason"))
+        if not reason.startswith("max_"):
+            return
         limit = reason.removeprefix("max_")
         now, then = getattr(budget, limit, None), (self.metadata.get("budget") or {}).get(limit)
-        if limit != reason and (now is None or (then is not None and now > then)):
+        if now is None or (then is not None and now > then):
             self.open = self._open_lines(limits_end=False)
 
     def _open_lines(self, *, limits_end: bool = True) -> list[dict[str, Any]]:
@@ -123,15 +127,7 @@ class Recording:
     def steps(self) -> list[Step]:
         """All recorded turns, as far as the loop needs them to go on. Raises TrajectoryError."""
         try:
-            return [
-                Step(
-                    line["iteration"], tuple(line["prompt"]), _reply_of_turn(line),
-                    tuple(map(_cell, line["code_blocks"])), line["final_answer"], line.get("notice"),
-                    line.get("thinking_seconds") or 0.0, line.get("iteration_time") or 0.0, line.get("reason"),
-                    repeats=_count(line.get("repeats")),
-                )
-                for line in self.iterations
-            ]  # fmt: skip
+            return [_step(line) for line in self.iterations]
         except _SHAPE_ERRORS as exc:
             raise TrajectoryError(f"a turn of this trajectory is damaged: {_describe_error(exc)}") from exc
 
@@ -147,11 +143,12 @@ def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
                 continue  # nothing was paid
             for model, sums in call["usage_summary"]["model_usage_summaries"].items():
                 cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
-                calls, input_tokens, output_tokens = (
-                    _count(sums.get(f"total_{kind}")) for kind in ("calls", "input_tokens", "output_tokens")
-                )
-                own = {kind: _count(sums.get(kind)) for kind in OWN_COUNTS}
-                usage.count(model, ModelUsage(calls, input_tokens, output_tokens, cost, **own))
+                usage.count(model, _model_usage(sums, cost))
+
+
+def _model_usage(sums: Mapping[str, Any], cost: float | None) -> ModelUsage:
+    calls, into, out = (_count(sums.get(f"total_{kind}")) for kind in ("calls", "input_tokens", "output_tokens"))
+    return ModelUsage(calls, into, out, cost, **{name: _count(sums.get(name)) for name in OWN_COUNTS})
 
 
 def _sub_calls(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -203,11 +200,21 @@ def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
     )  # fmt: skip
 
 
+def _step(line: Mapping[str, Any]) -> Step:
+    return Step(
+        line["iteration"], tuple(line["prompt"]), _reply_of_turn(line), tuple(map(_cell, line["code_blocks"])),
+        line["final_answer"], line.get("notice"), thinking_seconds=line.get("thinking_seconds") or 0.0,
+        seconds=line.get("iteration_time") or 0.0, reason=line.get("reason"), repeats=_count(line.get("repeats")),
+    )  # fmt: skip
+
+
 def _cell(block: Mapping[str, Any]) -> Cell:
-    result = block["result"]
-    answer, seconds = result.get("final_answer"), result.get("execution_time") or 0.0
-    ran = CellResult(result["stdout"], result["stderr"], result["locals"], (), answer, seconds)
-    return Cell(block["code"], ran, ranges=fields.ranges(block), handed=fields.ranges(block, "handed"))
+    recorded = block["result"]
+    result = CellResult(
+        recorded["stdout"], recorded["stderr"], recorded["locals"], final_answer=recorded.get("final_answer"),
+        execution_seconds=recorded.get("execution_time") or 0.0,
+    )  # fmt: skip
+    return Cell(block["code"], result, ranges=fields.ranges(block), handed=fields.ranges(block, "handed"))
 
 
 class ReplayLM:

@@ -124,7 +124,7 @@ def partial_of(path: Path) -> Path:
 
 
 def iteration(step: Step, usage: Usage) -> dict[str, Any]:
-    """The line of one step."""
+    """The line of one step. `usage`: of the run up to this step."""
     return {
         "type": "iteration", "iteration": step.iteration, "prompt": [dict(message) for message in step.prompt],
         "code_blocks": [{"code": cell.code, "result": _result(cell)} for cell in step.cells],
@@ -142,13 +142,10 @@ def iteration(step: Step, usage: Usage) -> dict[str, Any]:
 
 def _result(cell: Cell) -> dict[str, Any]:
     """The record of a cell. Its calls have the usage twice: rlms writes the summary, its viewer reads the fields."""
-    result, is_priced = cell.result, True
-    dollars: float = 0
+    result = cell.result
     calls: list[dict[str, Any]] = []
     for call in result.calls:
         reply, child = call.reply, call.child
-        if call.error is None or reply.input_tokens:
-            dollars, is_priced = dollars + (call.dollars or 0.0), is_priced and call.dollars is not None
         used = {"model_usage_summaries": {reply.model: ModelUsage.of_call(reply, None).to_dict()}}
         calls.append({
             "root_model": reply.model, "prompt": call.prompt, "execution_time": round(call.execution_seconds, 6),
@@ -158,18 +155,19 @@ def _result(cell: Cell) -> dict[str, Any]:
             **({"iterations": child["iterations"], "reason": child["reason"]} if child else {}),
             **({"error": call.error} if call.error else {}),
         })  # fmt: skip
+    paid = [call.dollars for call in result.calls if call.error is None or call.reply.input_tokens]
+    seconds = {
+        "executing": round(result.execution_seconds, 6), "waiting_for_calls": round(cell.calls_seconds, 6),
+        "waiting_for_storage": None if cell.io is None or "ms" not in cell.io else cell.io["ms"] / 1000,
+    }  # fmt: skip
     return {
         "stdout": result.stdout, "stderr": result.stderr, "locals": dict(result.variables),
         "execution_time": round(result.execution_seconds, 6), "rlm_calls": calls,
         "final_answer": result.final_answer, "start_seconds": round(cell.start_seconds, 6),
         "prompt_tokens": sum([call.reply.input_tokens for call in result.calls]),
         "completion_tokens": sum([call.reply.output_tokens for call in result.calls]),
-        "dollars": dollars if is_priced else None,
-        "seconds": {
-            "executing": round(result.execution_seconds, 6),
-            "waiting_for_calls": round(cell.calls_seconds, 6),
-            "waiting_for_storage": None if cell.io is None or "ms" not in cell.io else cell.io["ms"] / 1000,
-        },
+        "dollars": None if None in paid else sum(cost or 0.0 for cost in paid),
+        "seconds": seconds,
         "ahead": cell.ahead and dict(cell.ahead),
         "ranges": None if cell.ranges is None else [list(pair) for pair in cell.ranges],
         "handed": None if cell.handed is None else [list(pair) for pair in cell.handed],

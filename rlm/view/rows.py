@@ -24,18 +24,15 @@ def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
     """The facts about the run that the page shows, from its metadata line."""
     context, kwargs, budget = mapping(line.get("context")), mapping(line.get("backend_kwargs")), line.get("budget")
     return {
-        **texts(line, "query", "timestamp"),
-        "root_model": text(line.get("root_model") or kwargs.get("model_name")),
-        "sub_model": text(line.get("sub_model")),
-        "runner": text(line.get("environment_type")),
+        **texts(line, "query", "timestamp"), "root_model": text(line.get("root_model") or kwargs.get("model_name")),
+        "sub_model": text(line.get("sub_model")), "runner": text(line.get("environment_type")),
         "started_at": number(line.get("started_at")),
         "context": {
-            **texts(context, "uri", "type"),
-            "chars": count(context.get("chars")) or count(context.get("length")),
+            **texts(context, "uri", "type"), "chars": count(context.get("chars")) or count(context.get("length")),
             "lines": count(context.get("lines")),
         },
         "budget": {text(name): number(value) for name, value in mapping(budget).items() if number(value) is not None},
-    }
+    }  # fmt: skip
 
 
 def row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, Any]:
@@ -58,31 +55,25 @@ def row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, A
         last_end = cells[-1]["start"] + cells[-1]["run"]
     ahead = mapping(line.get("ahead"))
     return {
-        "turn": count(line.get("iteration")) or 0,
-        "start": start,
-        "think": think,
+        "turn": count(line.get("iteration")) or 0, "start": start, "think": think,
         "end": max(last_end, start + (turn_seconds or 0.0)),
         "tokens": [count(line.get("prompt_tokens")), count(line.get("completion_tokens"))],
-        "dollars": number(line.get("dollars")),
-        "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
-        "cells": cells,
-        "said": first_line(text(line.get("response"))),
+        "dollars": number(line.get("dollars")), "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
+        "cells": cells, "said": first_line(text(line.get("response"))),
         "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
         **texts(line, "model", "reason", "question"),
-    }
+    }  # fmt: skip
 
 
 def detail(line: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """All fields of a turn but its prompt. `depth`: of the child run that it is in."""
     return {
-        "turn": count(line.get("iteration")) or 0,
-        **texts(line, "response", "thinking", "notice"),
-        "compacted": count(line.get("compacted")) or 0,
-        "messages": len(items(line.get("prompt"))),
+        "turn": count(line.get("iteration")) or 0, **texts(line, "response", "thinking", "notice"),
+        "compacted": count(line.get("compacted")) or 0, "messages": len(items(line.get("prompt"))),
         "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
         "cells": [_cell_detail(mapping(block), depth) for block in items(line.get("code_blocks"))],
         "sources": [_source(mapping(source)) for source in items(line.get("sources"))[:200]],
-    }
+    }  # fmt: skip
 
 
 def _source(source: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,21 +127,16 @@ def _cell(block: Mapping[str, Any], earliest_start: float, shift: float, chars: 
         wait_storage = waited_ms / 1000
     return {
         "start": earliest_start if recorded_start is None else recorded_start + shift,
-        "run": number(result.get("execution_time")) or 0.0,
-        "wait_calls": number(seconds.get("waiting_for_calls")),
-        "wait_storage": wait_storage,
-        "calls": len(calls),
-        "failed": sum(1 for record in calls if record.get("error")),
-        "spans": _spans(calls, shift),
+        "run": number(result.get("execution_time")) or 0.0, "wait_calls": number(seconds.get("waiting_for_calls")),
+        "wait_storage": wait_storage, "calls": len(calls),
+        "failed": sum(1 for record in calls if record.get("error")), "spans": _spans(calls, shift),
         "tokens": [sum(into or 0 for into, _ in tokens), sum(out or 0 for _, out in tokens)],
         "dollars": number(result.get("dollars")) if calls else 0.0,
         "io": [count(io.get(name)) for name in ("gets", "bytes", "hits")] if io else None,
         "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
-        "ranges": None if read is None else union(read, chars // MAP_STEPS),
-        "error": bool(result.get("stderr")),
-        "answer": result.get("final_answer") is not None,
-        "line": first_line(text(block.get("code"))),
-    }
+        "ranges": None if read is None else union(read, chars // MAP_STEPS), "error": bool(result.get("stderr")),
+        "answer": result.get("final_answer") is not None, "line": first_line(text(block.get("code"))),
+    }  # fmt: skip
 
 
 def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[tuple[float, float]]:

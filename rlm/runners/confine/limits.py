@@ -13,14 +13,10 @@ _SIGPENDING = 11  # RLIMIT_SIGPENDING, for which Python has no name
 class Limits:
     """The limits of one worker. It is a single process, so they bound everything that a cell can start."""
 
-    memory_bytes: int = 4 << 30
-    """Address space. Beyond it a cell gets a MemoryError."""
-    cpu_seconds: int = 3600
-    """CPU seconds of all cells together; then the process ends."""
-    disk_bytes: int = 64 << 20
-    """Bytes of its in-memory /tmp, and of one file."""
-    files: int = 256
-    """Files open at once."""
+    memory_bytes: int = 4 << 30  # address space; beyond it a cell gets a MemoryError
+    cpu_seconds: int = 3600  # CPU seconds of all cells together; then the process ends
+    disk_bytes: int = 64 << 20  # bytes of its in-memory /tmp, and of one file
+    files: int = 256  # files open at once
     threads: int = 256
     """Threads at once. The kernel counts them by user, so they are limited only if the worker has a user of its own."""
 

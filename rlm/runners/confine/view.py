@@ -25,14 +25,10 @@ SCRATCH = "/tmp/volume"
 class FolderView:
     """The files that a worker sees; paths are the same inside and outside."""
 
-    python: str
-    """The interpreter, all links followed."""
-    readable: tuple[str, ...]
-    """Files and folders."""
-    links: tuple[tuple[str, str], ...]
-    """Symbolic links, each a path and its target, as `/lib` is one on most systems."""
-    import_path: tuple[str, ...]
-    """`sys.path` of the worker."""
+    python: str  # the interpreter, all links followed
+    readable: tuple[str, ...]  # files and folders
+    links: tuple[tuple[str, str], ...]  # symbolic links, each a path and its target, as `/lib` is one on most systems
+    import_path: tuple[str, ...]  # `sys.path` of the worker
 
     def with_scratch(self, path: str) -> FolderView:
         """The view with `path` as a link to `SCRATCH`; unchanged if the path, or one below it, is already in it."""
