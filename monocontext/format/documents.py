@@ -183,7 +183,7 @@ class DocumentPage:
 
     def names(self) -> list[str]:
         """The names of all documents of the page."""
-        return [self.name(i) for i in range(len(self))]
+        return [self.raw_name(i).decode() for i in range(len(self))]
 
     def raw_name(self, i: int) -> bytes:
         """The name as it is stored, in UTF-8."""

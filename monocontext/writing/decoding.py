@@ -101,6 +101,8 @@ class InputOptions:
 
     def selects(self, relative: str) -> bool:
         """Whether a file of a directory is taken, by its path below that directory."""
+        if not self.include and not self.exclude:
+            return True
         if not self.include and self.exclude == HIDDEN:  # without globs, which take 15 ms to load
             return "/." not in f"/{relative}"
         return _globs(tuple(self.include), tuple(self.exclude)).select(relative)

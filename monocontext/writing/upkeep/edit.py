@@ -310,10 +310,7 @@ def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, Frame
     """The new frames of a group, and its patches. Of a group above 8 MiB only the parts that stay are read."""
     begin, end, size = text.extent(group.first, group.stop)
     old_text = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else ""
-
-    def read(start: int, stop: int) -> str:
-        return old_text[start - begin : stop - begin] if old_text else text.read(start, stop)
-
+    read = (lambda start, stop: old_text[start - begin : stop - begin]) if old_text else text.read
     patches: dict[int, Patch] = {}
     parts: list[str] = []
     done = begin

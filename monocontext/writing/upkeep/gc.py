@@ -118,8 +118,6 @@ _Roots = dict[int, ObjectInfo]
 
 @dataclass(frozen=True, slots=True)
 class _Garbage:
-    """What is to be removed."""
-
     roots: _Roots
     objects: list[ObjectInfo]
     kept_generations: int
