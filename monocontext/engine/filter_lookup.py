@@ -189,7 +189,10 @@ def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -
     first, last = within.start, within.stop
     low = bisect_right(runs, first, key=lambda run: run[1])
     high = bisect_left(runs, last, key=lambda run: run[0])
-    candidates = [(max(start, first), min(stop, last)) for start, stop in runs[low:high]]
+    candidates = list(runs[low:high])
+    if candidates:  # only the first and the last can reach beyond the range
+        candidates[0] = (max(candidates[0][0], first), candidates[0][1])
+        candidates[-1] = (candidates[-1][0], min(candidates[-1][1], last))
     frames, remaining = len(within), sum(stop - start for start, stop in candidates)
     if remaining <= DENSE_SHARE * frames:
         return Narrowing(frames, candidates, "")

@@ -128,7 +128,7 @@ def _weights(span: Span, terms: Terms, *, may_read: bool) -> dict[Term, float]:
     passages = max(span.source.characters / _PASSAGE_CHARACTERS, 1.0)
     weights = {}
     for term in terms.scoring:
-        queries = [term.query, *(All((term.query, often)) for often in counted.get(term, ()))]
+        queries = [term.query, *counted.get(term, ())]
         frames = [counted_frames[1] if (counted_frames := span.frequency(query)) else 0 for query in queries]
         levels = zip(_PASSAGES, pairwise([*frames, 0]), strict=False)
         holding = sum(level * (at_least - more) for level, (at_least, more) in levels)
@@ -138,9 +138,13 @@ def _weights(span: Span, terms: Terms, *, may_read: bool) -> dict[Term, float]:
     return weights
 
 
-def _often(terms: Sequence[Term]) -> dict[Term, list[FrequencyQuery]]:
-    """The queries that tell how often each word occurs in frames; none for words that filters do not count."""
-    return {term: [FrequencyQuery(term.words, level) for level in range(len(LEVELS))] for term in terms if term.words}
+def _often(terms: Sequence[Term]) -> dict[Term, list[All]]:
+    """For each word the queries for frames with `LEVELS[0]` occurrences or more, and so on; none for words that filters
+    do not count."""
+    levels = range(len(LEVELS))
+    return {
+        term: [All((term.query, FrequencyQuery(term.words, level))) for level in levels] for term in terms if term.words
+    }
 
 
 def _count_weights(span: Span, terms: Terms) -> dict[Term, float]:
@@ -225,10 +229,9 @@ def _promise(span: Span, weights: dict[Term, float], holding: dict[Term, Candida
     promise, counted = defaultdict[int, float](float), _often([*holding])
     for term, candidates in holding.items():
         counts = dict.fromkeys(_numbers(candidates), 1) if candidates is not None else {}
-        for often in counted.get(term, ()):
+        for often, level in zip(counted.get(term, ()), LEVELS, strict=False):
             if (frames := span.holding(often)) is not None:
-                numbers = _numbers(frames)
-                counts |= dict.fromkeys(numbers if candidates is None else counts.keys() & numbers, LEVELS[often.level])
+                counts |= dict.fromkeys(_numbers(frames), level)
         parts = {count: _PRESENCE * weights[term] + math.log2(count) for count in (1, *LEVELS)}
         for number, count in counts.items():
             promise[number] += parts[count]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, pairwise, repeat
 
 from monocontext.engine.scan import find
 from monocontext.text.search.terms import Term, Terms, fold, fold_utf8
@@ -104,9 +104,12 @@ class Scorer:
         whether the text begins inside a word.
         """
         terms, leading = self._terms.scoring, self._leading(least)
-        beginnings = sorted((offset, number) for number in leading for offset in _beginnings(utf8, terms[number]))
+        beginnings: list[tuple[int, int]] = []
+        for number in leading:
+            beginnings += zip(_beginnings(utf8, terms[number]), repeat(number))
         if not beginnings:
             return
+        beginnings.sort()
         folded, offsets = _decode(utf8, [offset for offset, _ in beginnings])
         last = len(folded) if last is None else last
         everything = (*terms, *self._terms.without)
@@ -171,17 +174,17 @@ class Scorer:
         return score + _BONUS * sum(self._weights[term] / (1 + gap / _NEAR_CHARACTERS) for term, gap in nearest.items())
 
 
-def _beginnings(utf8: bytes, term: Term) -> Iterator[int]:
+def _beginnings(utf8: bytes, term: Term) -> Iterable[int]:
     """The bytes of folded UTF-8 at which a term may begin."""
     needle = term.beginning.encode("utf-8", "surrogatepass")
     offset = find(utf8, needle)  # fast where the term is rare
     if offset >= 0 and term.is_word:
-        for match in term.beginning_utf8.finditer(utf8, offset):
-            yield match.start()
-        return
+        return map(re.Match.start, term.beginning_utf8.finditer(utf8, offset))
+    offsets = []
     while offset >= 0:
-        yield offset
+        offsets.append(offset)
         offset = utf8.find(needle, offset + 1)
+    return offsets
 
 
 def _decode(utf8: bytes, offsets: Sequence[int]) -> tuple[str, Sequence[int]]:
