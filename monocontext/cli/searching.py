@@ -24,7 +24,7 @@ from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Optio
 from monocontext.cli.printing import escape_controls, wants_colour, write_bytes
 from monocontext.errors import MonocontextError
 from monocontext.format.documents import Document
-from monocontext.shell.lines import NAME, Place, Style, count_lines, format_lines, found_lines, place_of, ranges_of
+from monocontext.shell.lines import NAME, Place, Style, count_lines, format_lines, found_lines, ranges_of
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.search.grep import compile_query
 
@@ -212,7 +212,7 @@ class _Files:
         self._context, self._documents, self._escape = context, context.documents, escape
         self._folder, self._globs = plain_folder(url), globs_of(globs) if globs else None
         size = context.span.source.reader.manifest.text_bytes  # type: ignore[attr-defined]
-        self._whole = place_of(context, Document(0, url, 0, len(context), 0, 0, size), escape(url))
+        self._whole = Place(escape(url), Document(0, url, 0, len(context), 0, 0, size), context)
 
     @property
     def are_one(self) -> bool:
@@ -231,7 +231,7 @@ class _Files:
         record = self._documents.at(character)
         if record is None or (self._globs is not None and not self._globs.select(record.name)):
             return None
-        return place_of(self._context, record, self._escape(self._folder + record.name))
+        return Place(self._escape(self._folder + record.name), record, self._context)
 
 
 def _print_rows(rows: Iterator[str], *, flushes: bool) -> None:

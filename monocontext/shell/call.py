@@ -5,7 +5,9 @@ from __future__ import annotations
 import getopt
 import io
 import posixpath
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from monocontext.format.documents import Document
@@ -14,34 +16,48 @@ from monocontext.shell.tree import TextFiles
 _WRITE_CHARACTERS = 64 << 10
 """Output is written in pieces of about this size."""
 
+Command = Callable[["ShellCall"], Awaitable[int]]
+"""Answers a call and returns its exit code. Raises `LeftToShell`, or an error whose message is for the reader."""
+
 
 class LeftToShell(Exception):
-    """A call that the shell's own command is to answer."""
+    """A call that bashkit's own command is to answer."""
 
 
 class ShellCall:
     """One call. `context` is bashkit's `CommandContext`; `texts` are the files of each text by its folder."""
 
     def __init__(self, context: Any, texts: Mapping[str, TextFiles]) -> None:
-        self.name: str = context.name.removeprefix("__")
+        self.name: str = context.name
         self.arguments: list[str] = context.argv
+        self.cwd: str = context.cwd
         self.files = context.fs
+        """All files of the shell: bashkit's `FileSystem`."""
         self._texts = texts
         self._context = context
+        self._first_input = b""
+        """What was read from stdin to know whether there is anything."""
         self._buffer = io.StringIO()
         self.written_bytes = 0
         """What was handed to bashkit."""
 
     def options(self, words: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
-        """The options by their long names, with their values, and the operands. `words` are long names by letter, with
-        `:` and `=` if they take a value; `others` have no letter. Raises `getopt.GetoptError` for any other option."""
-        flags, operands = getopt.gnu_getopt(self.arguments, "".join(words), [*words.values(), *others])
+        """The options by their long names, with their values, and the operands.
+
+        `words` are long names by letter, with `:` and `=` if they take a value; `others` have no letter. `--color` is
+        dropped. Raises `LeftToShell` for any other option.
+        """
+        arguments = [word for word in self.arguments if not word.startswith("--color")]
+        try:
+            flags, operands = getopt.gnu_getopt(arguments, "".join(words), [*words.values(), *others])
+        except getopt.GetoptError:
+            raise LeftToShell from None
         by_letter = {f"-{letter[0]}": word.rstrip("=") for letter, word in words.items()}
         return [(by_letter.get(option, option[2:]), value) for option, value in flags], operands
 
     def path(self, operand: str) -> str:
         """The absolute path of an operand."""
-        return "/" + posixpath.normpath(posixpath.join(self._context.cwd, operand)).lstrip("/")
+        return "/" + posixpath.normpath(posixpath.join(self.cwd, operand)).lstrip("/")
 
     def locate(self, path: str) -> tuple[TextFiles, str] | None:
         """The files of the text that a path is in, and the path in it; None for other paths."""
@@ -55,14 +71,15 @@ class ShellCall:
         record = location[0].find(location[1]) if location else None
         return (location[0], record) if location and record is not None else None
 
-    async def lines(self, operand: str) -> list[str]:
-        """All lines of a file, or of stdin for `-`, without their ends."""
-        if operand == "-":
-            data = b"".join([chunk async for chunk in self._context.stdin])
-        else:
-            data = self.files.read_file(self.path(operand))
-        text = data.decode(errors="surrogateescape")
-        return text.removesuffix("\n").split("\n") if text else []
+    def texts_below(self, path: str) -> list[tuple[str, TextFiles]]:
+        """The texts whose folders are below a path, with the paths of these folders in it."""
+        top = path.rstrip("/") + "/"
+        return [(item.removeprefix(top), files) for item, files in sorted(self._texts.items()) if item.startswith(top)]
+
+    async def has_input(self) -> bool:
+        """Whether there is anything to read from stdin."""
+        self._first_input = await self._context.stdin.read_chunk() or b""
+        return bool(self._first_input)
 
     async def write(self, text: str) -> None:
         self._buffer.write(text)
@@ -73,9 +90,51 @@ class ShellCall:
         """Write what is buffered. Raises `BrokenPipeError` if nobody reads on."""
         data = self._buffer.getvalue().encode(errors="surrogateescape")
         self._buffer = io.StringIO()
+        await self._write_bytes(data)
+
+    async def complain(self, message: str) -> None:
+        await self._write_error(f"{self.name}: {message}\n".encode(errors="surrogateescape"))
+
+    async def run_plain(self, bash: Any) -> int:
+        """Let bashkit's own command answer the call, in another shell that has none of ours by that name."""
+        bash.mount("/", self.files)
+        bash.add_command("__input", self._read_input)
+        bash.add_command("__output", self._write_output)
+        line = " ".join([self.name, *map(_quoted, self.arguments)])
+        if self.name != "rg" or self._first_input or await self.has_input():  # without a pipe, rg searches the folder
+            line = f"__input | {line}"
+        if self.name != "find":  # which stops at 1 MiB of names, and says so only where no pipe takes them
+            line = f"set -o pipefail; {line} | __output"
+        result = await bash.execute(line, stdout=self._write_bytes, stderr=self._write_error)
+        return int(result.exit_code)
+
+    async def _read_input(self, inner: Any) -> int:
+        """A command of the other shell: print the stdin of this call, or a file of this shell."""
+        with suppress(BrokenPipeError):  # nobody reads on
+            if inner.argv:
+                await inner.stdout.write(self.files.read_file(inner.argv[0]))
+                return 0
+            await inner.stdout.write(self._first_input)
+            async for chunk in self._context.stdin:
+                await inner.stdout.write(chunk)
+        return 0
+
+    async def _write_output(self, inner: Any) -> int:
+        """A command of the other shell: write its stdin as the output of this call."""
+        with suppress(BrokenPipeError):
+            async for chunk in inner.stdin:
+                await self._write_bytes(chunk)
+        return 0
+
+    async def _write_bytes(self, data: bytes) -> None:
         if data:
             await self._context.stdout.write(data)
             self.written_bytes += len(data)
 
-    async def complain(self, message: str) -> None:
-        await self._context.stderr.write(f"{self.name}: {message}\n".encode(errors="surrogateescape"))
+    async def _write_error(self, data: bytes) -> None:
+        await self._context.stderr.write(data)
+
+
+def _quoted(word: str) -> str:
+    """A word for the other shell, which lacks the files of `<(...)` in this one."""
+    return f"<(command __input {word})" if word.startswith("/dev/fd/") else shlex.quote(word)

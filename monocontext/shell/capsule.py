@@ -47,14 +47,13 @@ def _function(*arguments: Any) -> Any:
     return CFUNCTYPE(c_uint32, c_void_p, _Slice, *arguments, POINTER(_Error))
 
 
-_GIVES_SLICE, _TAKES_SLICE = _function(POINTER(_Slice)), _function(_Slice)
-_TAKES_BOOL, _TAKES_MODE = _function(c_bool), _function(c_uint32)
+_GIVES_SLICE, _TAKES_SLICE, _TAKES_BOOL = _function(POINTER(_Slice)), _function(_Slice), _function(c_bool)
 _FREE, _COUNT = CFUNCTYPE(None, c_void_p, _Slice), CFUNCTYPE(None, c_void_p)
 _FUNCTIONS = {
     "read_file": _GIVES_SLICE, "write_file": _TAKES_SLICE, "append_file": _TAKES_SLICE, "mkdir": _TAKES_BOOL,
     "remove": _TAKES_BOOL, "stat": _function(POINTER(_Metadata)), "read_dir": _GIVES_SLICE,
     "exists": _function(POINTER(c_bool)), "rename": _TAKES_SLICE, "copy": _TAKES_SLICE, "symlink": _TAKES_SLICE,
-    "read_link": _GIVES_SLICE, "chmod": _TAKES_MODE, "free_bytes": _FREE, "free_dir_entries": _FREE,
+    "read_link": _GIVES_SLICE, "chmod": _function(c_uint32), "free_bytes": _FREE, "free_dir_entries": _FREE,
 }  # fmt: skip
 
 

@@ -34,19 +34,13 @@ class Place:
     name: str
     document: Document
     """Of a text without documents, one that is all of it."""
-    lines: Callable[[int, int], list[str]]
-    """Returns lines [start, stop) of the file, from 0, those that there are."""
+    text: Monocontext
 
-
-def place_of(text: Monocontext, document: Document, name: str) -> Place:
-    """A document that is shown by a name."""
-
-    def lines(start: int, stop: int) -> list[str]:
-        first, last = (text.span.line_start(document.first_line + line) for line in (start, stop))
-        part = text.substring(min(first, document.stop), min(last, document.stop))
+    def lines(self, start: int, stop: int) -> list[str]:
+        """Lines [start, stop) of the file, from 0, those that there are."""
+        first, last = (self.text.span.line_start(self.document.first_line + line) for line in (start, stop))
+        part = self.text.substring(min(first, self.document.stop), min(last, self.document.stop))
         return part.removesuffix("\n").split("\n") if part else []
-
-    return Place(name, document, lines)
 
 
 class Line(NamedTuple):

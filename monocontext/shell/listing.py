@@ -1,22 +1,27 @@
-"""The command `ls`, whose long form has the columns of GNU."""
+"""The commands `ls` and `find`, which read names and sizes alone."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from typing import Any
 
-from monocontext.shell.call import ShellCall
+from monocontext.shell.call import LeftToShell, ShellCall
 from monocontext.shell.tree import DISK_BLOCK_BYTES
 
 _WORDS = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
           "F": "classify"} | {letter: letter for letter in "l1StpnogGCUk"}  # fmt: skip
 
+_KINDS = {"d": "directory", "f": "file", "l": "symlink"}
+_Test = Callable[[str, Any], bool]
+"""Takes a path as `find` prints it, and what `stat` says of it."""
+
 
 async def ls(call: ShellCall) -> int:
     """List files and folders; returns 2 if an operand is missing."""
-    call.arguments = [item for item in call.arguments if not item.startswith("--color")]
-    options, operands = call.options(_WORDS, ())
+    options, operands = call.options(_WORDS)
     flags = {word for word, _ in options}
     status, files, pending = 0, dict[str, Any](), list[str]()
     for operand in sorted(operands) or ["."]:
@@ -87,3 +92,62 @@ def _human(size: int) -> str:
     if units[0] == "B":
         return str(size)
     return f"{math.ceil(value * 10) / 10:.1f}{units[0]}" if value < 9.95 else f"{math.ceil(value)}{units[0]}"
+
+
+async def find(call: ShellCall) -> int:
+    """Print the names of files and folders that pass tests of names, kinds and depths; returns 1 for a missing operand.
+
+    It asks for each folder once. Leaves other tests to the shell.
+    """
+    first = next((i for i, word in enumerate(call.arguments) if word[:1] in ("-", "!", "(")), len(call.arguments))
+    operands, words = call.arguments[:first] or ["."], call.arguments[first:]
+    end = "\0" if words[-1:] == ["-print0"] else "\n"
+    if words[-1:] in (["-print"], ["-print0"]):
+        del words[-1]
+    depths, tests = _parse(words)
+    status = 0
+    for operand in operands:
+        path = call.path(operand)
+        if not call.files.exists(path):
+            await call.complain(f"'{operand}': No such file or directory")
+            status = 1
+            continue
+        for depth, shown, info in _walk(call, path, operand, call.files.stat(path), 0, depths.stop):
+            if depth in depths and all(test(shown, info) for test in tests):
+                await call.write(shown + end)
+    return status
+
+
+def _parse(words: list[str]) -> tuple[range, list[_Test]]:
+    """The depths to print, and the tests that all must pass. Raises `LeftToShell` for others."""
+    depths, tests = {"-mindepth": 0, "-maxdepth": 1 << 30}, list[_Test]()
+    while words:
+        negates = words[0] in ("!", "-not")
+        word, value = [*words[negates:], "", ""][:2]
+        words = words[2 + negates :]
+        if word in depths and value.isdecimal() and not negates:
+            depths[word] = int(value)
+        else:
+            tests.append(_test(word, value, negates))
+    return range(depths["-mindepth"], depths["-maxdepth"] + 1), tests
+
+
+def _test(word: str, value: str, negates: bool) -> _Test:
+    kinds = [_KINDS.get(letter) for letter in value.split(",")]
+    if word == "-type" and None not in kinds:
+        return lambda path, info: (info["file_type"] in kinds) != negates
+    if word not in ("-name", "-iname", "-path") or "\\" in value or not value:  # fnmatch knows no escapes
+        raise LeftToShell
+    fold = str.lower if word == "-iname" else str
+    glob = fold(value.replace("[^", "[!"))
+    name_of = str if word == "-path" else lambda path: path.rstrip("/").rpartition("/")[2] or "/"
+    return lambda path, info: fnmatchcase(fold(name_of(path)), glob) != negates
+
+
+def _walk(call: ShellCall, path: str, shown: str, info: Any, depth: int, stop: int) -> Iterator[tuple[int, str, Any]]:
+    """An entry and those below it, to the depth before `stop`, with their depths."""
+    yield depth, shown, info
+    if is_folder(info) and depth + 1 < stop:
+        for entry in sorted(call.files.read_dir(path), key=lambda entry: str(entry["name"])):
+            inner, name = (f"{folder.rstrip('/')}/{entry['name']}" for folder in (path, shown))
+            yield from _walk(call, inner, name, entry["metadata"], depth + 1, stop)

@@ -1,4 +1,4 @@
-"""Parts of documents for `head`, `tail`, `sed -n` and `wc`, without reading the rest of them."""
+"""The commands `head`, `tail`, `sed -n` and `wc` over documents: they read no more of them than they print."""
 
 from __future__ import annotations
 
@@ -8,32 +8,27 @@ from monocontext.shell.call import LeftToShell, ShellCall
 from monocontext.shell.tree import MOST_READ_BYTES
 from monocontext.text.monocontext import Monocontext
 
-_COUNTS = {"l": "lines", "m": "chars", "c": "bytes"}
+_SIZES = {"l": "lines", "m": "chars", "c": "bytes"}
 _SED = re.compile(r"(\d+|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")
-_NUMBER = re.compile(r"([+-]?)(\d+)([kKMG]?)")
-_UNITS = {"": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_NUMBER = re.compile(r"([+-]?)(\d+)")
 
 
 async def head_or_tail(call: ShellCall) -> int:
     """Print the first or last lines or bytes of a document."""
-    call.arguments[:1] = [re.sub(r"^-(\d+)$", r"-n\1", item) for item in call.arguments[:1]]
+    old_form = r"^-(\d+)$" if call.name == "head" else r"^-(\d+)$|^(?=\+\d+$)"
+    call.arguments[:1] = [re.sub(old_form, r"-n\1", word) for word in call.arguments[:1]]
     options, operands = call.options({"n:": "lines=", "c:": "bytes="})
     unit, value = options[-1] if options else ("lines", "10")
     number = _NUMBER.fullmatch(value)
     if number is None:
         raise LeftToShell
-    view, is_head = _view(call, operands), call.name == "head"
-    sign, count = number[1], int(number[2]) * _UNITS[number[3]]
+    view, sign, count = _view(call, operands), number[1], int(number[2])
     if unit == "bytes":
-        if sign == ("-" if is_head else "+") or count > MOST_READ_BYTES:
+        if sign or count > MOST_READ_BYTES:
             raise LeftToShell
-        part = view.view(0, count) if is_head else view.view(max(0, len(view) - count))
-        data = "".join(part.chunks()).encode()  # as many characters as bytes, or fewer
-        data = data[:count] if is_head else data[max(0, len(data) - count) :]
-        await call.write(data.decode(errors="surrogateescape"))
-        return 0
+        return await _write_bytes(call, view, count)
     size = len(view.lines)
-    if is_head:
+    if call.name == "head":
         return await _write_lines(call, view, 0, size - count if sign == "-" else count)
     return await _write_lines(call, view, count - 1 if sign == "+" else size - count, size)
 
@@ -54,20 +49,26 @@ async def sed(call: ShellCall) -> int:
 
 
 async def wc(call: ShellCall) -> int:
-    """Print numbers of lines, characters and bytes, which the table of documents has."""
-    options, operands = call.options(_COUNTS)
-    units = [unit for unit in _COUNTS.values() if (unit, "") in options]
-    documents = [stored[1] for operand in operands if (stored := call.document(operand)) is not None]
-    if not units or not documents or len(documents) < len(operands):
+    """Print numbers of lines, characters and bytes, which the table of documents has; returns 1 for a missing file."""
+    options, operands = call.options(_SIZES)
+    units = [unit for unit in _SIZES.values() if (unit, "") in options]
+    stored = [(operand, call.document(operand)) for operand in operands]
+    missing = [operand for operand, document in stored if document is None]
+    if not units or len(missing) == len(stored) or any(call.files.exists(call.path(name)) for name in missing):
         raise LeftToShell
-    counts = [{"lines": item.newlines, "chars": len(item), "bytes": item.bytes} for item in documents]
-    rows = [[count[unit] for unit in units] for count in counts]
-    if len(rows) > 1:
+    for operand in missing:
+        await call.complain(f"{operand}: No such file or directory")
+    records = [(operand, document[1]) for operand, document in stored if document is not None]
+    sizes = [{"lines": item.newlines, "chars": len(item), "bytes": item.bytes} for _, item in records]
+    rows = [[size[unit] for unit in units] for size in sizes]
+    width = len(str(sum(item.bytes for _, item in records))) if len(stored) > 1 or len(units) > 1 else 1
+    names = [operand for operand, _ in records]
+    if len(stored) > 1:
+        names.append("total")
         rows.append([sum(column) for column in zip(*rows, strict=True)])
-    width = len(str(sum(item.bytes for item in documents))) if len(rows) > 1 or len(units) > 1 else 1
-    for row, operand in zip(rows, [*operands, "total"], strict=False):
-        await call.write(" ".join(f"{count:>{width}}" for count in row) + f" {operand}\n")
-    return 0
+    for name, row in zip(names, rows, strict=True):
+        await call.write(" ".join(f"{count:>{width}}" for count in row) + f" {name}\n")
+    return int(bool(missing))
 
 
 def _view(call: ShellCall, operands: list[str]) -> Monocontext:
@@ -76,6 +77,16 @@ def _view(call: ShellCall, operands: list[str]) -> Monocontext:
     if stored is None:
         raise LeftToShell
     return stored[0].view(stored[1])
+
+
+async def _write_bytes(call: ShellCall, view: Monocontext, count: int) -> int:
+    """Print the first bytes of a view, or for `tail` the last; returns 0."""
+    is_head = call.name == "head"
+    part = view.view(0, count) if is_head else view.view(max(0, len(view) - count))
+    data = "".join(part.chunks()).encode()  # at least the bytes that are asked for, if there are as many
+    data = data[:count] if is_head else data[max(0, len(data) - count) :]
+    await call.write(data.decode(errors="surrogateescape"))
+    return 0
 
 
 async def _write_lines(call: ShellCall, view: Monocontext, start: int, stop: int) -> int:

@@ -13,40 +13,37 @@ _CLASSES = {
 }  # fmt: skip
 _CLASS = re.compile(r"\[:(\w+):\]")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
-_NO_INTERVAL = re.compile(r"(?<!\\)(?:\\\\)*\\\{(?!(?:\d+(?:,\d*)?|,\d+)\\\})")
 _ESCAPES = {r"\<": r"\b(?=\w)", r"\>": r"\b(?<=\w)", r"\`": r"\A", r"\'": r"\Z"}
 _ESCAPES |= {escape: escape for escape in (rf"\{letter}" for letter in "bBwWsS123456789")}
+_TWO_REPEATS = re.compile(r"[*+?}][*+?]")
+"""In Python, such a repeat is lazy or possessive."""
+_NO_INTERVAL = re.compile(r"\{(?!(?:\d+(?:,\d*)?|,\d+)\})")
 
 
 def from_posix(pattern: str, *, extended: bool) -> str:
-    """A pattern of `grep`, or with `extended` of `grep -E`. Raises `re.error`."""
+    """A pattern of `grep`, or with `extended` of `grep -E`.
+
+    Raises `re.error` for some that are wrong, and for some that Python reads in another way.
+    """
     tokens = _TOKEN.findall(pattern)
-    if tokens[-1:] == ["\\"]:
-        raise re.error("Trailing backslash")
-    if "[" in tokens:
-        raise re.error("Unmatched [, [^, [:, [., or [=")
-    if not extended and _NO_INTERVAL.search("".join(token for token in tokens if token[0] != "[")):
-        raise re.error("Unmatched \\{, or invalid content of \\{\\}")
     operators = [_operator(token, extended) for token in tokens]
-    result: list[str] = []
-    depth = 0
-    for token, operator, after in zip(tokens, operators, [*operators, ")"][1:], strict=True):
-        begins = not result or result[-1] in ("(", "|")
-        literal = {")": not depth} if extended else {"^": not begins, "$": after not in (")", "|")}
-        if operator in ("*", "+", "?") and (begins or result[-1] == "^"):
-            result.append("" if extended and begins else rf"\{operator}")
-        elif operator == "*" and result[-1] in ("*", "+", "?"):
-            continue
-        elif literal.get(operator) or (operator == "{" and begins):
-            result.append(rf"\{operator}")
-        elif operator:
-            depth += (operator == "(") - (operator == ")")
-            result.append(operator)
-        elif len(token) > 1 and token[0] == "[":
-            result.append(_bracket(token))
+    shape = "".join(operator or token.strip("{}") for operator, token in zip(operators, tokens, strict=True))
+    if tokens[-1:] == ["\\"] or "[" in tokens or _TWO_REPEATS.search(shape):
+        raise re.error("not a pattern of Python")
+    if not extended and _NO_INTERVAL.search(shape):
+        raise re.error("no interval")
+    parts = []
+    padded = ["|", *operators, "|"]
+    for token, before, operator, after in zip(tokens, padded, operators, padded[2:], strict=False):
+        is_inside = before not in ("(", "|") if operator == "^" else after not in (")", "|")
+        is_character = not extended and operator in ("^", "$") and is_inside
+        if operator and not is_character:
+            parts.append(operator)
+        elif token[0] == "[":
+            parts.append(_bracket(token))
         else:
-            result.append(_ESCAPES.get(token) or re.escape(token[-1]))
-    return "".join(result)
+            parts.append(_ESCAPES.get(token) or re.escape(token[-1]))
+    return "".join(parts)
 
 
 def _operator(token: str, extended: bool) -> str:
@@ -60,8 +57,8 @@ def _operator(token: str, extended: bool) -> str:
 def _bracket(token: str) -> str:
     r"""A bracket expression: in those of POSIX, `\` is a character."""
     body = token[1:-1]
-    if unknown := [name for name in _CLASS.findall(body) if name not in _CLASSES]:
-        raise re.error(f"Invalid character class name {unknown[0]!r}")
+    if not _CLASSES.keys() >= set(_CLASS.findall(body)):
+        raise re.error("a class that POSIX does not have")
     negated = "^" if body.startswith("^") else ""
     parts = _CLASS.split(body.removeprefix("^"))
     parts[::2] = [re.sub(r"([\\\[\]&~|^])", r"\\\1", part) for part in parts[::2]]
@@ -69,13 +66,12 @@ def _bracket(token: str) -> str:
     return f"[{negated}{''.join(parts)}]"
 
 
-def with_classes(pattern: str) -> str:
-    """A pattern of `grep -P` or `rg`: the classes of POSIX in it are replaced."""
-    return _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern).replace(r"\h", r"[ \t]")
-
-
-def with_kept(pattern: str) -> str:
-    r"""A pattern in which what follows `\K`, which Python lacks, is the group `KEPT_GROUP`."""
+def from_perl(pattern: str) -> str:
+    r"""A pattern of `grep -P` or `rg`. Python lacks the classes of POSIX, `\h`, and `\K`: what follows `\K` outside of
+    groups becomes the group `KEPT_GROUP`."""
+    pattern = _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern).replace(r"\h", r"[ \t]")
     outside = re.sub(r"\([^()]*\)", "", pattern)
+    if r"\K" not in outside or "|" in outside:
+        return pattern
     before, _, after = pattern.partition(r"\K")
-    return f"{before}(?P<{KEPT_GROUP}>{after})" if r"\K" in outside and "|" not in outside else pattern
+    return f"{before}(?P<{KEPT_GROUP}>{after})"

@@ -7,23 +7,22 @@ import json
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
-from getopt import GetoptError
 from typing import Any
 
 import bashkit
 
 from monocontext.engine.remote import ServedReader
 from monocontext.errors import MonocontextError
-from monocontext.shell.call import LeftToShell, ShellCall
+from monocontext.shell.call import Command, LeftToShell, ShellCall
 from monocontext.shell.capsule import Capsule
-from monocontext.shell.find import find
 from monocontext.shell.grep import grep
-from monocontext.shell.listing import ls
+from monocontext.shell.listing import find, ls
 from monocontext.shell.parts import head_or_tail, sed, wc
 from monocontext.shell.process import Host
+from monocontext.shell.shell import Output
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import Monocontext, served_text
 
@@ -39,17 +38,10 @@ _KEPT_BYTES = 10 << 20
 """What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
 _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
 """What a command line without any has no place in which output would be kept, other than that of its last command."""
-_LEFT_TO_SHELL = 125
-"""The exit code of a command of ours that leaves the call to the shell's own."""
-_COMMANDS = {"grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls}
-_PARTLY = {"head": head_or_tail, "tail": head_or_tail, "sed": sed, "wc": wc, "find": find}
-"""Commands of which we answer some calls, under a name of ours, and the shell the rest."""
-_ASK_FIRST = (
-    '{0}() {{ __{0} "$@" </dev/null && return; local c=$?; [ $c = {1} ] || return $c; command {0} "$@"{2}; }}\n'
-)
-_TELL = " 2>/.find && c=0 || c=$?; cat /.find >&2; rm /.find; return $c"
-"""In a pipe, bashkit's `find` tells nobody but a file that it stops at 1 MiB of names."""
-_PRELUDE = "".join(_ASK_FIRST.format(name, _LEFT_TO_SHELL, _TELL if name == "find" else "") for name in _PARTLY)
+_COMMANDS: dict[str, Command] = {
+    "grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "find": find,
+    "head": head_or_tail, "tail": head_or_tail, "sed": sed, "wc": wc,
+}  # fmt: skip
 _FEEDS = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
 """What a command line without has no loop or group that reads a pipe."""
 _TAKE_INPUT = (*_COMMANDS, "cat", "seq", "yes")
@@ -62,35 +54,38 @@ class _Worker:
 
     def __init__(self, host: Host, folders: list[str]) -> None:
         self._host, self._folders = host, folders
-        self._end = 0.0
-        self._capsules = [Capsule(self._files(i)) for i in range(len(folders))]
-        self._systems = [bashkit.FileSystem.from_capsule(capsule.value) for capsule in self._capsules]
+        self._capsules = {folder: Capsule(self._open_files(number)) for number, folder in enumerate(folders)}
+        self._systems = {
+            folder: bashkit.FileSystem.from_capsule(capsule.value) for folder, capsule in self._capsules.items()
+        }
         self._scratch = bashkit.FileSystem()
         for entry in self._scratch.read_dir("/"):
             self._scratch.remove(f"/{entry['name']}", recursive=True)
+        self._seconds = self._end = 0.0
+        """How long the command line may take, and when texts are no longer read for it."""
+        self._written_bytes = 0
+        """The output of all commands of ours in the command line."""
 
-    def _files(self, index: int) -> TextFiles:
+    def _open_files(self, number: int) -> TextFiles:
         def ask(request: bytes) -> bytes:
             if time.monotonic() > self._end:
                 raise MonocontextError("stopped for lack of time, before the end: search fewer files, or a rarer word")
-            return self._host.ask(index, request)
+            return self._host.ask(number, request)
 
         return TextFiles(lambda: served_text(ServedReader(ask, cache_bytes=_CACHE_BYTES)), _size_of)
 
-    async def run(self, command: str, changed: list[int], seconds: float, most_bytes: int) -> dict[str, Any]:
-        """Run a command line and return the fields of `Output`. `changed`: the texts to open again."""
-        self._end = time.monotonic() + _READ_SHARE * seconds
-        for i in changed:
-            self._capsules[i].files = self._files(i)
-        calls: list[ShellCall] = []
-        bash = self._new_bash(seconds, calls)
-        await bash.execute(_PRELUDE)
+    async def run(self, command: str, changed: list[int], seconds: float, most_bytes: int) -> Output:
+        """Run a command line, whose output is cut to `most_bytes`. `changed`: the texts to open again."""
+        self._seconds, self._end, self._written_bytes = seconds, time.monotonic() + _READ_SHARE * seconds, 0
+        for number in changed:
+            self._capsules[self._folders[number]].files = self._open_files(number)
+        bash = self._new_bash(self._folders[0] if len(self._folders) == 1 else "/")
         if _FEEDS.search(command):
-            names = (n for n in _TAKE_INPUT if not re.search(rf"\b{n}\s*\(\)|function\s+{n}\b", command))
+            names = [name for name in _TAKE_INPUT if not re.search(rf"\b{name}\s*\(\)|function\s+{name}\b", command)]
             await bash.execute("shopt -s expand_aliases\n" + "".join(f"alias {n}='command {n}'\n" for n in names))
         written, complaints = bytearray(), bytearray()
         result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
-        failures = self._failures(command, sum(call.written_bytes for call in calls))
+        failures = self._failures(command)
         errors = failures + complaints.decode(errors="replace")
         if result.error and result.error not in errors:
             errors += f"{result.error}\n"
@@ -101,37 +96,52 @@ class _Worker:
             notes.append(f"cut: {len(shown):,} of {len(written):,} bytes; {goes_on}")
         if len(told) < len(errors.encode()):
             notes.append("errors are cut: see all with 2> /tmp/errors")
-        return {
-            "stdout": shown.decode(errors="replace"),
-            "stderr": told.decode(errors="ignore"),
-            "exit_code": result.exit_code or int(bool(failures)),
-            "note": "; ".join(notes),
-        }
+        exit_code = result.exit_code or int(bool(failures))
+        return Output(shown.decode(errors="replace"), told.decode(errors="ignore"), exit_code, "; ".join(notes))
 
-    def _new_bash(self, seconds: float, calls: list[ShellCall]) -> bashkit.Bash:
-        """A shell with the folders of the texts and our commands, whose calls are added to `calls`."""
+    def _new_bash(self, cwd: str, without: str = "") -> bashkit.Bash:
+        """A shell with the folders of the texts and our commands, but the one that is named."""
         bash = bashkit.Bash(
-            username="user", hostname="monocontext", cwd=self._folders[0] if len(self._folders) == 1 else "/",
-            timeout_seconds=seconds, max_commands=_MOST_COMMANDS, max_loop_iterations=_MOST_LOOPS,
-            profile=bashkit.ExecutionProfile.Interactive,
+            username="user", hostname="monocontext", cwd=cwd, profile=bashkit.ExecutionProfile.Interactive,
+            timeout_seconds=self._seconds, max_commands=_MOST_COMMANDS, max_loop_iterations=_MOST_LOOPS,
         )  # fmt: skip
         for folder in self._folders:
             bash.mkdir(folder.rpartition("/")[0] or "/", recursive=True)
-        for folder, system in zip(self._folders, self._systems, strict=True):
+        for folder, system in self._systems.items():
             bash.mount(folder, system, read_only=True)
         bash.mount("/tmp", self._scratch)
-        texts = {folder: capsule.files for folder, capsule in zip(self._folders, self._capsules, strict=True)}
-        for name, work in (_COMMANDS | {f"__{name}": work for name, work in _PARTLY.items()}).items():
-            bash.add_command(name, partial(_run_command, work, texts, calls))
+        for name, command in _COMMANDS.items():
+            if name != without:
+                bash.add_command(name, partial(self._run_command, command))
         return bash
 
-    def _failures(self, command: str, written_bytes: int) -> str:
+    async def _run_command(self, command: Command, context: Any) -> int:
+        """Run a command of ours; `context` is bashkit's `CommandContext`. Returns the exit code."""
+        call = ShellCall(context, {folder: capsule.files for folder, capsule in self._capsules.items()})
+        try:
+            try:
+                status = await command(call)
+            except LeftToShell:
+                status = await call.run_plain(self._new_bash(call.cwd, without=call.name))
+            await call.flush()
+            return status
+        except BrokenPipeError:
+            return 141  # as of a program that SIGPIPE ends: the next command reads no further
+        except (MonocontextError, OSError, re.error, ValueError, OverflowError, RuntimeError) as error:
+            with suppress(BrokenPipeError):
+                await call.flush()
+            await call.complain(str(error))
+            return 2
+        finally:
+            self._written_bytes += call.written_bytes
+
+    def _failures(self, command: str) -> str:
         """What bashkit does not say of a command line: files that could not be read, and output that may be lost."""
         failures = ""
-        for capsule in self._capsules:
+        for capsule in self._capsules.values():
             failures += f"not all could be read: {capsule.failure}\n" if capsule.failure else ""
             capsule.failure = ""
-        if written_bytes > _KEPT_BYTES and _KEEPS.search(command.replace("2>/dev/null", "")):
+        if self._written_bytes > _KEPT_BYTES and _KEEPS.search(command.replace("2>/dev/null", "")):
             failures += f"more than {_KEPT_BYTES:,} bytes of output, of which the shell may have lost some: "
             failures += "write less, or use nothing but a pipe, as in `grep WORD FILE | sort`\n"
         return failures
@@ -163,29 +173,6 @@ def _cut(data: bytes | bytearray, most_bytes: int) -> bytes:
     return bytes(data[: data.rfind(b"\n", most_bytes // 2, most_bytes) + 1 or most_bytes])
 
 
-async def _run_command(
-    work: Callable[[ShellCall], Awaitable[int]], texts: Mapping[str, TextFiles], calls: list[ShellCall], context: Any
-) -> int:
-    call = ShellCall(context, texts)
-    calls.append(call)
-    try:
-        status = await work(call)
-        await call.flush()
-        return status
-    except (LeftToShell, GetoptError) as error:
-        if context.name.removeprefix("__") in _PARTLY:
-            return _LEFT_TO_SHELL
-        await call.complain(f"not supported here: {error}")
-        return 2
-    except BrokenPipeError:
-        return 141  # as of a program that SIGPIPE ends: the next command reads no further
-    except (MonocontextError, OSError, re.error, ValueError, OverflowError, RuntimeError) as error:
-        with suppress(BrokenPipeError):
-            await call.flush()
-        await call.complain(str(error))
-        return 2
-
-
 def main() -> None:
     """The main function of the process, whose messages are those of `Shell`."""
     if sys.platform != "win32":
@@ -198,4 +185,4 @@ def main() -> None:
             request = json.loads(message)
             folders = request.pop("folders")
             worker = worker or _Worker(host, folders)
-            host.send(json.dumps(runner.run(worker.run(**request))).encode())
+            host.send(json.dumps(asdict(runner.run(worker.run(**request)))).encode())

@@ -41,7 +41,8 @@ def test_one_function_over_one_text(bash: Bash) -> None:
     assert bash.__name__ == "bash"
     assert bash("pwd") == "/tree"
     assert bash("grep -rn 'class Globs' . | cut -d: -f1") == "./src/globs.py"
-    excluded = "mkdir -p /tmp/q/src; echo class > /tmp/q/src/x; grep -r --exclude-dir=src class src ./src /tmp/q"
+    excluded = "mkdir -p /tmp/q/src; echo class > /tmp/q/src/x; grep -r --exclude-dir=src class src ./src"
+    excluded += "; grep -r --exclude-dir=src class /tmp/q"
     assert bash(f"{excluded}; grep -rl --exclude-dir=src 'class Globs' src/") == "src/globs.py"
     assert bash('x=5; echo "$x | while read y"; wc --lines data/empty.txt data/numbers.txt | tail -1').split() == [
         *["5", "|", "while", "read", "y"], *["5", "total"],

@@ -1,0 +1,130 @@
+"""What a call of `grep` or `rg` asks for: its options, its pattern, and the names of files that it selects."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from monocontext.globs import Globs
+from monocontext.shell.call import LeftToShell, ShellCall
+from monocontext.shell.patterns import from_perl, from_posix
+from monocontext.text.regex.linewise import Linewise
+from monocontext.text.search.grep import compile_query
+
+_COMMON = {
+    "F": "fixed-strings", "P": "perl-regexp", "e:": "regexp=", "i": "ignore-case", "v": "invert-match",
+    "w": "word-regexp", "x": "line-regexp", "c": "count", "l": "files-with-matches", "q": "quiet", "a": "text",
+    "o": "only-matching", "n": "line-number", "H": "with-filename", "m:": "max-count=", "A:": "after-context=",
+    "B:": "before-context=", "C:": "context=",
+}  # fmt: skip
+"""Options of grep and rg by letter, with `:` and `=` if they take a value. The shell's own commands have the others."""
+_GREP = _COMMON | {
+    "E": "extended-regexp", "G": "basic-regexp", "s": "no-messages", "h": "no-filename", "r": "recursive",
+    "R": "recursive", "I": "text",
+}  # fmt: skip
+_RG = _COMMON | {
+    "S": "smart-case", "s": "case-sensitive", "N": "no-heading", "I": "no-filename", "g:": "glob=", "t:": "type=",
+}  # fmt: skip
+_GREP_LONG = ("include=", "exclude=", "exclude-dir=", "line-buffered")
+_RG_LONG = ("files", "hidden", "no-heading", "no-ignore", "no-line-number")
+"""Options without a letter."""
+_SYNTAXES = {"grep": "basic-regexp", "egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
+_TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": "md,markdown", "rust": "rs",
+          "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
+"""The endings of names of a type of `rg -t`; another type has one ending, its name."""
+_MOST_LINES = 1 << 40
+"""The largest number in an option: more lines than a text has."""
+
+
+class GrepQuery:
+    """The options of a call."""
+
+    def __init__(self, call: ShellCall) -> None:
+        """Raises `LeftToShell` for options that are rare, and `ValueError` for a wrong number."""
+        self._command = call.name
+        self.is_rg = call.name == "rg"
+        words = (_RG, _RG_LONG) if self.is_rg else (_GREP, _GREP_LONG)
+        self._options, self.operands = call.options(*words)
+        self._flags = {word for word, _ in self._options}
+        self.is_recursive = self.is_rg or self.has("recursive")
+        self.most_lines = self._number("max-count")
+        """The most lines of a file; None for all."""
+        is_rare = (
+            self.most_lines == 0
+            or self.has("files")
+            or (self.has("with-filename") and self.has("no-filename"))
+            or (self.has("only-matching") and self.has("count", "invert-match") and not self.is_rg)
+        )
+        if is_rare:
+            raise LeftToShell
+        try:
+            self.pattern = self._compile()
+        except re.error:
+            raise LeftToShell from None
+        if self.has("quiet", "files-with-matches"):
+            self.most_lines = 1  # nothing of a file matters after its first line
+
+    def has(self, *flags: str) -> bool:
+        """Whether an option of these long names is given."""
+        return not self._flags.isdisjoint(flags)
+
+    def context(self, side: str) -> int:
+        """The lines of context on a side, `before` or `after`."""
+        return 0 if self.has("only-matching") else self._number(f"{side}-context", "context") or 0
+
+    def _compile(self) -> Linewise:
+        patterns = [line for value in self._values("regexp") for line in value.split("\n")]
+        if not self.has("regexp"):
+            if not self.operands:
+                raise LeftToShell
+            patterns = self.operands.pop(0).split("\n")
+        given = [word for word, _ in self._options if word in _SYNTAXES.values()]
+        syntax = given[-1] if given else _SYNTAXES[self._command]
+        if syntax == "fixed-strings":
+            patterns = [re.escape(pattern) for pattern in patterns]
+        elif syntax == "perl-regexp":
+            patterns = [from_perl(pattern) for pattern in patterns]
+        else:
+            patterns = [from_posix(pattern, extended=syntax == "extended-regexp") for pattern in patterns]
+        whole = "|".join(f"(?:{pattern})" for pattern in patterns) if len(patterns) > 1 else "".join(patterns)
+        if self.has("line-regexp"):
+            whole = f"^(?:{whole})$"
+        elif self.has("word-regexp"):
+            whole = rf"(?<!\w)(?:{whole})(?!\w)"
+        ignores_case = self.has("ignore-case") or (self.has("smart-case") and not any(map(str.isupper, whole)))
+        return compile_query(re.compile(whole, re.IGNORECASE if ignores_case else 0))
+
+    def selects(self, path: str) -> bool:
+        """Whether a file below a folder, given its path in it, is to be searched."""
+        *folders, name = path.split("/")
+        if self.is_rg:
+            is_hidden = any(part.startswith(".") for part in (*folders, name))
+            return self._globs.select(path) and (self.has("hidden") or not is_hidden)
+        include = self._values("include")
+        return (
+            (not include or _matches(name, include))
+            and not _matches(name, self._values("exclude"))
+            and not any(self.skips(folder) for folder in folders)
+        )
+
+    def skips(self, folder: str) -> bool:
+        """Whether `--exclude-dir` leaves out a folder, by its name."""
+        return _matches(folder.rpartition("/")[2], [glob.rstrip("/") for glob in self._values("exclude-dir")])
+
+    def _values(self, word: str) -> list[str]:
+        return [value for option, value in self._options if option == word]
+
+    def _number(self, *words: str) -> int | None:
+        """The last value of the first of these options that is given."""
+        values = next(filter(None, map(self._values, words)), None)
+        return min(int(values[-1]), _MOST_LINES) if values else None
+
+    @cached_property
+    def _globs(self) -> Globs:
+        types = [f"*.{{{_TYPES.get(item, item)}}}" for item in self._values("type")]
+        return Globs(self._values("glob") + types)
+
+
+def _matches(name: str, globs: list[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
