@@ -55,8 +55,10 @@ class Signer:
     credentials: Credentials
     region: str
     service: str = "s3"
-    _dated: tuple[str, bytes] = ("", b"")
-    _stamped: tuple[int, str] = (-1, "")
+    _key_of_day: tuple[str, bytes] = ("", b"")
+    """The day of the last signature, and the signing key of that day."""
+    _stamp_of_second: tuple[int, str] = (-1, "")
+    """The second of the last signature, and its time as it is signed."""
 
     def headers(
         self, method: str, host: str, path: str, query: str, headers: Mapping[str, str], now: float
@@ -65,9 +67,10 @@ class Signer:
 
         `path` and `query` are percent-encoded, as they are sent. `now` is in seconds since 1970.
         """
-        second, stamp = self._stamped
+        second, stamp = self._stamp_of_second
         if second != int(now):
-            second, stamp = self._stamped = int(now), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+            self._stamp_of_second = int(now), stamp
         sent = {name.lower(): value for name, value in headers.items()}
         sent |= {"host": host, "x-amz-content-sha256": _EMPTY_SHA256, "x-amz-date": stamp}
         if self.credentials.token is not None:
@@ -88,12 +91,12 @@ class Signer:
         return sent
 
     def _key(self, day: str) -> bytes:
-        key_day, key = self._dated
+        key_day, key = self._key_of_day
         if key_day != day:
             key = f"AWS4{self.credentials.secret_key}".encode()
             for part in (day, self.region, self.service, "aws4_request"):
                 key = hmac.digest(key, part.encode(), "sha256")
-            self._dated = (day, key)  # one assignment, so other threads see either the old pair or the new one
+            self._key_of_day = day, key  # one assignment, so other threads see either the old pair or the new one
         return key
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import chain
 from shlex import split
 from typing import Any
 from urllib.parse import urlsplit
@@ -92,14 +93,13 @@ class Settings:
             profiles[title] = profiles.get(title, {}) | section
         self.profile_is_explicit = profile is not None
         """Whether the caller named the profile; then credentials in the environment do not count."""
-        named = profile
-        if named is None:
-            named = environment.get("AWS_DEFAULT_PROFILE", environment.get("AWS_PROFILE"))
-        if named is not None and named not in profiles:
-            hidden = f"; unreadable: {', '.join(self.unreadable)}" if self.unreadable else ""
-            raise NoIdentity(f"The config profile ({named}) could not be found{hidden}")
-        self.profile_name = named or "default"
-        self.profile: Section = profiles.get("default" if named is None else named, {})
+        if profile is None:
+            profile = environment.get("AWS_DEFAULT_PROFILE", environment.get("AWS_PROFILE"))
+        if profile is not None and profile not in profiles:
+            unreadable = f"; unreadable: {', '.join(self.unreadable)}" if self.unreadable else ""
+            raise NoIdentity(f"The config profile ({profile}) could not be found{unreadable}")
+        self.profile_name = profile or "default"
+        self.profile: Section = profiles.get("default" if profile is None else profile, {})
         self.credentials: Section = credentials.get(self.profile_name, {})
         """The section of the profile in the credentials file."""
         for name in _SENT_IN_HEADERS:
@@ -170,7 +170,7 @@ def _parse(text: str, path: str) -> dict[str, Section]:
     try:
         parser.read_string(text)
         sections = {name: dict(parser.items(name)) for name in parser.sections()}
-        for value in (value for section in sections.values() for value in section.values()):
+        for value in chain.from_iterable(section.values() for section in sections.values()):
             if value.startswith("\n") and not all("=" in line for line in value.splitlines() if line.strip()):
                 raise ValueError("an indented block with a line that is not a setting")
     except (Error, ValueError) as error:
