@@ -20,12 +20,7 @@ from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
-AT = 0.8
-
-
-def text(size_bytes: int) -> str:
-    """A log with the needle at 80 % of it."""
-    return make_incident(size_bytes, AT).decode("ascii")
+AT = 0.8  # the share of the text before the needle
 
 
 def add(commands: Commands) -> None:
@@ -58,10 +53,10 @@ def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
 @contextmanager
 def _server(size: int) -> Iterator[str]:
     """The endpoint of a stand-in that holds the text twice, each time as an object and as a context."""
-    name, data = f"memory://first-second-wall-{size}", text(size)
+    name, data = f"memory://first-second-wall-{size}", make_incident(size, AT)
     for prefix in ("ctx", "ctx-again"):
-        open_store(name).put(f"{prefix}/{client.TEXT}", data.encode())
-        publish(data, f"{name}/{prefix}", replace=True)
+        open_store(name).put(f"{prefix}/{client.TEXT}", data)
+        publish(data.decode("ascii"), f"{name}/{prefix}", replace=True)
     with S3StandIn(
         open_store(name),
         bucket=client.BUCKET,

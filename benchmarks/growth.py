@@ -11,6 +11,7 @@ import statistics
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from random import Random
 
 from benchmarks.options import Commands, head_line, row_line
@@ -23,8 +24,6 @@ from monocontext.writing.upkeep.gc import gc
 from tests.simulated import SimulatedWorkers, VirtualClock
 from tests.virtual import VirtualStore, virtual_context
 
-Row = tuple[str, str, str, bool]
-"""What was measured, its limit, the figure, and whether it is within the limit."""
 APPENDS = 10_000
 PIECE_BYTES = 1024
 EDGE = 100
@@ -42,56 +41,69 @@ def main(arguments: argparse.Namespace) -> int:
     holds = True
     for name in arguments.parts or PARTS:
         print(f"\n{name}\n{head_line('what', 'asked', 'measured', 'holds')}")
-        for what, asked, measured, is_met in PARTS[name]():
-            print(row_line(what, asked, measured, "yes" if is_met else "NO"), flush=True)
-            holds = holds and is_met
+        for row in PARTS[name]():
+            print(row_line(row.what, row.asked, row.measured, "yes" if row.holds else "NO"), flush=True)
+            holds = holds and row.holds
     return 0 if holds else 1
 
 
-def rows() -> Iterator[Row]:
-    """Appends, and `gc` after them."""
-    random = Random(1)
-    words = ["".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randrange(2, 10))) for _ in range(5000)]
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A figure, the limit that was asked, and whether the figure is within it."""
+
+    what: str
+    asked: str
+    measured: str
+    holds: bool
+
+
+def append_rows() -> Iterator[Row]:
+    """Measure many appends, a reader of their text, and `gc` after them."""
     name = uuid.uuid4().hex
     store = CountingStore(MemoryStore(name, "context"))
-    root, largest, seconds = _append(store, random, words, APPENDS)
-    text, stored = root.text_bytes, sum(info.size_bytes for info in store.list())
-    times = f"{stored / text:.1f} x text of {text / 1e6:.1f} MB"
-    tenth, last = statistics.median(seconds[10 : 10 + EDGE]), statistics.median(seconds[-EDGE:])
-    measured = f"{last / tenth:.1f} x ({last * 1e3:.2f} ms)"
-    yield "processor time of the last append", "3 x the 10th", measured, last <= 3 * tenth
-    slow, late = sorted(seconds), sum(seconds[-1000:]) / sum(seconds[1000:2000])
-    measured = f"{late:.1f} x; 99 % within {slow[-len(slow) // 100] * 1e3:.1f} ms, slowest {slow[-1] * 1e3:.0f} ms"
-    yield "all appends", "last 1,000 <= 2 x the second", measured, late <= 2
-    yield "root without copies of text, largest", "8 KB", f"{largest:,} bytes", largest <= 8 << 10
-    yield "stored, all generations", "40 x", times, stored <= 40 * text
+    seconds, largest = list[float](), 0
+    for root, spent in _append(store, APPENDS):
+        seconds.append(spent)
+        largest = max(largest, len(dataclasses.replace(root, text="", head="", tail="").to_bytes()))
+        text_bytes, characters = root.text_bytes, root.characters
+    yield from _time_rows(seconds)
+    yield Row("root without copies of text, largest", "8 KB", f"{largest:,} bytes", largest <= 8 << 10)
+    stored = sum(info.size_bytes for info in store.list())
+    measured = f"{stored / text_bytes:.1f} x text of {text_bytes / 1e6:.1f} MB"
+    yield Row("stored, all generations", "40 x", measured, stored <= 40 * text_bytes)
     store.reset()
     with Monocontext.open(store, cache_bytes=0) as context:
         opened = len(store.log)
-        yield "open", "1 GET", f"{opened}", opened == 1
-        read = sum(len(piece) for piece in context.chunks())
+        yield Row("open", "1 GET", f"{opened}", opened == 1)
+        is_whole = sum(len(piece) for piece in context.chunks()) == characters
         gets = len(store.log) - opened
-        yield "a scan", "60 GETs", f"{gets}", gets <= 60 and read == root.characters
+        yield Row("a scan", "60 GETs", f"{gets}", gets <= 60 and is_whole)
     gc(store, older_than_seconds=0)
     stored = sum(info.size_bytes for info in store.list())
-    yield "stored, after gc", "3 x + 5 MB", f"{stored / text:.1f} x", stored <= 3 * text + 5e6
+    yield Row("stored, after gc", "3 x + 5 MB", f"{stored / text_bytes:.1f} x", stored <= 3 * text_bytes + 5e6)
     forget(name)
 
 
-def _append(store: CountingStore, random: Random, words: list[str], count: int) -> tuple[Manifest, int, list[float]]:
-    """Publish a piece and append `count` more.
+def _time_rows(seconds: list[float]) -> Iterator[Row]:
+    tenth, last = statistics.median(seconds[10 : 10 + EDGE]), statistics.median(seconds[-EDGE:])
+    measured = f"{last / tenth:.1f} x ({last * 1e3:.2f} ms)"
+    yield Row("processor time of the last append", "3 x the 10th", measured, last <= 3 * tenth)
+    ordered, growth = sorted(seconds), sum(seconds[-1000:]) / sum(seconds[1000:2000])
+    most = f"99 % within {ordered[-len(ordered) // 100] * 1e3:.1f} ms, slowest {ordered[-1] * 1e3:.0f} ms"
+    yield Row("all appends", "last 1,000 <= 2 x the second", f"{growth:.1f} x; {most}", growth <= 2)
 
-    Returns the last root, the size of the largest root without its copies of text, and the seconds of each append.
-    """
-    root, largest, seconds = publish(_piece(random, words), store), 0, []
+
+def _append(store: CountingStore, count: int) -> Iterator[tuple[Manifest, float]]:
+    """Publish a piece of random words, then append `count` more; yields the root and the processor time of each."""
+    random = Random(1)
+    words = ["".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randrange(2, 10))) for _ in range(5000)]
+    publish(_piece(random, words), store)
     for _ in range(count):
         piece = _piece(random, words)
         began = time.process_time()
         root = append(piece, store)
-        seconds.append(time.process_time() - began)
+        yield root, time.process_time() - began
         store.reset()
-        largest = max(largest, len(dataclasses.replace(root, text="", head="", tail="").to_bytes()))
-    return root, largest, seconds
 
 
 def _piece(random: Random, words: list[str]) -> str:
@@ -128,27 +140,28 @@ def simulated() -> SimulatedWorkers:
 
 
 def scale_rows(terabytes: float = TERABYTES) -> Iterator[Row]:
-    made, places = text_of(terabytes)
-    root_bytes = made.head("manifest.json").size_bytes
-    store = CountingStore(made)
-    here = simulated()
-    context = Monocontext.open(store, workers=here)
+    """Measure the opening, a slice and a search of a text of this size."""
+    text, needle_frames = text_of(terabytes)
+    root_bytes = text.head("manifest.json").size_bytes
+    store, workers = CountingStore(text), simulated()
+    context = Monocontext.open(store, workers=workers)
     size = f"{terabytes:g} TB, virtual"
-    yield f"{size}: root", "<= 64 KB", f"{root_bytes / 1000:.1f} KB", root_bytes <= 64 << 10
-    yield f"{size}: open", "1 GET", f"{store.gets} GET", store.gets == 1
+    yield Row(f"{size}: root", "<= 64 KB", f"{root_bytes / 1000:.1f} KB", root_bytes <= 64 << 10)
+    yield Row(f"{size}: open", "1 GET", f"{store.gets} GET", store.gets == 1)
     store.reset()
-    began = here.now()
+    began = workers.now()
     context[len(context) // 3 :][:500]
-    waited = here.now() - began
+    waited = workers.now() - began
     measured = f"{store.gets} GETs, {store.bytes_read / 1e6:.2f} MB, {waited * 1000:.0f} ms"
-    yield f"{size}: a slice", "<= 4 rounds", measured, store.gets <= 4
+    yield Row(f"{size}: a slice", "<= 4 rounds", measured, store.gets <= 4)
     store.reset()
-    began, cpu = here.now(), time.process_time()
+    began, cpu_began = workers.now(), time.process_time()
     offset = context.find(NEEDLE)
-    seconds, cpu_seconds = here.now() - began, time.process_time() - cpu
+    seconds, cpu_seconds = workers.now() - began, time.process_time() - cpu_began
     measured = f"{store.gets:,} GETs, {store.bytes_read / 1e6:,.0f} MB, {seconds:.1f} s, {cpu_seconds:.0f} CPU s"
     measured += f", ${store.gets * GET_DOLLARS:.3f}"
-    yield f"{size}: find a rare needle", "printed: it is at a fifth", measured, offset // len(FRAME) == places[0]
+    is_found = offset // len(FRAME) == needle_frames[0]
+    yield Row(f"{size}: find a rare needle", "printed: it is at a fifth", measured, is_found)
 
 
-PARTS = {"appends": rows, "scale": scale_rows}
+PARTS = {"appends": append_rows, "scale": scale_rows}

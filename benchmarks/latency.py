@@ -11,20 +11,29 @@ import argparse
 import os
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 from unittest.mock import patch
 
 from benchmarks.options import Commands, head_line, machine_line, row_line
 from benchmarks.processes import KEYS
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
+from monocontext.stores.protocol import Store
 from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
 SEGMENTS, LINES = 50, 1000
 LINE_BYTES = 100
 SEGMENT_BYTES = LINES * LINE_BYTES
-EXPECTED = {"one after another": 7.5, "parallel": 0.3, "bigger segments": 0.15, "one object with byte ranges": 0.1}
+_ONE_BY_ONE = "one after another"
+_OPENED = {"parallel": "segments", "bigger segments": "bigger", "one object with byte ranges": "object"}
+"""The contexts that other ways read."""
+_WHOLE = itemgetter(slice(None))
+Row = tuple[float, int, int]  # seconds, GETs and bytes of one read of the text
+EXPECTED = {_ONE_BY_ONE: 7.5, "parallel": 0.3, "bigger segments": 0.15, "one object with byte ranges": 0.1}
 """The seconds in the note. After a preload, or warm, it expected none."""
 
 
@@ -43,47 +52,46 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run(rounds: int, latency: str = "const_150") -> dict[str, list[tuple[float, int, int]]]:
-    """Seconds, GETs and bytes of each round of each way. Raises `AssertionError` if one reads another text."""
+def run(rounds: int, latency: str = "const_150") -> dict[str, list[Row]]:
+    """The rows of each way, one for each round. Raises `AssertionError` if a way reads another text."""
     text = "".join(f"{number:0{LINE_BYTES - 1}d}\n" for number in range(SEGMENTS * LINES))
+    store = _store_with(text)
+    results: dict[str, list[Row]] = defaultdict(list)
+    server = S3StandIn(store, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND)
+    with patch.dict(os.environ, KEYS), server:
+        client = open_store(server.url(), endpoint=server.endpoint)
+        for _ in range(rounds):
+            results[_ONE_BY_ONE].append(_measure(partial(_read_one_by_one, client), text, server))
+            for way, name in _OPENED.items():
+                with Monocontext.open(server.url(name), endpoint=server.endpoint, prefetch="off") as context:
+                    results[way].append(_measure(partial(_WHOLE, context), text, server))
+            with Monocontext.open(server.url("segments"), endpoint=server.endpoint, preload=True) as context:
+                results["preload and warm"].append(_measure(partial(_WHOLE, context), text, server))
+    return dict(results)
+
+
+def _store_with(text: str) -> Store:
+    """A store with the text as an object for each segment, and as contexts with segments of three sizes."""
     store = open_store("memory://latency")
-    parts = [text[start : start + SEGMENT_BYTES] for start in range(0, len(text), SEGMENT_BYTES)]
-    for number, part in enumerate(parts):
-        store.put(f"lines/{number:02}", part.encode())
+    for number in range(SEGMENTS):
+        store.put(f"lines/{number:02}", text[number * SEGMENT_BYTES :][:SEGMENT_BYTES].encode())
     for name, segments in {"segments": SEGMENTS, "bigger": SEGMENTS // 10, "object": 1}.items():
         publish(
             text, f"memory://latency/{name}", replace=True, codec="raw", filters=False,
             segment_bytes=len(text) // segments, frame_bytes=SEGMENT_BYTES,
         )  # fmt: skip
-    results: dict[str, list[tuple[float, int, int]]] = {}
-    server = S3StandIn(store, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND)
-    with patch.dict(os.environ, KEYS), server:
+    return store
 
-        def measure(way: str, read: Callable[[], object]) -> None:
-            server.reset_counts()
-            began = time.perf_counter()
-            slice_read = str(read())
-            seconds = time.perf_counter() - began
-            if slice_read != text:
-                raise AssertionError(f"{way}: another text")
-            results.setdefault(way, []).append((seconds, server.counts["GET"], server.bytes_sent))
 
-        def opened(name: str) -> Monocontext:
-            return Monocontext.open(server.url(name), endpoint=server.endpoint, prefetch="off")
+def _read_one_by_one(store: Store) -> str:
+    return "".join(store.get(f"lines/{number:02}").data.decode() for number in range(SEGMENTS))
 
-        def one_after_another() -> str:
-            return "".join(s3.get(f"lines/{number:02}").data.decode() for number in range(SEGMENTS))
 
-        s3 = open_store(server.url(), endpoint=server.endpoint)
-        for _ in range(rounds):
-            measure("one after another", one_after_another)
-            for way, name in {
-                "parallel": "segments",
-                "bigger segments": "bigger",
-                "one object with byte ranges": "object",
-            }.items():
-                with opened(name) as context:
-                    measure(way, lambda context=context: context[:])  # type: ignore[misc]
-            with Monocontext.open(server.url("segments"), endpoint=server.endpoint, preload=True) as context:
-                measure("preload and warm", lambda context=context: context[:])  # type: ignore[misc]
-    return results
+def _measure(read: Callable[[], object], text: str, server: S3StandIn) -> Row:
+    server.reset_counts()
+    began = time.perf_counter()
+    slice_read = str(read())
+    seconds = time.perf_counter() - began
+    if slice_read != text:
+        raise AssertionError("another text was read")
+    return seconds, server.counts["GET"], server.bytes_sent

@@ -44,9 +44,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--size", type=amount, default=64_000_000, help="bytes of text, such as 64M")
     command.add_argument("--corpora", type=parse_list, default=NAMES, help=f"texts: {','.join(NAMES)}")
     command.add_argument("--queries", type=int, default=200, help="queries of each text")
-    command.add_argument(
-        "--locomo", type=Path, metavar="FILE", help="measure questions of LoCoMo-10 in this file alone"
-    )
+    command.add_argument("--locomo", type=Path, metavar="FILE", help="measure the LoCoMo-10 of this file alone")
     command.set_defaults(run=main)
 
 
@@ -99,12 +97,14 @@ def _within_share(
         if share <= SHARE:
             break
         budget *= _LESS * SHARE / share
+    if not best:
+        return 1.0, seconds
     # Passages with equal scores are interchangeable.
-    enough = [single for single in result if single.score >= best[-1].score - _SAME] if best else []
-    return len(enough) / len(best) if best else 1.0, seconds
+    return sum(passage.score >= best[-1].score - _SAME for passage in result) / len(best), seconds
 
 
 def _queries(path: Path, name: str, count: int) -> list[str]:
+    """Words of random stretches of a text, `count` different queries."""
     dice, result = random.Random(_SEED), dict[str, None]()
     pattern = re.compile("[\u4e00-\u9fff]{2,3}" if name == "cjk" else "[A-Za-z_]{3,}")
     stretch_bytes = PASSAGE_CHARACTERS * (3 if name == "cjk" else 1)
@@ -112,7 +112,7 @@ def _queries(path: Path, name: str, count: int) -> list[str]:
         while len(result) < count:
             file.seek(dice.randrange(path.stat().st_size - stretch_bytes))
             words = pattern.findall(file.read(stretch_bytes).decode(errors="ignore"))
-            words = [single for single in words if single.lower() not in STOP_WORDS]
+            words = [word for word in words if word.lower() not in STOP_WORDS]
             if len(words) > 3:
                 result[" ".join(dice.sample(words, dice.randrange(1, 4)))] = None
     return list(result)
@@ -133,27 +133,33 @@ def _locomo(path: Path) -> int:
 
 
 def _ask_conversation(sample: dict[str, Any]) -> Iterator[tuple[int, int, float]]:
-    """Of each question the first passage that holds a turn of the evidence, the first in its session, and seconds."""
-    conversation, texts, turns = sample["conversation"], dict[str, str](), dict[str, tuple[str, str]]()
-    for name in (name for name in conversation if re.fullmatch(r"session_\d+", name)):
+    """For each question: the rank of the first passage with a turn of the evidence, that of the first passage of its
+    session, and seconds."""
+    texts, turns = _sessions(sample["conversation"])
+    url = f"memory://{uuid.uuid4().hex}"
+    publish(texts, url)
+    with Monocontext.open(url) as context:
+        for question in sample["qa"]:
+            if question["category"] not in _CATEGORIES or not question["evidence"]:
+                continue
+            names = [name for item in question["evidence"] for name in re.findall(r"D\d+:\d+", item)]
+            evidence = [turns[name] for name in names if name in turns]
+            began = time.process_time()
+            passages = context.search(question["question"], k=max(_RANKS))
+            seconds = time.process_time() - began
+            in_turn = (n for n, passage in enumerate(passages) if any(line in passage.text for _, line in evidence))
+            in_session = (n for n, passage in enumerate(passages) if passage.document in dict(evidence))
+            yield next(in_turn, max(_RANKS)), next(in_session, max(_RANKS)), seconds
+
+
+def _sessions(conversation: dict[str, Any]) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    """The text of each session, and by the name of a turn its session and its line."""
+    texts, turns = dict[str, str](), dict[str, tuple[str, str]]()
+    for name in filter(re.compile(r"session_\d+").fullmatch, conversation):
         lines = [conversation[f"{name}_date_time"]]
         for turn in conversation[name]:
             shown = f" [{turn['blip_caption']}]" if "blip_caption" in turn else ""
             lines.append(f"{turn['speaker']}: {turn['text']}{shown}".replace("\n", " "))
             turns[turn["dia_id"]] = name, lines[-1]
         texts[name] = "".join(f"{line}\n" for line in lines)
-    url = f"memory://{uuid.uuid4().hex}"
-    publish(texts, url)
-    with Monocontext.open(url) as context:
-        for question in sample["qa"]:
-            named = [
-                turns[name] for item in question["evidence"] for name in re.findall(r"D\d+:\d+", item) if name in turns
-            ]
-            if question["category"] not in _CATEGORIES or not question["evidence"]:
-                continue
-            began = time.process_time()
-            passages = context.search(question["question"], k=max(_RANKS))
-            seconds = time.process_time() - began
-            held = (n for n, each in enumerate(passages) if any(line in each.text for _, line in named))
-            stood = (n for n, each in enumerate(passages) if any(each.document == name for name, _ in named))
-            yield next(held, max(_RANKS)), next(stood, max(_RANKS)), seconds
+    return texts, turns

@@ -91,14 +91,11 @@ def planted(kind: str, truth: str, *lines: tuple[float, str]) -> Callable[[int],
 
 @cache
 def filler(kind: str) -> str:
-    """One frame of a kind of text; the same in every run. Raises `ValueError` for an unknown kind."""
+    """One frame of a kind of text; the same in every run."""
     dice = Random(f"filler {kind}")
     width = CJK_WIDTH if kind == "cjk" else WIDTH
     row_bytes = (width - 1) * 3 + 1 if kind == "cjk" else width
-    makers = {"logs": _log, "prose": _prose, "code": _code, "cjk": _cjk}
-    if kind not in makers:
-        raise ValueError(f"unknown kind {kind!r}; the kinds are {', '.join(makers)}")
-    make = makers[kind]
+    make = {"logs": _log, "prose": _prose, "code": _code, "cjk": _cjk}[kind]
     return "".join(
         make(dice)[: width - 1].ljust(width - 1, "　" if kind == "cjk" else " ") + "\n"
         for _ in range(FRAME_BYTES // row_bytes)

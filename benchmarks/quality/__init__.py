@@ -23,8 +23,6 @@ def add(commands: Commands) -> None:
     command.add_argument("--each", type=int, default=plan.each, help="questions of each family")
     command.add_argument("--seed", type=int, default=plan.seed, help="seed of the questions")
     command.add_argument("--max-dollars", type=float, help="cap on the cost of all runs in OUT")
-    command.add_argument("--max-iterations", type=int, default=plan.max_iterations, help="turns of a run")
-    command.add_argument("--window-tokens", type=int, default=plan.window_tokens, help="window of the model")
     command.add_argument("--runner", default=plan.runner, help="where the code of the model runs")
     command.add_argument("--out", type=Path, default=Path("results/quality"), help="folder for report.md and the runs")
     command.set_defaults(run=main)
@@ -35,8 +33,7 @@ def main(arguments: argparse.Namespace) -> int:
     plan = Plan(
         model=arguments.model, base_url=arguments.base_url, arms=tuple(arguments.arms),
         sizes_bytes=tuple(amount(size) for size in arguments.sizes), families=tuple(arguments.families),
-        each=arguments.each, seed=arguments.seed, max_dollars=arguments.max_dollars,
-        max_iterations=arguments.max_iterations, window_tokens=arguments.window_tokens, runner=arguments.runner,
+        each=arguments.each, seed=arguments.seed, max_dollars=arguments.max_dollars, runner=arguments.runner,
     )  # fmt: skip
     try:
         rows, unasked = run(plan, arguments.out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,8 +44,6 @@ class Run:
     seconds: float = 0.0
     bytes_read: int | None = None
     """Bytes read from storage, opening included; `None` if the text was in memory."""
-    refused: int = 0
-    """Cells that failed with `ContextTooLarge`."""
     transcript: list[dict[str, Any]] = field(default_factory=list)
     """The reply and the output of its cells for each turn."""
 
@@ -92,21 +90,15 @@ def answer(arm: str, question: Question, setting: Setting, dollars: float | None
 def _loop(question: Question, context: object, setting: Setting, dollars: float | None) -> Run:
     with setting.make_rlm(dollars) as rlm:
         done = rlm.completion(question.query, context)
-    lines = done.trajectory[1:]
-    outputs = [
-        [[block["result"]["stdout"], block["result"]["stderr"]] for block in line["code_blocks"]] for line in lines
-    ]
-    return Run(
-        answer=done.answer,
-        reason=done.reason,
-        turns=done.iterations,
-        tokens=done.usage.tokens,
-        dollars=done.cost,
-        seconds=done.seconds,
-        bytes_read=setting.context.stats.bytes_fetched if context is setting.context else None,
-        refused=sum("ContextTooLarge" in error for turn in outputs for _, error in turn),
-        transcript=[{"reply": line["response"], "output": output} for line, output in zip(lines, outputs, strict=True)],
-    )
+    read = setting.context.stats.bytes_fetched if context is setting.context else None
+    transcript = [{"reply": line["response"], "output": _output_of(line)} for line in done.trajectory[1:]]
+    tokens = done.usage.tokens
+    return Run(done.answer, done.reason, done.iterations, tokens, done.cost, done.seconds, read, transcript)
+
+
+def _output_of(line: Mapping[str, Any]) -> list[list[str]]:
+    """The standard output and the standard error of each cell of a turn."""
+    return [[block["result"]["stdout"], block["result"]["stderr"]] for block in line["code_blocks"]]
 
 
 def _one_prompt(question: Question, make_text: Callable[[], object], setting: Setting, dollars: float | None) -> Run:
@@ -117,7 +109,7 @@ def _one_prompt(question: Question, make_text: Callable[[], object], setting: Se
         said = Gateway(usage, rlm.budget).ask(rlm.lms[-1], [{"role": "user", "content": prompt}]).text
     read = setting.context.stats.bytes_fetched
     transcript = [{"reply": said, "output": []}]
-    return Run(said, "answer", 1, usage.tokens, usage.dollars, time.monotonic() - began, read, transcript=transcript)
+    return Run(said, "answer", 1, usage.tokens, usage.dollars, time.monotonic() - began, read, transcript)
 
 
 def _passages(question: Question, setting: Setting) -> str:

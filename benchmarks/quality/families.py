@@ -112,11 +112,8 @@ def _meaning(each: int, dice: Random) -> Iterator[Question]:
 
 def _two_hop(each: int, dice: Random) -> Iterator[Question]:
     for number in range(each):
-        project, person, room = (
-            _word(dice),
-            f"{_word(dice)} {_word(dice)}",
-            f"{dice.choice('KLM')}{dice.randint(100, 999)}",
-        )
+        project, person = _word(dice), f"{_word(dice)} {_word(dice)}"
+        room = f"{dice.choice('KLM')}{dice.randint(100, 999)}"
         yield Question(
             f"two-hop-{number}", "two-hop",
             f"In which room does the person work who looks after the papers of project {project}?", room, "text",

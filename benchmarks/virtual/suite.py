@@ -13,7 +13,6 @@ from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES
 from benchmarks.virtual.play import Played, Setting, play
 from benchmarks.virtual.workers import Distance
-from monocontext.testing import PROFILES
 
 POLICIES = ("off", "history", "code", "all")
 """What the reader may use to read ahead: nothing, past reads, the code as it streams, or both."""
@@ -53,8 +52,6 @@ def add(commands: Commands) -> None:
     plan = Plan()
     command = commands.add_parser("virtual", help="programs over a context on a virtual clock, under each policy")
     command.add_argument("--size", type=amount, default=plan.size_bytes, help="size, such as 0.2GB or 1TB")
-    command.add_argument("--profile", choices=PROFILES, default=plan.profile, help="latency profile")
-    command.add_argument("--nic", type=amount, default=plan.nic_bytes_per_second, help="link, such as 100MB/s")
     command.add_argument("--policy", type=parse_list, default=plan.policies, help=f"policies: {','.join(POLICIES)}")
     command.add_argument("--program", type=parse_list, default=(), help="parts of the names of programs")
     command.add_argument("--seeds", type=int, default=plan.seeds, help="runs of each program, averaged")
@@ -63,7 +60,7 @@ def add(commands: Commands) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run, print the table and the gates; returns 1 if a gate fails."""
-    plan = Plan(arguments.size, arguments.profile, arguments.nic, arguments.policy, arguments.program, arguments.seeds)
+    plan = Plan(arguments.size, policies=arguments.policy, programs=arguments.program, seeds=arguments.seeds)
     print(f"{plan}\n({machine_line()})\n")
     gates = judge(run(plan))
     print("", *gates, sep="\n")

@@ -10,12 +10,11 @@ from random import Random
 from monocontext.engine.fetch.requests import FetchRequest
 from monocontext.stores.http.connection import Pace
 from monocontext.stores.protocol import Blob, Store
+from monocontext.stores.s3.client import READ_TIMEOUT_SECONDS
 from monocontext.testing import WrappedStore, profile
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, SimulatedLink
 from tests.simulated import SimulatedWorkers, VirtualClock
 
-LONGEST_SILENCE_SECONDS = 10.0
-"""As in the transport of the S3 store."""
 CONNECTIONS = 64
 PIECE_BYTES = 256 << 10
 """Bodies travel in pieces of this size, so that requests share the link fairly."""
@@ -42,7 +41,7 @@ class LinkedWorkers(SimulatedWorkers):
         self._profile = profile(distance.profile)
         self._link = SimulatedLink(CONNECTION_BYTES_PER_SECOND, distance.nic_bytes_per_second)
         self._seed = seed
-        self._timeout = Pace(LONGEST_SILENCE_SECONDS)
+        self._timeout = Pace(READ_TIMEOUT_SECONDS)
         self._asked: Counter[tuple[str, int]] = Counter()
         self.stalled_seconds = 0.0
         """Seconds that code waited for storage."""
@@ -52,7 +51,7 @@ class LinkedWorkers(SimulatedWorkers):
         place = request.object, request.start
         first, silent = self._first_byte(place), 0.0
         silences = 0
-        while first > (timeout := self._timeout.for_attempt(silences)) and timeout < LONGEST_SILENCE_SECONDS:
+        while first > (timeout := self._timeout.for_attempt(silences)) and timeout < READ_TIMEOUT_SECONDS:
             silent += timeout
             silences += 1
             first = self._first_byte(place)

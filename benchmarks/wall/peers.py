@@ -45,7 +45,6 @@ class Plan:
     rounds: int = 3
     think_seconds: float = 1.0
     ways: Sequence[str] = tuple(client.WAYS)
-    seed: int = 0
 
 
 def add(commands: Commands) -> None:
@@ -75,10 +74,10 @@ def main(arguments: argparse.Namespace) -> int:
 def run(plan: Plan) -> list[dict[str, Any]]:
     """The medians of each installed way. Raises `AssertionError` if one reads a wrong text."""
     data = make_incident(plan.size_bytes, 0.7)
-    played = session(data, plan.seed, plan.think_seconds)
+    played = session(data, plan.think_seconds)
     with tempfile.TemporaryDirectory() as folder, _server(plan, data) as server:
         path = Path(folder) / "session.json"
-        path.write_text(played.to_json())
+        path.write_text(json.dumps({"size_bytes": len(data), "turns": played.turns}))
         (Path(folder) / client.TEXT).write_bytes(data)
 
         def measure(name: str) -> dict[str, Any] | None:
@@ -107,7 +106,6 @@ def _server(plan: Plan, data: bytes) -> Iterator[S3StandIn]:
         latency=plan.profile,
         connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND,
         link_bytes_per_second=plan.nic_bytes_per_second,
-        seed=plan.seed,
     ) as server:
         yield server
 
@@ -116,18 +114,14 @@ def _server(plan: Plan, data: bytes) -> Iterator[S3StandIn]:
 class Session:
     """Turns over one text of ASCII, in which a character is a byte."""
 
-    size_bytes: int
     turns: list[Turn]
     answers: list[int]
     """The CRC-32 of each slice and the place that each search finds, in order."""
 
-    def to_json(self) -> str:
-        return json.dumps({"size_bytes": self.size_bytes, "turns": self.turns})
 
-
-def session(data: bytes, seed: int, think_seconds: float) -> Session:
+def session(data: bytes, think_seconds: float) -> Session:
     """A session of about 14 turns, before each of which the model thinks for about `think_seconds`."""
-    turns = list(_turns(data, Random(f"session {seed}"), think_seconds))
+    turns = list(_turns(data, Random("session 0"), think_seconds))
     answers = []
     for turn in turns:
         for kind, *what in turn["steps"]:
@@ -135,7 +129,7 @@ def session(data: bytes, seed: int, think_seconds: float) -> Session:
                 answers.append(crc32(data[what[0] : what[1]]))
             elif kind == "find":
                 answers.append(data.find(what[0].encode()))
-    return Session(len(data), turns, answers)
+    return Session(turns, answers)
 
 
 def _turns(data: bytes, dice: Random, think_seconds: float) -> Iterator[Turn]:

@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from benchmarks.first_second import AT, text
+from benchmarks.first_second import AT
 from benchmarks.first_second_client import WINDOW
-from benchmarks.logs import NEEDLE, make_logs
+from benchmarks.logs import NEEDLE, make_incident, make_logs
 from monocontext import Monocontext, publish
 from monocontext import regex as re
 from monocontext.engine.fetch.fetcher import FIRST_WAVE_BYTES, Link
@@ -85,7 +85,7 @@ LATENCIES = (0.01, 0.05, 0.15)
 
 def test_5_megabytes_take_one_round_where_they_were_written_at_once(texts_in_roots: None) -> None:
     store = memory()
-    publish(text(5_000_000), store, filters=False)
+    publish(make_incident(5_000_000, AT).decode(), store, filters=False)
     for seconds in LATENCIES:
         assert rounds(store, head, find, window, seconds=seconds) == ([1, 0, 0, 0], 1), seconds
 
@@ -140,7 +140,7 @@ def test_what_one_wave_carries(round_trip: float | None, speed: float | None, ex
 def test_a_thin_link_is_noticed() -> None:
     """After a transfer of 2 MiB a wave is as large as what this link carries in a round trip."""
     store = memory()
-    publish(text(20_000_000), store)
+    publish(make_incident(20_000_000, AT).decode(), store)
     taken, _ = rounds(store, find, bytes_per_second=10e6)
     assert taken[1] > 1
     link = Link(0.1)
