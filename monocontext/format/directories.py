@@ -1,9 +1,9 @@
 """Move the entries of a large root into directories, so that a root stays small at any size of the text, and back.
 
-A directory names neighbouring index pages, filters or pages of documents: a JSON list of entries as in a root, in one
-zstd frame. The entries may be directories too. `use_directories` moves entries; the last ones stay in the root, for
-appends. `expand` is the reverse: it makes a root that names everything itself, in memory only, for work that reads all
-of it anyway.
+A directory is an object that names neighbouring index pages, filters or pages of documents: a JSON list of entries as
+in a root, in one zstd frame. Directories of level 2 name those of level 1, and so on. `use_directories` moves entries;
+the last ones stay in the root, since appends change them. `expand` is the reverse: it makes a root that names
+everything itself, in memory only, for work that reads all of it anyway.
 
 Each directory is full, except the last one of its level: an entry is stored again only until its directory is full.
 """
@@ -21,7 +21,7 @@ from monocontext.errors import DamagedData
 from monocontext.format import inline, refs
 from monocontext.format.index import check_stored
 from monocontext.format.manifest import Manifest
-from monocontext.records import replace
+from monocontext.records import dataclass, replace
 
 MOST_NAMED_BYTES = 44 << 10
 """The most that entries may take in a root without directories: some 160 pages with their filters, 160 GB of text."""
@@ -136,10 +136,9 @@ def use_directories(root: Manifest, put: Put, get: Get) -> Manifest:
         if _named_bytes(root) <= MOST_NAMED_BYTES:
             break
         root = _move_level(root, level, put, get)
-    if not root.has_directories:
+    if not root.has_directories or not _is_large(root):
         return root
-    if _is_large(root):
-        root = replace(root, last_page=None)
+    root = replace(root, last_page=None)
     if _is_large(root):
         root = replace(root, **inline.shorter(root))
     documents = root.documents
@@ -163,49 +162,55 @@ def _named_bytes(root: Manifest) -> int:
 
 def _move_level(root: Manifest, level: int, put: Put, get: Get) -> Manifest:
     """The root with the entries of one level in directories, except the last ones."""
-
-    def move(entries: Entries, staying: int, most: int) -> Entries:
-        """These entries with those of the level, except the last `staying`, in directories of at most `most`. The last
-        directory is stored again if it is not full."""
-        first = sum(refs.level_of(entry) > level for entry in entries)
-        stop = first + sum(refs.level_of(entry) == level for entry in entries[first:]) - (1 if level else staying)
-        if stop - first < 2:
-            return entries
-        higher, moved = list(entries[:first]), entries[first:stop]
-        if higher and higher[-1].level == level + 1 and higher[-1].entries < most:
-            last = higher.pop()
-            moved = (*entries_in(last, get(last), higher[-1] if higher else None), *moved)
-        for offset in range(0, len(moved), most):
-            group = moved[offset : offset + most]
-            rows = json.dumps([refs.as_object(entry) for entry in group], separators=(",", ":")).encode()
-            data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
-            name = refs.fresh_id()
-            put(refs.directory_key(name), data)
-            higher.append(_directory_of(group, level + 1, (name, len(data), google_crc32c.value(data))))
-        return (*higher, *entries[stop:])
-
-    rows, others = _in_a_row(root)
-    filters = move((*root.filter_directories, *rows), KEPT_FILTERS, FILTERS)
-    documents = root.documents
+    mover = _Mover(level, put, get)
+    in_a_row, others = _in_a_row(root)
+    filters = mover.moved((*root.filter_directories, *in_a_row), KEPT_FILTERS, FILTERS)
     return replace(
         root,
-        pages=move(root.pages, KEPT_PAGES, PAGES),
+        pages=mover.moved(root.pages, KEPT_PAGES, PAGES),
         filter_directories=tuple(ref for ref in filters if isinstance(ref, refs.FilterDirectory)),
         filters=(*(ref for ref in filters if isinstance(ref, refs.FilterRef)), *others),
-        documents=documents and replace(documents, pages=move(documents.pages, KEPT_PAGES, PAGES)),
+        documents=root.documents
+        and replace(root.documents, pages=mover.moved(root.documents.pages, KEPT_PAGES, PAGES)),
     )
 
 
-def _directory_of(entries: Entries, level: int, stored: tuple[str, int, int]) -> Directory:
-    """The entry of a stored directory: its id, length and checksum, and the counts of these entries."""
-    first, last, count = entries[0], entries[-1], len(entries)
-    if isinstance(first, refs.PageRef):
-        counts = (last.frames, last.bytes, last.characters, last.newlines)
-        return refs.PageDirectory(*stored, *counts, count, level, _pages_below(entries))
-    if isinstance(first, refs.DocumentPageRef):
-        ends = (last.documents, first.start, first.start_newline, last.characters, last.newlines, last.bytes)
-        return refs.DocumentDirectory(*stored, *ends, count, level)
-    return refs.FilterDirectory(*stored, first.first_frame, last.stop_frame - first.first_frame, count, level)
+@dataclass(frozen=True, slots=True)
+class _Mover:
+    level: int  # that of the entries to move; their directories have the next one
+    put: Put
+    get: Get
+
+    def moved(self, entries: Entries, kept: int, most: int) -> Entries:
+        """These entries with those of the level, but for the last, in directories of at most `most`. Of entries that
+        are no directories `kept` stay, of others one. The last directory is stored again if it is not full."""
+        first = sum(refs.level_of(entry) > self.level for entry in entries)
+        stop = (
+            first + sum(refs.level_of(entry) == self.level for entry in entries[first:]) - (1 if self.level else kept)
+        )
+        if stop - first < 2:
+            return entries
+        directories, moved = list(entries[:first]), entries[first:stop]
+        if directories and directories[-1].level == self.level + 1 and directories[-1].entries < most:
+            last = directories.pop()
+            moved = (*entries_in(last, self.get(last), directories[-1] if directories else None), *moved)
+        directories += (self._store(moved[offset : offset + most]) for offset in range(0, len(moved), most))
+        return (*directories, *entries[stop:])
+
+    def _store(self, entries: Entries) -> Directory:
+        """Store a directory of these entries (1 PUT), and return its own entry."""
+        rows = json.dumps([refs.as_object(entry) for entry in entries], separators=(",", ":")).encode()
+        data = zstandard.ZstdCompressor(level=3, write_content_size=True).compress(rows)
+        stored = refs.fresh_id(), len(data), google_crc32c.value(data)
+        self.put(refs.directory_key(stored[0]), data)
+        first, last, count, level = entries[0], entries[-1], len(entries), self.level + 1
+        if isinstance(first, refs.PageRef):
+            counts = (last.frames, last.bytes, last.characters, last.newlines)
+            return refs.PageDirectory(*stored, *counts, count, level, _pages_below(entries))
+        if isinstance(first, refs.DocumentPageRef):
+            ends = (last.documents, first.start, first.start_newline, last.characters, last.newlines, last.bytes)
+            return refs.DocumentDirectory(*stored, *ends, count, level)
+        return refs.FilterDirectory(*stored, first.first_frame, last.stop_frame - first.first_frame, count, level)
 
 
 def _in_a_row(root: Manifest) -> tuple[list[refs.FilterRef], list[refs.FilterRef]]:

@@ -21,31 +21,30 @@ from monocontext.format.filters.grams import HIGHEST, MAX_BITS, MIN_BITS, TABLES
 from monocontext.format.filters.layout import CHECKSUM_BYTES, FilterLayout
 from monocontext.format.refs import GRAM_BYTES, FilterRef
 
-_AT_ONCE = 1 << 15
+_GRAMS_AT_ONCE = 1 << 15
 """The most grams that are hashed at once. 256 KiB fit the processor's cache; with less, threads would wait for each
 other."""
 _GROUPS = 4
 """The words of a slot are counted in this many groups, of which the most frequent one counts."""
-_LONGEST = 99
+_LONGEST_WORD = 99
 """Longer words count as words of this length."""
-_PAIRED = range(0xE3, 0xEA)
+_CJK_LEADS = range(0xE3, 0xEA)
 """The first bytes of CJK characters."""
-_MASKS = np.array([(1 << 8 * min(index, hashing.EDGE)) - 1 for index in range(_LONGEST + 1)], np.uint64)
+_MASKS = np.array([(1 << 8 * min(size, hashing.EDGE)) - 1 for size in range(_LONGEST_WORD + 1)], np.uint64)
 """The mask of the first 8 bytes of a word, by its length."""
-_CUTS = np.zeros(1 << 16, np.int8)
+_ENDING_SIZES = np.zeros(1 << 16, np.int8)
 """The length of a word's ending by the last two bytes of the word. For 3, the byte before must be an `i`."""
-_CUTS[ord("e") << 8 : (ord("e") + 1) << 8] = 1
+_ENDING_SIZES[ord("e") << 8 : (ord("e") + 1) << 8] = 1
 for _ending in hashing.ENDINGS[:-1]:
-    _CUTS[int.from_bytes(_ending[-2:], "little")] = len(_ending)
+    _ENDING_SIZES[int.from_bytes(_ending[-2:], "little")] = len(_ending)
 FULL = 0.45
 """The share of a column's rows that may be set on average. At 0.48, a rare word of 17 letters in 1,000 frames of code
 left 40 candidates, with twice the rows 4 (docs/decisions/005-search-filters.md)."""
 _TILE_FRAMES = 256
-"""The frames whose columns are written together."""
+"""The columns that are in memory at once, and written or read together: 8 MiB of the highest filter."""
 _IN_MEMORY_BYTES = 4 << 20
 """A file up to this size is in memory instead."""
-_TILE_BYTES = 32
-"""The width of a tile: the columns that are in memory at once, eight a byte. 8 MiB of the highest filter."""
+_TILE_ROW_BYTES = _TILE_FRAMES // 8
 
 
 def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
@@ -62,9 +61,9 @@ def _set_rows(column: NDArray[np.uint8], folded: bytes) -> None:
     """Set the rows of all grams of a text in a column of zeros of height 2 ** MAX_BITS (1 ms for 256 KiB)."""
     count = max(len(folded) - GRAM_BYTES + 1, 0)
     eights = np.ndarray(count, "<u8", folded + bytes(8 - GRAM_BYTES), 0, 1)  # the 8 bytes that begin at each byte
-    buffer = np.empty(min(_AT_ONCE, count), np.uint64)  # reused: fresh memory costs more than the arithmetic
-    for start in range(0, count, _AT_ONCE):
-        some = eights[start : start + _AT_ONCE]
+    buffer = np.empty(min(_GRAMS_AT_ONCE, count), np.uint64)  # reused: fresh memory costs more than the arithmetic
+    for start in range(0, count, _GRAMS_AT_ONCE):
+        some = eights[start : start + _GRAMS_AT_ONCE]
         grams = buffer[: len(some)]
         # The multiplication shifts out the bytes after the gram.
         np.multiply(some, np.uint64(hashing.MULTIPLIER << (64 - hashing.GRAM_BITS)), out=grams)
@@ -75,19 +74,19 @@ def _set_rows(column: NDArray[np.uint8], folded: bytes) -> None:
 def _set_word_rows(rows: NDArray[np.uint8], folded: bytes) -> None:
     """Set the rows of words of one folded frame in the highest filter: `rows` is zeros (1 ms for 256 KiB)."""
     slots = len(rows) // len(hashing.LEVELS)
-    counts = np.bincount(_hashes(folded), minlength=_GROUPS * slots)
+    counts = np.bincount(_word_hashes(folded), minlength=_GROUPS * slots)
     most = counts.reshape(_GROUPS, slots).max(axis=0)
     for number, level in enumerate(hashing.LEVELS):
         rows[number * slots : (number + 1) * slots] = most >= level
 
 
-def _hashes(folded: bytes) -> NDArray[np.int64]:
-    """The hash of each word of a folded text, and of each pair of CJK characters."""
+def _word_hashes(folded: bytes) -> NDArray[np.int64]:
+    """The hash of each word of a folded text, and of each pair of CJK characters, as `grams.word_rows` has it."""
     data = bytes(hashing.EDGE) + folded + bytes(hashing.EDGE)
     raw = np.frombuffer(data, np.uint8)
     # the 8 bytes from each offset on
     eights: NDArray[np.uint64] = np.ndarray(len(data) - hashing.EDGE + 1, "<u8", data, 0, 1)
-    # Comparisons of all bytes at once take half the time of a table.
+    # 1. find the words; comparisons of all bytes at once take half the time of a table
     inside = (raw | np.uint8(32)) - np.uint8(ord("a")) < 26
     inside |= raw == ord("_")
     inside |= raw - np.uint8(ord("0")) < 10
@@ -96,25 +95,25 @@ def _hashes(folded: bytes) -> NDArray[np.int64]:
     threes &= inside[2:]
     edges = np.flatnonzero(threes[1:] != threes[:-1])
     starts, stops = edges[::2] + 1, edges[1::2] + hashing.LEAST_BYTES
-    # 1. a final s
+    # 2. leave out an `s` at the end
     stops = stops - ((raw.take(stops - 1) == ord("s")) & (stops - starts > hashing.LEAST_BYTES))
-    # 2. an ending, by the last two bytes (and the one before, for `ing` and `ion`)
-    cuts = _CUTS.take(raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | raw.take(stops - 2))
-    three = np.flatnonzero(cuts == 3)
-    cuts[three] *= raw.take(stops.take(three) - 3) == ord("i")
-    sizes = np.minimum(stops - starts, _LONGEST).astype(np.int8)
-    cuts *= sizes - cuts >= 3
-    sizes -= cuts
-    # 3. hash the first and the last eight bytes
+    # 3. leave out an ending, by the last two bytes (and the one before, for `ing` and `ion`)
+    endings = _ENDING_SIZES.take(raw.take(stops - 1).astype(np.uint16) << np.uint16(8) | raw.take(stops - 2))
+    longest = np.flatnonzero(endings == 3)
+    endings[longest] *= raw.take(stops.take(longest) - 3) == ord("i")
+    sizes = np.minimum(stops - starts, _LONGEST_WORD).astype(np.int8)
+    endings *= sizes - endings >= hashing.LEAST_BYTES
+    sizes -= endings
+    # 4. hash the first and the last eight bytes of what remains
     mixed = eights[starts]
     mixed &= _MASKS.take(sizes)
     mixed *= np.uint64(hashing.FIRST)
     longer = np.flatnonzero(sizes > hashing.EDGE)
-    mixed[longer] ^= eights[stops.take(longer) - cuts.take(longer) - hashing.EDGE] * np.uint64(hashing.LAST)
-    if not folded.isascii():
-        leads = raw - np.uint8(_PAIRED.start) < len(_PAIRED)
+    mixed[longer] ^= eights[stops.take(longer) - endings.take(longer) - hashing.EDGE] * np.uint64(hashing.LAST)
+    if not folded.isascii():  # pairs of characters of 3 bytes
+        leads = raw - np.uint8(_CJK_LEADS.start) < len(_CJK_LEADS)
         pairs = np.flatnonzero(leads[:-3] & leads[3:])
-        mixed = np.concatenate([mixed, (eights[pairs] & _MASKS[6]) * np.uint64(hashing.FIRST)])  # 2 of 3 bytes
+        mixed = np.concatenate([mixed, (eights[pairs] & _MASKS[6]) * np.uint64(hashing.FIRST)])
     mixed *= np.uint64(hashing.MIX)
     mixed >>= np.uint64(64 - hashing.HASH_BITS)
     hashes: NDArray[np.int64] = mixed.view(np.int64)
@@ -232,9 +231,9 @@ class StoredRows:
         here: not with other folding tables, nor for filters that are higher than ours."""
         if self.errors or self._ref.fold != TABLES or self._ref.bits > MAX_BITS:
             return True
-        number, position = divmod(column, 8 * _TILE_BYTES)
+        number, position = divmod(column, _TILE_FRAMES)
         if self._tile is None or self._tile[0] != number:
-            tile = self.rows[:, number * _TILE_BYTES : (number + 1) * _TILE_BYTES]
+            tile = self.rows[:, number * _TILE_ROW_BYTES : (number + 1) * _TILE_ROW_BYTES]
             self._tile = number, np.ascontiguousarray(tile)
         stored = self._tile[1][:, position // 8] >> position % 8
         computed = compute_column(frame, following[: self._ref.reach_bytes])

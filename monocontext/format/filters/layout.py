@@ -106,9 +106,7 @@ class FilterLayout:
         return np.hstack([blocks, np.array(checksums, "<u4").view(np.uint8).reshape(-1, CHECKSUM_BYTES)]).tobytes()
 
     def check_part(self, part: int, stored: bytes, *, blocks: bool) -> None:
-        """Check the length of an object of the filter and, if asked, the checksum of each of its blocks.
-
-        Raises `DamagedData`."""
+        """Check the length of an object of the filter and, if asked, its blocks. Raises `DamagedData`."""
         first = part * self.blocks_per_part
         count, size = min(self.blocks_per_part, self.blocks - first), self.block_bytes
         if len(stored) != count * size:
