@@ -167,7 +167,8 @@ def _hide_plain(text: str) -> str:
 
 def _hide_value(parameter: re.Match[str]) -> str:
     name = re.sub(_ESCAPE, _unescape, parameter[1]).partition("[")[0]
-    return f"{parameter[1]}=***" if re.fullmatch(_SECRET_NAME, name) else parameter[0]
+    is_shown = parameter[2].startswith("***") or not re.fullmatch(_SECRET_NAME, name)  # hidden before, or no secret
+    return parameter[0] if is_shown else f"{parameter[1]}=***"
 
 
 def _unescape(escape: re.Match[str]) -> str:

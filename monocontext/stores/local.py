@@ -26,7 +26,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from monocontext.errors import AccessDenied, ContextChanged, InvalidUrl, MonocontextError, NotFound, StoreFailure
+from monocontext.errors import (
+    AccessDenied,
+    ContextChanged,
+    InvalidUrl,
+    MonocontextError,
+    NotFound,
+    StoreFailure,
+    Unsupported,
+)
 from monocontext.stores.address import path_is_within
 from monocontext.stores.protocol import (
     Blob,
@@ -308,6 +316,11 @@ def _sync(path: str) -> None:
             os.fsync(descriptor)
 
 
+_NOT_FOUND = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError)
+_PERMANENT = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG)
+"""Errors of the system that another try does not mend."""
+
+
 @contextmanager
 def _translate_errors(name: str, *, writing: bool = False) -> Iterator[None]:
     """Translate errors of the system into errors of monocontext, whose message is one line that names the object."""
@@ -315,11 +328,10 @@ def _translate_errors(name: str, *, writing: bool = False) -> Iterator[None]:
         yield
     except MonocontextError:
         raise
-    except (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        if writing:
-            raise StoreFailure(f"cannot write {name}: {error.strerror}") from error
-        raise not_found_error(name) from error
     except PermissionError as error:
         raise AccessDenied(f"no permission for {name}: {error.strerror}") from error
     except OSError as error:
-        raise StoreFailure(f"{name}: {error.strerror or error}") from error
+        if not writing and isinstance(error, _NOT_FOUND):
+            raise not_found_error(name) from error
+        failure = Unsupported if error.errno in _PERMANENT else StoreFailure
+        raise failure(f"{'cannot write ' if writing else ''}{name}: {error.strerror or error}") from error

@@ -22,6 +22,7 @@ from monocontext.errors import (
     InvalidUrl,
     NotFound,
     StoreFailure,
+    Unsupported,
 )
 from monocontext.format.manifest import ROOT_KEY, generation_key
 from monocontext.stores.local import LocalStore
@@ -139,12 +140,12 @@ def test_what_is_no_file(store: LocalStore, tmp_path: Path) -> None:
     store.put("folder/a", b"x")
     with pytest.raises(NotFound):
         store.get("folder")
-    with pytest.raises(StoreFailure, match=r"cannot write .*/folder: Is a directory"):
+    with pytest.raises(Unsupported, match=r"cannot write .*/folder: Is a directory"):
         store.put("folder", b"x")
-    with pytest.raises(StoreFailure, match=r"cannot write .*/folder: Is a directory"):
+    with pytest.raises(Unsupported, match=r"cannot write .*/folder: Is a directory"):
         store.put("folder", b"x", if_absent=True)
     store.delete("folder")
-    with pytest.raises(StoreFailure, match=r"cannot write .*/folder/a/b"):
+    with pytest.raises(Unsupported, match=r"cannot write .*/folder/a/b"):
         store.put("folder/a/b", b"x")
     assert [info.key for info in store.list()] == ["folder/a"]
 
