@@ -1,11 +1,13 @@
-"""Cache bytes of a store on disk, for later processes. A file `monocontext-1/HASH` has one range of an object: 8 bytes
-of magic, a crc32c, JSON (etag, total_bytes), the bytes.
+"""Cache bytes of a store on disk, for later processes.
+
+A file `monocontext-1/HASH` has one range of an object: 8 bytes of magic, a crc32c, JSON (etag, total_bytes), the bytes.
 
 - An object is cached only under a name that determines its content: its own if it is never reused, as those of a
   context are, else with the ETag in the index. So no entry becomes stale. Roots are not cached.
 - Only a read of the same range finds a file. Its checksum covers the name and the range too. A reader that finds the
   bytes wrong calls `forget`: the response of the store may have been damaged.
-- A file under its final name is complete; any number of processes may read, write and make room at once.
+- A file under its final name is complete. Many threads and processes may read, write and make room at once: there is
+  no lock, and a lost count of bytes is corrected when room is made.
 - Only the owner can read the folder. Use none for texts that must become unreadable when a permission ends.
 """
 
@@ -34,6 +36,7 @@ from monocontext.stores.regular_file import AS_IT_IS, open_descriptor, open_regu
 TEMPORARY = ".new-"  # the prefix of the names of incomplete files
 _MAGIC = b"MCBLOCK\x04"
 _HEAD_BYTES = 512
+_SEAL_BYTES = 12  # of those: the magic and the checksum
 _NEVER_REUSED = ("segments/", "index/", "filters/")  # folders of a context, whose names never get other bytes
 _BATCHES = 16  # room is made for this part of the capacity at a time; each process may exceed it by as much
 _FREE_SHARE = 0.05  # of the disk
@@ -41,8 +44,7 @@ _ABANDONED_SECONDS = 3600.0  # the writer of a temporary file of this age must b
 
 
 class DiskCache:
-    """A folder of bounded size with ranges of objects; the least recently used are removed first. Many threads and
-    processes may use it: there is no lock, and a lost count of bytes is corrected when room is made."""
+    """A folder of bounded size with ranges of objects; the least recently used are removed first."""
 
     def __init__(self, folder: str | os.PathLike[str], capacity_bytes: int = CAPACITY_BYTES) -> None:
         self.folder = os.path.abspath(os.path.expanduser(folder))
@@ -61,12 +63,12 @@ class DiskCache:
             with suppress(OSError):
                 os.utime(path)  # the time of last use
         except (AccessDenied, IsADirectoryError):
-            is_whole = False  # something else is there
+            is_whole = False  # it is a pipe or a folder
         except OSError as error:
             self._stop_writing(error)
             return None
-        if is_whole and head[:12] == _magic(name, start, head[12:], body):
-            etag, total_bytes = json.loads(head[12:])
+        if is_whole and head[:_SEAL_BYTES] == _seal(name, start, head[_SEAL_BYTES:], body):
+            etag, total_bytes = json.loads(head[_SEAL_BYTES:])
             return Blob(body, etag, total_bytes, local=True)
         log.note(log.INFO, "%s is damaged: it is removed, and the store is read", path)
         _remove(path)
@@ -81,9 +83,9 @@ class DiskCache:
             for folder in (self.folder, self._root):
                 os.makedirs(folder, mode=0o700, exist_ok=True)
             self._check_owner()
-            facts = json.dumps([blob.etag, blob.total_bytes]).encode().ljust(_HEAD_BYTES - 12)
-            if len(facts) == _HEAD_BYTES - 12 and self._reserve_room(_HEAD_BYTES + len(blob.data)):
-                _write(path, _magic(name, start, facts, blob.data) + facts, blob.data)
+            facts = json.dumps([blob.etag, blob.total_bytes]).encode().ljust(_HEAD_BYTES - _SEAL_BYTES)
+            if len(facts) == _HEAD_BYTES - _SEAL_BYTES and self._reserve_room(_HEAD_BYTES + len(blob.data)):
+                _write(path, _seal(name, start, facts, blob.data) + facts, blob.data)
         except OSError as error:
             self._stop_writing(error)
 
@@ -182,7 +184,8 @@ class DiskCachedReader:
         return f"{self._place} {key} {etag}" if etag is not None else None
 
 
-def _magic(name: str, start: int, facts: bytes, body: bytes) -> bytes:
+def _seal(name: str, start: int, facts: bytes, body: bytes) -> bytes:
+    """The magic, and the checksum of a range with its name and its place."""
     checksum = google_crc32c.value(f"{name} {start} ".encode() + facts)
     return _MAGIC + int(google_crc32c.extend(checksum, bytes(body))).to_bytes(4, "little")
 

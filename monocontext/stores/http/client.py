@@ -81,9 +81,6 @@ class Client:
         self._wall_clock = wall_clock
         self._server_ahead_seconds = 0.0
 
-    def __repr__(self) -> str:
-        return f"<Client {self.pool!r}, {self.budget!r}, timeout {self.pace.seconds:.1f} s>"
-
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
         """Read the object `key`, or the range in the headers of `sink`, into `sink` (1 GET, and 1 more for each fault).
 
@@ -108,10 +105,6 @@ class Client:
             else:
                 self.budget.add_success()
                 return
-
-    def close(self) -> None:
-        """Close idle connections. Idempotent; a later `get` opens new ones."""
-        self.pool.close()
 
     def _exchange(self, call: _Call, sink: Sink) -> None:
         """Send one request and receive its response. Afterwards the connection is in the pool or closed."""

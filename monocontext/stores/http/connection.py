@@ -98,9 +98,6 @@ class Connection:
         """Bytes after what was read; those after a response could be mistaken for the next one."""
         self._timer: ExchangeTimer | None = None
 
-    def __repr__(self) -> str:
-        return f"<Connection {self.endpoint} at {self.address[0]}, {self.exchanges} exchanges>"
-
     def send(self, request: bytes, timer: ExchangeTimer) -> None:
         """Begin an exchange. `timer` limits how long it may take and how long the server may be silent."""
         self._timer = timer
@@ -370,14 +367,15 @@ class ChunkDecoder:
 
 
 class Pace:
-    """Learns from earlier exchanges how long a silence may last before an exchange fails, by the times to the first
-    byte, and how fast bodies are. Threads share it without a lock: a lost sample does no harm.
+    """Learns from earlier exchanges: the times to the first byte say how long a server may be silent before an exchange
+    fails, and the speeds of bodies which speed is too slow. Threads share it without a lock.
     """
 
     def __init__(self, longest_seconds: float) -> None:
         self._longest = longest_seconds
-        self._samples: list[float] = []
+        self._samples: deque[float] = deque(maxlen=_SAMPLES)
         self._seen = 0
+        """The number of all samples. A race miscounts by one, which does no harm."""
         self.seconds = min(LEAST_SECONDS, longest_seconds)
         """The timeout of a first attempt."""
         self._speeds: deque[float] = deque(maxlen=_SPEEDS)
@@ -388,17 +386,14 @@ class Pace:
 
     def learn(self, first_byte_seconds: float) -> None:
         """Add the time to the first byte of a response."""
-        samples = self._samples
-        if len(samples) < _SAMPLES:
-            samples.append(first_byte_seconds)
-        else:
-            samples[self._seen % _SAMPLES] = first_byte_seconds
+        self._samples.append(first_byte_seconds)
         self._seen += 1
-        if len(samples) < _CHANCE:
+        if self._seen < _CHANCE:
             return
         # A slow response counts at once, or other requests in flight would fail too early.
         if self._seen % _RECOUNT == 0 or first_byte_seconds * TIMES_P99 > self.seconds:
-            p99 = sorted(samples)[min(len(samples) - _CHANCE, len(samples) * 99 // 100)]
+            samples = sorted(self._samples)
+            p99 = samples[min(len(samples) - _CHANCE, len(samples) * 99 // 100)]
             self.seconds = min(self._longest, max(LEAST_SECONDS, TIMES_P99 * p99))
 
     def learn_speed(self, count: int, seconds: float) -> None:

@@ -62,100 +62,6 @@ _CONFLICTS = 8
 """The most times that one write is sent while the server answers 409 ConditionalRequestConflict."""
 
 
-@dataclass(slots=True)
-class _ProcessState:
-    """The clients of one process, and the lock under which they are made.
-
-    Two processes that read from one inherited socket receive each other's objects without an error (reproduced with
-    boto3 over plain HTTP), so each process makes its own clients after a fork.
-    """
-
-    handlers: list[Any] | None
-    """Handlers that may respond instead of the network, as those of moto do; `None` if they are unknown."""
-    process: int = field(default_factory=os.getpid)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    client: Any = None
-    pool: Pool | None = None
-    transports: dict[str, Client | None] = field(default_factory=dict)
-
-
-class S3Connection:
-    """The boto3 client of this process, and its own transport to each bucket, made on first use."""
-
-    def __init__(self, options: S3Options, client: Any = None) -> None:
-        self.options = options
-        self.given = client
-        """A client of the caller, who is then responsible for forks."""
-        self.throttles = ThrottleCounter()
-        if client is not None:
-            self.throttles.register(client)
-        self.credentials_source = ""
-        """The source of the credentials that sign reads; empty before the first read."""
-        self._process_state = _ProcessState(find_handlers())
-
-    def client(self) -> Any:
-        """The boto3 client; the first call costs 0.3 s, most of it the import."""
-        if self.given is not None:
-            return self.given
-        state = self._state()
-        if state.client is None:
-            with state.lock:
-                if state.client is None:
-                    account_of(self.options.profile)  # boto3 raises its own ValueError for a line break in a key
-                    client = connect(self.options)
-                    self.throttles.register(client)
-                    state.handlers = find_handlers(client)
-                    state.client = client
-        return state.client
-
-    def transport(self, bucket: str) -> Client | None:
-        """Our transport to a bucket; `None` if boto3 must read: the caller chose it or gave a client, a handler such as
-        that of moto intercepts requests, or our transport cannot reach the bucket."""
-        if self.given is not None or self.options.transport == "boto3":
-            return None
-        state = self._state()
-        if state.handlers is None or any(getattr(handler, "enabled", True) for handler in state.handlers):
-            return None
-        if bucket not in state.transports:
-            with state.lock:
-                if bucket not in state.transports:
-                    state.transports[bucket] = self._open(state, bucket)
-        return state.transports[bucket]
-
-    def _state(self) -> _ProcessState:
-        state = self._process_state
-        if state.process != os.getpid():
-            # The lock is new too: a thread that did not survive the fork may have held it.
-            inherited, state = state, _ProcessState(find_handlers())
-            self._process_state = state
-            if inherited.pool is not None:
-                inherited.pool.close()  # closes our copies of the parent's sockets
-        return state
-
-    def _open(self, state: _ProcessState, bucket: str) -> Client | None:
-        """A transport to a bucket, under the lock of `state`."""
-        account = account_of(self.options.profile)
-        plan = account.plan(self.options, bucket, learn_plan)
-        if plan is None:
-            log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
-            self.credentials_source = "boto3, which reads from this bucket"
-            return None
-        self.credentials_source = plan.identity.source + (f", because {plan.reason}" if plan.reason else "")
-        origin = S3Origin(self.options, bucket, learn_plan, account, plan)
-        if state.pool is None:
-            state.pool = Pool(origin.tls, MAX_IDLE if self.options.keep_alive else 0)
-        attempts, silence_seconds = s3_client.S3_ATTEMPTS, s3_client.READ_TIMEOUT_SECONDS
-        return Client(origin, state.pool, attempts=attempts, silence_seconds=silence_seconds)
-
-    def close(self) -> None:
-        """Close the connections; a later `client()` opens new ones. A client given by the caller stays open."""
-        state, self._process_state = self._process_state, _ProcessState(find_handlers())
-        if state.pool is not None:
-            state.pool.close()
-        if state.client is not None and state.process == os.getpid():
-            state.client.close()
-
-
 class S3Store(StoreBase):
     """Objects below a prefix of one bucket. The first request other than a GET imports boto3.
 
@@ -260,13 +166,14 @@ class S3Store(StoreBase):
         return bare_etag(answer.get("ETag"), url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Yield objects page by page from AWS. From other servers all pages are read first and sorted, since SeaweedFS
-        lists folder by folder, `a/b` before `a-b`."""
+        """Yield objects page by page from AWS.
+
+        From other servers all pages are read first and sorted, since SeaweedFS lists folder by folder, `a/b` before
+        `a-b`.
+        """
         return self.list_usable([], prefix)
 
     def list_usable(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
-        """`list`, with the keys that no other verb accepts, such as the `folder/` markers of web consoles, added to
-        `left_out`."""
         url = f"{self.url}/{prefix}"
         with self._client(url) as client:
             ordered = is_aws(client)
@@ -333,8 +240,10 @@ class S3Store(StoreBase):
 
 
 def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: dict[str, str]) -> str:
-    """Upload `data` in parts, several at once; returns its ETag (2 requests, and 1 for each part of 8 MiB or more). The
-    last request has the condition. boto3's transfer manager neither returns the ETag nor supports conditions."""
+    """Upload `data` in parts, several at once; returns its ETag (2 requests, and 1 for each part of 8 MiB or more).
+
+    The last request has the condition. boto3's transfer manager neither returns the ETag nor supports conditions.
+    """
     from concurrent.futures import ThreadPoolExecutor  # 3 ms that readers need not pay
 
     part_bytes = max(_PART_BYTES, -(-len(data) // _MOST_PARTS))
@@ -376,9 +285,108 @@ def _check_page(page: Any, url: str) -> None:
         raise StoreFailure(f"{url}: the listing is cut: the server says that there is more, but not where to go on")
 
 
+@dataclass(slots=True)
+class _ProcessState:
+    """The clients of one process, and the lock under which they are made.
+
+    Two processes that read from one inherited socket receive each other's objects without an error (reproduced with
+    boto3 over plain HTTP), so each process makes its own clients after a fork.
+    """
+
+    handlers: list[Any] | None
+    """Handlers that may respond instead of the network, as those of moto do; `None` if they are unknown."""
+    process: int = field(default_factory=os.getpid)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    client: Any = None
+    pool: Pool | None = None
+    transports: dict[str, Client | None] = field(default_factory=dict)
+
+
+class S3Connection:
+    """The boto3 client of this process, and its own transport to each bucket, made on first use."""
+
+    def __init__(self, options: S3Options, client: Any = None) -> None:
+        self.options = options
+        self.given = client
+        """A client of the caller, who is then responsible for forks."""
+        self.throttles = ThrottleCounter()
+        if client is not None:
+            self.throttles.register(client)
+        self.credentials_source = ""
+        """The source of the credentials that sign reads; empty before the first read."""
+        self._process_state = _ProcessState(find_handlers())
+
+    def client(self) -> Any:
+        """The boto3 client; the first call costs 0.3 s, most of it the import."""
+        if self.given is not None:
+            return self.given
+        state = self._state()
+        if state.client is None:
+            with state.lock:
+                if state.client is None:
+                    account_of(self.options.profile)  # boto3 raises its own ValueError for a line break in a key
+                    client = connect(self.options)
+                    self.throttles.register(client)
+                    state.handlers = find_handlers(client)
+                    state.client = client
+        return state.client
+
+    def transport(self, bucket: str) -> Client | None:
+        """Our transport to a bucket; `None` if boto3 must read.
+
+        That is so if the caller chose it or gave a client, if a handler such as that of moto intercepts requests, and
+        if our transport cannot reach the bucket.
+        """
+        if self.given is not None or self.options.transport == "boto3":
+            return None
+        state = self._state()
+        if state.handlers is None or any(getattr(handler, "enabled", True) for handler in state.handlers):
+            return None
+        if bucket not in state.transports:
+            with state.lock:
+                if bucket not in state.transports:
+                    state.transports[bucket] = self._open(state, bucket)
+        return state.transports[bucket]
+
+    def _state(self) -> _ProcessState:
+        state = self._process_state
+        if state.process != os.getpid():
+            # The lock is new too: a thread that did not survive the fork may have held it.
+            inherited, state = state, _ProcessState(find_handlers())
+            self._process_state = state
+            if inherited.pool is not None:
+                inherited.pool.close()  # closes our copies of the parent's sockets
+        return state
+
+    def _open(self, state: _ProcessState, bucket: str) -> Client | None:
+        """A transport to a bucket, under the lock of `state`."""
+        account = account_of(self.options.profile)
+        plan = account.plan(self.options, bucket, learn_plan)
+        if plan is None:
+            log.note(log.INFO, "boto3 reads from %s, not our own transport", bucket)
+            self.credentials_source = "boto3, which reads from this bucket"
+            return None
+        self.credentials_source = plan.identity.source + (f", because {plan.reason}" if plan.reason else "")
+        origin = S3Origin(self.options, bucket, learn_plan, account, plan)
+        if state.pool is None:
+            state.pool = Pool(origin.tls, MAX_IDLE if self.options.keep_alive else 0)
+        attempts, silence_seconds = s3_client.S3_ATTEMPTS, s3_client.READ_TIMEOUT_SECONDS
+        return Client(origin, state.pool, attempts=attempts, silence_seconds=silence_seconds)
+
+    def close(self) -> None:
+        """Close the connections; a later `client()` opens new ones. A client given by the caller stays open."""
+        state, self._process_state = self._process_state, _ProcessState(find_handlers())
+        if state.pool is not None:
+            state.pool.close()
+        if state.client is not None and state.process == os.getpid():
+            state.client.close()
+
+
 def find_handlers(client: Any = None) -> list[Any] | None:
-    """Handlers that may respond instead of the network, as those of moto do; `None` if they cannot be determined. By
-    default those that a new client would have; before the import of botocore there are none."""
+    """Handlers that may respond instead of the network, as those of moto do; `None` if they cannot be determined.
+
+    By default those that a new client would have; before the import of botocore there are none.
+    """
     try:
         if client is not None:
             return list(client.meta.events._emitter._handlers.prefix_search(BEFORE_SEND))
