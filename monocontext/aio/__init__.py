@@ -1,7 +1,5 @@
 """Asynchronous reads of texts: `async with AsyncMonocontext.open("s3://bucket/prefix") as context`."""
 
-from __future__ import annotations
-
 from monocontext.aio.text import AsyncMonocontext
 
 __all__ = ["AsyncMonocontext"]

@@ -40,37 +40,22 @@ def _refusal(name: str, instead: str) -> Callable[..., NoReturn]:
 
 
 class _Awaiting:
-    """Its methods are those of `_text`, in threads."""
+    """An asynchronous object, whose methods are those of the synchronous `_text`, called in threads."""
 
     def __init__(self, text: Any, threads: Threads):
         self._text, self._threads = text, threads
 
-    def _wrap_one(self, result: Any) -> Any:
-        return str(result) if isinstance(result, LazyText) else result
-
     def _wrap(self, result: Any) -> Any:
         return tuple(map(self._wrap_one, result)) if type(result) is tuple else self._wrap_one(result)
+
+    def _wrap_one(self, result: Any) -> Any:
+        return str(result) if isinstance(result, LazyText) else result
 
     async def _call(self, work: Callable[[], _T], undo: Callable[[_T], object] | None = None) -> _T:
         """The result of work in a thread. If the task is cancelled, the work ends when it next waits, or is undone."""
         future: Future[_T] = Future()
         awaited = asyncio.wrap_future(future)
-
-        def check() -> None:
-            if awaited.cancelled():
-                raise asyncio.CancelledError
-
-        def carry_out() -> None:
-            if future.set_running_or_notify_cancel():
-                CALL.check = check
-                try:
-                    future.set_result(work())
-                except BaseException as error:  # raised by the task; no future takes a StopIteration
-                    future.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)
-                finally:
-                    del CALL.check
-
-        self._threads.run(carry_out)
+        self._threads.run(lambda: _carry_out(work, future, awaited.cancelled))
         try:
             return await awaited
         except asyncio.CancelledError:
@@ -83,6 +68,23 @@ class _Awaiting:
         while batch := await self._call(lambda: list(islice(items, at_once))):
             for item in batch:
                 yield item
+
+
+def _carry_out(work: Callable[[], _T], future: Future[_T], is_cancelled: Callable[[], bool]) -> None:
+    """Do work in this thread for a future. While the work waits for data, it looks whether its task was cancelled."""
+
+    def check() -> None:
+        if is_cancelled():
+            raise asyncio.CancelledError
+
+    if future.set_running_or_notify_cancel():
+        CALL.check = check
+        try:
+            future.set_result(work())
+        except BaseException as error:  # raised by the task; no future takes a StopIteration
+            future.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)
+        finally:
+            del CALL.check
 
 
 class AsyncMonocontext(_Awaiting, TextMethods):
@@ -109,9 +111,9 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         `transport` or `keep_alive`. A `client` of aioboto3 stays open; `run` passes on what `shape` names.
         """
         check_place(url)
-        arguments: dict[str, Any] = {**options, "shape": shape} | (
-            {} if client is None else {"client": BlockingClient(client)}
-        )
+        arguments: dict[str, Any] = {**options, "shape": shape}
+        if client is not None:
+            arguments["client"] = BlockingClient(client)
         return cls(None, Threads(MAX_RUNNING), lambda: Monocontext.open(url, **arguments))
 
     def __await__(self) -> Generator[Any, None, Self]:
