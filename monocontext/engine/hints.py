@@ -66,9 +66,7 @@ _SEARCHES: dict[str, tuple[Reach, bool]] = {
 _MATCHES: dict[str, Reach] = {"search": "first", "findall": "all", "finditer": "first", "split": "all"}
 """The functions of `re` that are followed."""
 _FLAGS = {*"IMSXAU", "IGNORECASE", "MULTILINE", "DOTALL", "VERBOSE", "ASCII"}
-_FUNCTIONS: dict[str, Any] = {
-    "int": int, "min": min, "max": max, "abs": abs, "range": range, "round": lambda number: round(number),
-}  # fmt: skip
+_FUNCTIONS: dict[str, Any] = {"int": int, "min": min, "max": max, "abs": abs, "range": range, "round": round}
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv, ast.Div: truediv, ast.Mod: mod, ast.BitOr: or_
 }  # fmt: skip
@@ -122,6 +120,7 @@ class CodeHints:
         return hints
 
     def _read_line(self, line: str) -> Iterator[Hint]:
+        """The reads of a line of code. A line that is not indented like the body of a loop ends that loop."""
         tree = _parse(line) if line.strip() and "```" not in line and "~~~" not in line else None
         if tree is None:
             return
@@ -160,8 +159,6 @@ class CodeHints:
         chosen = rounds if isinstance(rounds, tuple) or len(rounds) <= 4 else (*rounds[:3], rounds[-1])
         return _Scope(indent, [scope.rounds[0] | {target.id: value} for value in chosen], len(rounds))
 
-    # -- reads -------------------------------------------------------------------------------------------------------
-
     def _reads(self, node: ast.expr, scope: _Scope, is_drained: bool = False) -> Iterator[Hint]:
         """The reads of an expression and of its parts. `is_drained`: a list is made of all its items."""
         if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
@@ -182,26 +179,20 @@ class CodeHints:
                         yield from self._search(text, [pattern], scope, reach, False, int(folded))
             case ast.Call(func=ast.Attribute(value=text, attr=name), args=arguments) if name in _SEARCHES:
                 yield from self._search(text, arguments, scope, *_SEARCHES[name], None)
-            case _:
-                pass
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr | ast.keyword):
                 yield from self._reads(part.value if isinstance(part, ast.keyword) else part, scope)
 
-    def _subscript(self, node: ast.expr, index: ast.expr, scope: _Scope) -> Iterator[Hint]:
+    def _subscript(self, text: ast.expr, index: ast.expr, scope: _Scope) -> Iterator[Hint]:
+        """The slices `text[index]` in all rounds of a loop; none if a known round reads an unknown one."""
         spans = [span for names in scope.rounds if (span := self._span(index, names))]
-        if not isinstance(self._fold(node, scope.rounds[0]), _Text) or len(spans) < len(scope.rounds):
+        if not isinstance(self._fold(text, scope.rounds[0]), _Text) or len(spans) < len(scope.rounds):
             return
-        spans, count = (spans, scope.count) if len(set(spans)) > 1 else (spans[:1], 1)
-        if len(spans) < count:
-            first, (start, stop), (second, _), (last, _) = spans
-            step = second - start
-            if start < stop and last - start == step * (count - 2):
-                if first != (start - step, stop - step):  # `max(0, i - 500)`: even from the second round on
-                    yield Ranges(first[0], first[1] - first[0], first[1] - first[0], 1)
-                    start, stop, count = start + step, stop + step, count - 1
-                yield Ranges(start - step, stop - start, step, count)
-                return
+        if len(set(spans)) == 1:
+            spans = spans[:1]
+        elif len(spans) < scope.count and (ranges := _even_ranges(spans, scope.count)):
+            yield from ranges
+            return
         for start, stop in spans:
             if start < stop:
                 yield Ranges(start, stop - start, stop - start, 1)
@@ -216,23 +207,21 @@ class CodeHints:
         bounds = [self._fold(argument, scope.rounds[0]) for argument in arguments[1:3]]
         if not all(isinstance(bound, int) for bound in bounds):
             reach, bounds = "unplaced", []
-        start, stop, _ = slice(*(*bounds, None, None)[:2]).indices(self._characters)
+        first, last = [*bounds, None, None][:2]
+        start, stop, _ = slice(first, last).indices(self._characters)
         for names in scope.rounds:
             needle = self._fold(arguments[0], names)
             if isinstance(needle, str) and needle and start < stop:
                 yield Search(needle, start, stop, reach, text.ignore_case and flags is None, backward, flags)
 
-    # -- values ------------------------------------------------------------------------------------------------------
-
     def _span(self, index: ast.expr, names: _Names) -> tuple[int, int] | None:
         """The characters [start, stop) that an index reads; None if they are unknown."""
-        match index:
-            case ast.Slice(lower=lower, upper=upper, step=None):
-                start = self._fold(lower, names) if lower else 0
-                stop = self._fold(upper, names) if upper else self._characters
-            case _:
-                start = self._fold(index, names)
-                stop = start + 1 or self._characters if isinstance(start, int) else None
+        if isinstance(index, ast.Slice) and index.step is None:
+            start = self._fold(index.lower, names) if index.lower else 0
+            stop = self._fold(index.upper, names) if index.upper else self._characters
+        else:
+            start = self._fold(index, names)
+            stop = start + 1 if isinstance(start, int) and start != -1 else self._characters
         is_known = isinstance(start, int) and isinstance(stop, int)
         return slice(start, stop).indices(self._characters)[:2] if is_known else None
 
@@ -264,11 +253,22 @@ class CodeHints:
                         value = _FUNCTIONS[name](*numbers)
                 case ast.Call(func=ast.Attribute(value=text, attr="lower" | "upper" | "casefold"), args=[]):
                     value = _Text(ignore_case=True) if isinstance(self._fold(text, names), _Text) else None
-                case _:
-                    pass
         except (ArithmeticError, TypeError, ValueError, AttributeError):
             return None
         return None if isinstance(value, int | float) and not abs(value) < _MOST_NUMBER else value
+
+
+def _even_ranges(spans: list[tuple[int, int]], count: int) -> list[Ranges]:
+    """The slices in all rounds of a loop, from those in its first three and its last one; empty if they are not evenly
+    spaced. The first may differ from the others: `max(0, i - 500)`."""
+    first, (start, stop), (third, _), (last, _) = spans
+    step, width = third - start, stop - start
+    if width <= 0 or last - start != step * (count - 2):
+        return []
+    if first == (start - step, stop - step):
+        return [Ranges(start - step, width, step, count)]
+    first_width = first[1] - first[0]
+    return [Ranges(first[0], first_width, first_width, 1), Ranges(start, width, step, count - 1)]
 
 
 def _stored_in(node: ast.AST) -> set[str]:
