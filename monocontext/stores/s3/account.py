@@ -19,12 +19,15 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from monocontext.errors import InvalidUrl
 from monocontext.records import NamedTuple, dataclass, replace
+from monocontext.stores.address import without_secrets
 from monocontext.stores.http.route import Credentials, Route
 from monocontext.stores.protocol import one_line
-from monocontext.stores.s3.routes import native_route
-from monocontext.stores.s3.settings import NeedsBotocore, NoIdentity, NothingFound, S3Options, Settings
+from monocontext.stores.s3.routes import DEFAULT_REGION, SPECIAL_SUFFIXES, find_proxy, route_to_aws, route_to_server
+from monocontext.stores.s3.settings import NeedsBotocore, NoIdentity, NothingFound, Settings
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -42,6 +45,38 @@ _FILES = {"AWS_CONFIG_FILE": "~/.aws/config", "AWS_SHARED_CREDENTIALS_FILE": "~/
 _BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
 """Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""
 _EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
+TRANSPORTS = ("own", "boto3")
+
+
+@dataclass(frozen=True, slots=True)
+class S3Options:
+    """The options of `open_store` for `s3://`, as `monocontext.options.StoreOptions` describes them, with defaults.
+
+    No secret is part of them: credentials are found as boto3 finds them.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    profile: str | None = None
+    path_style: bool | None = None
+    anonymous: bool = False
+    transport: str = "own"
+    keep_alive: bool = True
+
+    def __post_init__(self) -> None:
+        if self.transport not in TRANSPORTS:
+            raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
+        if self.endpoint is not None:
+            try:
+                parts = urlsplit(self.endpoint)
+                is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            except ValueError:  # brackets without an address, or an invalid port
+                is_url = False
+            if not is_url or self.endpoint.split() != [self.endpoint]:
+                display = without_secrets(self.endpoint)
+                raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {display!r}")
+        if self.region is not None and not (self.region.isascii() and self.region.isprintable()):
+            raise InvalidUrl(f"region must be a name such as eu-west-1, not {self.region!r}")
 
 
 @dataclass(slots=True, eq=False)
@@ -321,3 +356,19 @@ class S3Origin:
                 self._account = account_of(self._options.profile, refused=self._account)
                 if result := self._account.plan(self._options, self._bucket, self._learn):
                     self.plan, self.route = result, result.route
+
+
+def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
+    """The route to a bucket, the same as that of botocore. Raises `NeedsBotocore` if these rules do not cover it."""
+    settings.check_for_s3()
+    if bucket.endswith(SPECIAL_SUFFIXES):
+        raise NeedsBotocore(f"{bucket} is an access point or a special bucket")
+    region = options.region or settings.region() or DEFAULT_REGION
+    endpoint_url = options.endpoint or settings.endpoint()
+    if endpoint_url is None:
+        route = route_to_aws(bucket, region, bool(options.path_style))
+    else:
+        route = route_to_server(bucket, endpoint_url, region, options.path_style is False)
+    if proxy := find_proxy(str(route.endpoint)):
+        route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
+    return replace(route, region="", signed=False) if options.anonymous else route

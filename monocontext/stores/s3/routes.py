@@ -18,10 +18,9 @@ import sys
 from base64 import b64encode
 from urllib.parse import unquote, urlsplit
 
-from monocontext.records import replace
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint, Proxy
 from monocontext.stores.http.route import Route
-from monocontext.stores.s3.settings import NeedsBotocore, S3Options, Settings
+from monocontext.stores.s3.settings import NeedsBotocore
 
 AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 DEFAULT_REGION = "us-east-1"
@@ -45,23 +44,7 @@ _HOST_NAME = r"(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*"
 _SYSTEM_HAS_PROXIES = os.name == "nt" or sys.platform == "darwin"
 
 
-def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
-    """The route to a bucket, the same as that of botocore. Raises `NeedsBotocore` if these rules do not cover it."""
-    settings.check_for_s3()
-    if bucket.endswith(SPECIAL_SUFFIXES):
-        raise NeedsBotocore(f"{bucket} is an access point or a special bucket")
-    region = options.region or settings.region() or DEFAULT_REGION
-    endpoint_url = options.endpoint or settings.endpoint()
-    if endpoint_url is None:
-        route = _route_to_aws(bucket, region, bool(options.path_style))
-    else:
-        route = _route_to_server(bucket, endpoint_url, region, options.path_style is False)
-    if proxy := find_proxy(str(route.endpoint)):
-        route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
-    return replace(route, region="", signed=False) if options.anonymous else route
-
-
-def _route_to_aws(bucket: str, region: str, path_style: bool) -> Route:
+def route_to_aws(bucket: str, region: str, path_style: bool) -> Route:
     """The route to a bucket of AWS."""
     suffix = next((suffix for regions, suffix in _AWS_SUFFIXES if re.fullmatch(regions, region)), None)
     if suffix is None:
@@ -74,7 +57,7 @@ def _route_to_aws(bucket: str, region: str, path_style: bool) -> Route:
     return Route(Endpoint("https", host, DEFAULT_PORTS["https"]), path, region)
 
 
-def _route_to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
+def route_to_server(bucket: str, endpoint_url: str, region: str, bucket_in_host: bool) -> Route:
     """The route to a bucket of another server."""
     match = re.fullmatch(_ENDPOINT, endpoint_url)
     if match is None:

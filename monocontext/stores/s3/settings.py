@@ -1,7 +1,4 @@
-"""The options for S3 of a caller, and the settings in the environment, the shared AWS files and one profile.
-
-Settings are read in botocore's order. No requests.
-"""
+"""Read the settings for S3: the environment, the shared AWS files and one profile, in botocore's order. No requests."""
 
 from __future__ import annotations
 
@@ -10,11 +7,6 @@ from collections.abc import Mapping
 from itertools import chain
 from shlex import split
 from typing import Any
-from urllib.parse import urlsplit
-
-from monocontext.errors import InvalidUrl
-from monocontext.records import dataclass
-from monocontext.stores.address import without_secrets
 
 
 class NeedsBotocore(Exception):
@@ -27,40 +19,6 @@ class NoIdentity(Exception):
 
 class NothingFound(NoIdentity):
     """No source has credentials. The message names the sources that were tried."""
-
-
-TRANSPORTS = ("own", "boto3")
-
-
-@dataclass(frozen=True, slots=True)
-class S3Options:
-    """The options of `open_store` for `s3://`, as `monocontext.options.StoreOptions` describes them, with defaults.
-
-    No secret is part of them: credentials are found as boto3 finds them.
-    """
-
-    endpoint: str | None = None
-    region: str | None = None
-    profile: str | None = None
-    path_style: bool | None = None
-    anonymous: bool = False
-    transport: str = "own"
-    keep_alive: bool = True
-
-    def __post_init__(self) -> None:
-        if self.transport not in TRANSPORTS:
-            raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
-        if self.endpoint is not None:
-            try:
-                parts = urlsplit(self.endpoint)
-                is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            except ValueError:  # brackets without an address, or an invalid port
-                is_url = False
-            if not is_url or self.endpoint.split() != [self.endpoint]:
-                display = without_secrets(self.endpoint)
-                raise InvalidUrl(f"endpoint must be a URL such as http://127.0.0.1:8333, not {display!r}")
-        if self.region is not None and not (self.region.isascii() and self.region.isprintable()):
-            raise InvalidUrl(f"region must be a name such as eu-west-1, not {self.region!r}")
 
 
 _BOTOCORE_ONLY = (

@@ -35,7 +35,7 @@ from monocontext.stores.protocol import (
     uniform,
 )
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.account import S3Origin, account_of
+from monocontext.stores.s3.account import S3Options, S3Origin, account_of
 from monocontext.stores.s3.client import BEFORE_SEND, connect, is_aws, learn_plan
 from monocontext.stores.s3.errors import WriteConflict, translate, translate_errors
 from monocontext.stores.s3.reads import (
@@ -48,7 +48,6 @@ from monocontext.stores.s3.reads import (
     read_by_transport,
     server_clock_seconds,
 )
-from monocontext.stores.s3.settings import S3Options
 
 _THRESHOLD_BYTES = 16 << 20
 """Objects above this size are sent in parts."""

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from monocontext.stores.s3 import client as s3_client
-from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, account_of
+from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, S3Options, account_of
 from monocontext.stores.s3.client import learn_route
-from monocontext.stores.s3.settings import NoIdentity, S3Options
+from monocontext.stores.s3.settings import NoIdentity
 
 Write = Callable[[str, str], Path]
 KEYS = {"AWS_ACCESS_KEY_ID": "env-key", "AWS_SECRET_ACCESS_KEY": "env-secret"}
