@@ -55,14 +55,6 @@ class Planner:
         self.first, self.stop = first, frames if stop is None else stop
         self.layouts = [FilterLayout(ref) for ref in refs if any(self._clipped(ref))]
 
-    def _clipped(self, ref: FilterRef) -> Iterator[tuple[slice, int]]:
-        """The runs of a filter within the frames of this planner: the frames, counted from the first one, and the first
-        column."""
-        for first, column, frames in ref.runs:
-            start, stop = max(first, self.first), min(first + frames, self.stop)
-            if start < stop:
-                yield slice(start - self.first, stop - self.first), column + start - first
-
     def rows_to_read(self, query: Query | None, *, first: bool = False) -> list[tuple[FilterLayout, int]]:
         """The rows that `candidates` reads for a query, in the order of the text; or those to read first, which may
         suffice."""
@@ -80,15 +72,13 @@ class Planner:
             return True
         frames = self._candidates(self._answerable_part(query), rows, None, False)
         covered = sum(run.stop - run.start for layout in self.layouts for run, _ in self._clipped(layout.ref))
-        without = self.stop - self.first - covered
-        return frames is not None and np.count_nonzero(frames) - without <= others
+        without_column = self.stop - self.first - covered
+        return frames is not None and np.count_nonzero(frames) - without_column <= others
 
-    def _rows_of(self, leaf: Literal | FrequencyQuery) -> list[tuple[int, ...]]:
-        """The rows to read from each filter. Those of a literal are about the frame in which it begins."""
-        refs = [layout.ref for layout in self.layouts]
-        if isinstance(leaf, FrequencyQuery):
-            return [word_rows(leaf.words, leaf.level, ref.bits) for ref in refs]
-        return [rows_to_read(leaf.text, ref.bits, ref.overlap_bytes, ref.fold != TABLES) for ref in refs]
+    def candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool = False) -> Frames | None:
+        """The frames in which a match may begin; `None` for all. Without some of the rows there may be more. With
+        `within_line` neither a match nor what it looks at extends over a newline."""
+        return self._candidates(self._answerable_part(query), rows, records, within_line)
 
     def _answerable_part(self, query: Query | None) -> Query | None:
         """The part of a query that filters can answer, alternatives only if all of them are; `None` if there is
@@ -102,27 +92,33 @@ class Planner:
             return None
         return query  # a query for frequencies, too: without rows of words, there are no such frames
 
-    def candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool = False) -> Frames | None:
-        """The frames in which a match may begin; `None` for all. Without some of the rows there may be more. With
-        `within_line` neither a match nor what it looks at extends over a newline."""
-        return self._candidates(self._answerable_part(query), rows, records, within_line)
+    def _rows_of(self, leaf: Literal | FrequencyQuery) -> list[tuple[int, ...]]:
+        """The rows to read from each filter. Those of a literal are about the frame in which it begins."""
+        refs = [layout.ref for layout in self.layouts]
+        if isinstance(leaf, FrequencyQuery):
+            return [word_rows(leaf.words, leaf.level, ref.bits) for ref in refs]
+        return [rows_to_read(leaf.text, ref.bits, ref.overlap_bytes, ref.fold != TABLES) for ref in refs]
 
     def _candidates(self, query: Query | None, rows: Rows, records: Records | None, within_line: bool) -> Frames | None:
+        """As `candidates`, for a query that filters can answer. Without `records` it is not looked where a match
+        begins: the frames are those of the literals."""
         if query is None:
             return None
         if isinstance(query, FrequencyQuery):
-            return self._frequency_candidates(query, rows)
+            frames = np.zeros(self.stop - self.first, np.bool_)
+            self._set_frames(frames, query, rows, np.bitwise_or)
+            return frames
         if isinstance(query, Literal):
             return self._literal_candidates(query, rows, records, within_line)
         result: Frames | None = None
         for part in query.queries:
-            frames = self._candidates(part, rows, records, within_line)
+            frames_of_part = self._candidates(part, rows, records, within_line)
             if isinstance(query, AnyOf):
-                if frames is None:
+                if frames_of_part is None:
                     return None
-                result = frames if result is None else result | frames
-            elif frames is not None:
-                result = frames if result is None else result & frames
+                result = frames_of_part if result is None else result | frames_of_part
+            elif frames_of_part is not None:
+                result = frames_of_part if result is None else result & frames_of_part
                 if not result.any():
                     break
         return result
@@ -133,27 +129,34 @@ class Planner:
         """The frames in which a match may begin whose literal is this one; without `records`, the literal itself."""
         if _is_impossible(literal):
             return np.zeros(self.stop - self.first, np.bool_)
-        may_contain, is_known = np.ones(self.stop - self.first, np.bool_), False
-        for layout, numbers in zip(self.layouts, self._rows_of(literal), strict=True):
-            if given := [rows[layout, number] for number in numbers if (layout, number) in rows]:
-                columns, is_known = _common_columns(layout, given), True
-                for frames, column in self._clipped(layout.ref):
-                    may_contain[frames] = columns[column : column + frames.stop - frames.start]
-        if not is_known:
+        may_contain = np.ones(self.stop - self.first, np.bool_)
+        if not self._set_frames(may_contain, literal, rows, np.bitwise_and):
             return None
         if records is None or literal.latest == 0 or (self.stop == self.frames and not may_contain.any()):
             return may_contain
         return self._trace_back(may_contain, literal, records, within_line)
 
-    def _frequency_candidates(self, query: FrequencyQuery, rows: Rows) -> Frames:
-        """The frames with one of the words as often as the query says."""
-        result = np.zeros(self.stop - self.first, np.bool_)
-        for layout, numbers in zip(self.layouts, self._rows_of(query), strict=True):
-            for row in (rows[layout, number] for number in numbers if (layout, number) in rows):
-                columns = _common_columns(layout, [row])
-                for frames, column in self._clipped(layout.ref):
-                    result[frames] |= columns[column : column + frames.stop - frames.start]
-        return result
+    def _set_frames(self, frames: Frames, leaf: Literal | FrequencyQuery, rows: Rows, combine: np.ufunc) -> bool:
+        """Set `frames`, as far as they have a column, to their bits in the rows of a leaf: in all rows, or in any of
+        them. Returns whether there are such rows."""
+        is_known = False
+        for layout, numbers in zip(self.layouts, self._rows_of(leaf), strict=True):
+            given = [np.frombuffer(rows[layout, row], np.uint8) for row in numbers if (layout, row) in rows]
+            if given:
+                combined = combine.reduce(np.stack(given), axis=0)
+                columns = np.unpackbits(combined, count=layout.columns, bitorder="little").view(np.bool_)
+                for run, column in self._clipped(layout.ref):
+                    frames[run] = columns[column : column + run.stop - run.start]
+                is_known = True
+        return is_known
+
+    def _clipped(self, ref: FilterRef) -> Iterator[tuple[slice, int]]:
+        """The runs of a filter within the frames of this planner: the frames, counted from the first one, and the first
+        column."""
+        for first, column, frames in ref.runs:
+            start, stop = max(first, self.first), min(first + frames, self.stop)
+            if start < stop:
+                yield slice(start - self.first, stop - self.first), column + start - first
 
     def _trace_back(self, may_contain: Frames, literal: Literal, records: Records, within_line: bool) -> Frames | None:
         """The frames in which a match may begin whose literal begins in one of these frames; `None` for all."""
@@ -180,12 +183,6 @@ class Planner:
             may_contain[max(first - self.first, 0) : number - self.first] = True
             last = number
         return may_contain
-
-
-def _common_columns(layout: FilterLayout, rows: list[bytes]) -> NDArray[np.bool_]:
-    """For each column of a filter, whether all these rows have its bit."""
-    common = np.bitwise_and.reduce(np.stack([np.frombuffer(row, np.uint8) for row in rows]), axis=0)
-    return np.unpackbits(common, count=layout.columns, bitorder="little").view(np.bool_)
 
 
 def _is_impossible(literal: Literal) -> bool:
