@@ -21,7 +21,7 @@ from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.grep_json import print_json
 from monocontext.cli.options import S3, Allow, AsJson, Generation, globs_of, options_of, plain_folder
 from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, is_place
-from monocontext.cli.printing import escape_controls, wants_colour, write_bytes
+from monocontext.cli.printing import escape_controls, hush, wants_colour, write_bytes
 from monocontext.errors import MonocontextError
 from monocontext.format.documents import Document
 from monocontext.shell.lines import NAME, Place, Style, count_lines, format_lines, found_lines, ranges_of
@@ -59,7 +59,7 @@ def grep(
     count: Annotated[bool, Option("--count", "-c", help="Print how many lines match; with -o, matches.")] = False,
     files: Annotated[bool, Option("--files-with-matches", "-l", help="Print names of documents that match.")] = False,
     only_matching: Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")] = False,
-    silent: Annotated[bool, Option("-q", help="Print nothing, and stop at the first match.")] = False,
+    silent: Annotated[bool, Option("-q", "--quiet", "--silent", help="Print nothing; stop at a match.")] = False,
     globs: Annotated[list[str] | None, Option("--glob", "-g", "--documents", help="Names to search, or !not.")] = None,
     max_seconds: Annotated[
         float | None, Option(type=NOT_NEGATIVE, help="Limit of a pattern on a piece; 0: none.")
@@ -77,6 +77,8 @@ def grep(
     characters of the whole text.
     """
     began = time.monotonic()
+    if silent:
+        hush(True)
     expressions, url = _split_places(places, patterns)
     pattern = _compile_patterns(expressions, ignore_case, fixed, words, whole_lines)
     if silent or files:
@@ -109,9 +111,8 @@ def grep(
         first = next(selected, None)
         if not silent:
             lines = chain([first] if first else [], selected)
-            rows: Iterator[str]
             if files:
-                rows = (json.dumps({"path": name}) if as_json else name for name, _ in count_lines(lines, style))
+                rows = _format_names(count_lines(lines, style), as_json)
             elif count:
                 rows = _format_counts(count_lines(lines, style), style, as_json)
             elif as_json:
@@ -241,6 +242,10 @@ def _print_rows(rows: Iterator[str], *, flushes: bool) -> None:
         if flushes:
             sys.stdout.flush()
     sys.stdout.flush()
+
+
+def _format_names(counts: Iterator[tuple[str, int]], as_json: bool) -> Iterator[str]:
+    return (json.dumps({"path": name}) if as_json else name for name, _ in counts)
 
 
 def _format_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:

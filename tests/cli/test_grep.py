@@ -48,6 +48,9 @@ def test_exit_codes(cli: Cli, context: Path) -> None:
     assert [cli("grep", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
     assert [cli("grep", "-c", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
     assert [cli("grep", "-l", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
+    for quiet in ("-q", "--quiet"):
+        printed = [cli("grep", pattern, context, quiet) for pattern in ("ERROR", "nothing")]
+        assert [(each.code, each.out, each.err) for each in printed] == [(0, "", ""), (1, "", "")]
     for pattern in ("a\nb", r"quick\n"):
         cli("grep", pattern, context).refused("the pattern needs a newline, but grep matches within a line")
     cli("grep", "s3://bucket/key", "the quick").misused("the URL comes last: `monocontext grep 'the quick' ")
