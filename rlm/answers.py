@@ -1,4 +1,4 @@
-"""Find the answer in the words of a reply: one that the model wrote, one that it had to give, or its best."""
+"""Find the answer in the words of a reply: one that it gives, the forced one, or the best when calls have ended."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class WrittenAnswers:
     tools: Collection[str]  # names that the caller gave to the code
 
     def read(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> tuple[str | None, str | None]:
-        """An answer in words, or the value of the variable that it names; else a notice for the model."""
+        """An answer in words, or the value of the variable that it names; else a notice for the model.
+
+        `messages`: the conversation before the reply. `is_alone`: nothing beside the answer may change the variable.
+        """
         replies = (message["content"] for message in messages if message["role"] == "assistant")
         known = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
         outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")

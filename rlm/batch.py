@@ -111,11 +111,9 @@ class _Batch:
     """The state of one `run_batch`, for its thread alone: threads that answer only put results into `_ended`."""
 
     def __init__(self, questions: Mapping[str, str], out: Path, answer: Answerer, limits: Budget) -> None:
-        self.runs = out.with_name(out.name + ".runs")
-        """The folder of the lock and of the questions in progress."""
+        self.runs = out.with_name(out.name + ".runs")  # the folder of the lock and of the questions in progress
         self.runs.mkdir(parents=True, exist_ok=True)
-        self.results: dict[str, Result] = {}
-        """The last result of each question, by id."""
+        self.results: dict[str, Result] = {}  # the last result of each question, by id
         self.spent: dict[str, float] = dict.fromkeys(_SHARED, 0)
         """The calls, tokens and known dollars of all results, also of those that a later one replaced."""
         self._questions, self._out, self._answer, self._limits = questions, out, answer, limits

@@ -33,7 +33,7 @@ class LLMError(RLMError, RuntimeError):
 
 
 class RateLimited(LLMError):
-    """The endpoint got too many calls."""
+    """The endpoint refuses a call for now: it got too many, or a quota is spent."""
 
     def __init__(self, message: str = "", *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message, transient=True)
@@ -63,7 +63,7 @@ class ReplyRefused(LLMError):
 
 
 class BudgetSpent(LLMError):
-    """A budget of the run is spent; no call was made."""
+    """A limit of the run is reached: a call was not made, or was broken off."""
 
     def __init__(self, message: str = "", *, reason: str = "budget") -> None:
         super().__init__(message)
@@ -76,7 +76,7 @@ class ScriptExhausted(LLMError):
 
 
 class RunnerUnavailable(RLMError, ValueError):
-    """There is no runner of this name, or it cannot work here."""
+    """There is no runner of this name, or it cannot start here, or cannot take this context; the message says why."""
 
 
 class UnknownOption(RLMError, TypeError):
@@ -88,7 +88,7 @@ class InvalidArgument(RLMError, ValueError):
 
 
 class TrajectoryError(RLMError, ValueError):
-    """A run cannot be resumed or replayed from this file."""
+    """A run cannot be resumed or replayed from this file: it is missing, damaged, or records another run."""
 
 
 class ChannelAbuse(RLMError, RuntimeError):

@@ -273,7 +273,9 @@ class RLM:
             known = session.context
             is_same = context is known or (isinstance(context, str) and isinstance(known, str) and context == known)
             if context is not None and not is_same:
-                raise ValueError("a persistent RLM keeps the context of its first question: close() it first")
+                raise ValueError(
+                    "a persistent RLM keeps the context of its first question: call close() before one about another"
+                )
             return session
 
     def _metadata(self) -> dict[str, Any]:
@@ -369,7 +371,7 @@ def _load(path: str | os.PathLike[str]) -> tuple[Recording, int]:
     """The recording of a run of this package, and how many bytes of its file are whole lines."""
     recording, whole_bytes = Recording.load(path)
     if "query" not in recording.metadata or not isinstance(recording.metadata.get("context"), dict):
-        raise TrajectoryError(f"{path} does not hold the question: it was written by another program")
+        raise TrajectoryError(f"{path} cannot be resumed: it does not hold the question, as another program wrote it")
     return recording, whole_bytes
 
 

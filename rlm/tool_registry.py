@@ -10,7 +10,9 @@ class ToolProtocol(Protocol):
     """The interface of a set of tools, such as `monocontext.memory.MemoryTool`."""
 
     @property
-    def protocol_name(self) -> str: ...
+    def protocol_name(self) -> str:
+        """The name of the set, such as `memory`."""
+        ...
 
     def list_tools(self) -> list[dict[str, Any]]:
         """A description of each: `name`, `description`, `parameters`."""
@@ -28,12 +30,12 @@ class ToolRegistry:
     """Tools by name. One registry may serve many agents, from many threads."""
 
     def __init__(self, *tools: ToolProtocol) -> None:
-        """Raises `ValueError` if two tools have the same name."""
+        """`tools`: the sets of tools. Raises `ValueError` if two tools have the same name."""
         self._tools: dict[str, tuple[ToolProtocol, dict[str, Any]]] = {}
         for protocol in tools:
             for metadata in protocol.list_tools():
                 if metadata["name"] in self._tools:
-                    raise ValueError(f"two tools are named {metadata['name']!r}")
+                    raise ValueError(f"two tools are named {metadata['name']!r}: leave one out")
                 self._tools[metadata["name"]] = protocol, metadata
 
     def list_tools(self) -> list[dict[str, Any]]:
@@ -41,11 +43,11 @@ class ToolRegistry:
         return [metadata for _, metadata in self._tools.values()]
 
     def get_tool_metadata(self, name: str) -> dict[str, Any]:
-        """The description of a tool. Raises `LookupError`."""
+        """The description of a tool. Raises `LookupError` for an unknown tool."""
         return self._find(name)[1]
 
     def protocol_name(self, name: str) -> str:
-        """The protocol that a tool speaks. Raises `LookupError`."""
+        """The name of the set to which a tool belongs. Raises `LookupError` for an unknown tool."""
         return self._find(name)[0].protocol_name
 
     def execute_tool(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

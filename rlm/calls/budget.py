@@ -7,10 +7,12 @@ from dataclasses import dataclass, fields, replace
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits over the whole tree of a run; None for no limit.
+    """Limits of a run, with its sub-calls and child runs; None for no limit.
 
     They are checked before each call and after each turn. Calls in progress when a limit is reached still end and
     count, so tokens and dollars may exceed it by the cost of 16 calls; iterations and calls never do.
+
+    Raises TypeError for a limit that is not a number, ValueError for a negative one.
     """
 
     iterations: int | None = 30
@@ -31,14 +33,14 @@ class Budget:
             if value is None:
                 continue
             if not isinstance(value, (int, float)) or isinstance(value, bool):
-                raise TypeError(f"max_{field.name} must be a number, not {type(value).__name__}")
+                raise TypeError(f"max_{field.name} must be a number or None, not {type(value).__name__}")
             if field.name == "iterations" and value < 1:
                 raise ValueError(f"max_iterations must be at least 1, not {value}")
             if not value >= 0:
                 raise ValueError(f"max_{field.name} must not be negative, not {value}")
 
     def less(self, *, calls: int, tokens: int, dollars: float, seconds: float) -> Budget:
-        """This budget less the given amounts; a limit does not fall below 0."""
+        """A budget whose limits are lower by these amounts, but not below 0; what has no limit keeps none."""
         used = {"calls": calls, "tokens": tokens, "dollars": dollars, "seconds": seconds}
         limits = ((name, getattr(self, name), amount) for name, amount in used.items())
         return replace(self, **{name: max(0, limit - amount) for name, limit, amount in limits if limit is not None})

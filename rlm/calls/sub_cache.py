@@ -17,11 +17,12 @@ class SubCache:
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
+        """`directory`: where the files lie, made if it is missing; None for a cache in memory."""
         self._directory = None if directory is None else Path(directory)
         self._memory: dict[str, tuple[str, str]] = {}
 
     def get(self, key: str) -> Reply | None:
-        """The reply kept under `key`, which costs nothing; a file that is damaged counts as absent."""
+        """The reply stored under `key`, without a cost; None if there is none, or its file is damaged."""
         try:
             if self._directory is None:
                 text, model = self._memory[key]
@@ -32,7 +33,7 @@ class SubCache:
         return Reply(text, 0, 0, model, dollars=0.0, cached=True)
 
     def put(self, key: str, reply: Reply) -> None:
-        """Store `reply`. A file appears whole or not at all."""
+        """Store `reply` under `key`. Its file appears whole or not at all. Raises OSError, as for a full disk."""
         if self._directory is None:
             self._memory[key] = reply.text, reply.model
             return

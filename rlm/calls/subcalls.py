@@ -63,8 +63,7 @@ class SubCalls:
         - `spawn`: starts child runs; without it `rlm_query` asks as `llm_query` does
         """
         self.gate = gate or Gateway(usage)
-        self.seconds_left = self.gate.seconds_left
-        """The seconds that the budget of the run leaves to a cell."""
+        self.seconds_left = self.gate.seconds_left  # the seconds that the budget of the run leaves to a cell
         self._lm = lm
         self._model = model
         self._texts = texts
@@ -73,8 +72,7 @@ class SubCalls:
         self._records: list[SubCall] = []
         self._failed = 0
         self._abandoned = 0
-        self.waited = WaitClock()
-        """Runs while at least one call is under way."""
+        self.waited = WaitClock()  # runs while at least one call is under way
         calls = (self.llm_query, self.llm_query_batched, self.rlm_query, self.rlm_query_batched)
         self.functions: dict[str, Callable[..., Any]] = {call.__name__: call for call in calls}
         """What cells call, by name."""
@@ -229,7 +227,8 @@ class SubCalls:
             if return_exceptions is None:
                 raise error
             failures = f"{len(failed)} of {len(calls)} calls failed"
-            raise LLMError(f"{failures}; the first was prompts[{index}]: {error}") from error
+            advice = "return_exceptions=True keeps the other answers"
+            raise LLMError(f"{failures}; the first was prompts[{index}]: {error} ({advice})") from error
         return answers
 
     def _check_model(self, model: object) -> None:

@@ -27,7 +27,7 @@ _VERSION = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")
 
 
 def check_prices(prices: Prices) -> Prices:
-    """Return `prices`. Raises ValueError for an invalid one."""
+    """Check prices, and return them. Raises ValueError, which says how a price is written."""
     for model, price in prices.items():
         if not (isinstance(price, (tuple, list)) and 2 <= len(price) <= 4 and all(map(is_amount, price))):
             raise ValueError(
@@ -148,7 +148,7 @@ class Usage:
     """Sums over all calls of a run, root and sub-calls. Safe for use by many threads."""
 
     def __init__(self, prices: Prices | None = None) -> None:
-        """`prices` go before the table of `genai-prices`."""
+        """`prices`: those of the caller, which go before the table of `genai-prices`."""
         self.prices: Prices = prices or {}
         """Dollars per million tokens, by model."""
         self.calls = self.input_tokens = self.output_tokens = 0
@@ -159,7 +159,7 @@ class Usage:
         self._lock = threading.Lock()
 
     def count(self, model: str, used: ModelUsage) -> None:
-        """Add answered calls of one model."""
+        """Add the calls of one model that were answered, with their tokens and cost."""
         with self._lock:
             old = self._models.get(model, ModelUsage(dollars=0.0))
             both = None if used.dollars is None or old.dollars is None else old.dollars + used.dollars
@@ -178,7 +178,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Input and output together."""
+        """Tokens of all prompts and replies."""
         return self.input_tokens + self.output_tokens
 
     @property
@@ -187,7 +187,7 @@ class Usage:
         return self.known_dollars if all(used.dollars is not None for used in list(self._models.values())) else None
 
     def notes(self) -> list[str]:
-        """Sentences on what is unknown about the cost."""
+        """A sentence on the models without a known price, and one on those whose tokens were estimated, if any."""
         models = list(self._models.items())
         unpriced = ", ".join([name for name, used in models if used.dollars is None])
         estimated = ", ".join([name for name, used in models if used.estimated_calls])

@@ -31,13 +31,9 @@ Ctrl-C  stop the question; twice within two seconds, leave"""
 
 @shared.one_line_errors()
 def chat(
-    context: shared.Context,
-    model_options: shared.ModelOptions,
-    limits: shared.Limits,
-    s3: S3,
-    trajectory: shared.Trajectory = None,
-    shape: shared.Shape = "text",
-) -> None:
+    context: shared.Context, model_options: shared.ModelOptions, limits: shared.Limits, s3: S3,
+    trajectory: shared.Trajectory = None, shape: shared.Shape = "text",
+) -> None:  # fmt: skip
     """Answer questions about CONTEXT in a conversation. They share variables; each has the full limits; see /help."""
     rights = shared.describe_rights(limits["runner"])
     display = Display(shown=shared.shows_steps())

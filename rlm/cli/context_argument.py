@@ -94,4 +94,4 @@ def _decode(data: bytes, source: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         result, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` has no mark
-        raise UsageError(f"{source} is not UTF-8: byte 0x{result:02x} at offset {offset}") from None
+        raise UsageError(f"{source} is not UTF-8: byte 0x{result:02x} at offset {offset}; convert it first") from None

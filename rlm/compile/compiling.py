@@ -138,7 +138,7 @@ class _Compilation:
         """Digest new sessions, add their digests to `fresh`, and delete digests that are out of date."""
         versions = {name: text for name, text in self._project.versions().items() if "/subagents/" not in name}
         if not versions:
-            raise NotFound(f"no sessions of project {self._project.name!r} at {self._store.url}")
+            raise NotFound(f"no sessions of project {self._project.name!r} at {self._store.url}: upload some")
         keys = {name: f"{self._root}/digests/{key_part(name)}/{_hash(text)}" for name, text in versions.items()}
         stored = {info.key for info in self._store.list(f"{self._root}/digests/")}
         covered_before = _hash(*stored - set(fresh))

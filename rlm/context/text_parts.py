@@ -59,9 +59,10 @@ def text_parts(context: object) -> list[TextPart]:
     the texts of a dict one after another, if one of them is lazy."""
     if isinstance(context, (str, LazyText)):
         return [TextPart(None, context, 0)]
-    if isinstance(context, dict):
-        texts = {str(name): value for name, value in context.items() if isinstance(value, (str, LazyText))}
-        starts = accumulate(map(len, texts.values()), initial=0)
-        named = [TextPart(name, text, start) for (name, text), start in zip(texts.items(), starts, strict=False)]
-        return named if any(isinstance(value, LazyContext) for value in context.values()) else []
-    return [TextPart(None, context.text, 0)] if isinstance(context, (LazyMapping, LazyContext)) else []  # type: ignore[union-attr]
+    if isinstance(context, (LazyMapping, LazyContext)):
+        return [TextPart(None, context.text, 0)]  # type: ignore[union-attr] # both have it
+    if not isinstance(context, dict) or not any(isinstance(value, LazyContext) for value in context.values()):
+        return []
+    texts = {str(name): value for name, value in context.items() if isinstance(value, (str, LazyText))}
+    starts = accumulate(map(len, texts.values()), initial=0)
+    return [TextPart(name, text, start) for (name, text), start in zip(texts.items(), starts, strict=False)]

@@ -36,16 +36,12 @@ class WorkerNamespace:
         if folder:
             os.makedirs(os.path.realpath(folder), exist_ok=True)  # the sandbox may have made it a link to nothing
             self.load()
+        for_code = {name: value for name, value in host.items() if not name.startswith("_interpreter")}
         self.namespace: dict[str, Any] = {
-            "__name__": "__main__",
-            "__builtins__": given_builtins,
-            "SUBMIT": _submit,
-            "save_to_volume": self.save_to_volume,
-            "load_from_volume": self.load_from_volume,
-            **{
-                name.removeprefix("_own_"): value for name, value in host.items() if not name.startswith("_interpreter")
-            },
-        }
+            "__name__": "__main__", "__builtins__": given_builtins, "SUBMIT": _submit,
+            "save_to_volume": self.save_to_volume, "load_from_volume": self.load_from_volume,
+            **{name.removeprefix("_own_"): value for name, value in for_code.items()},
+        }  # fmt: skip
         # The runner's builtins include those of the patch already.
         for part in lazy_parts(list(host.values())):
             names = part.repl_namespace().names

@@ -24,6 +24,7 @@ class ClaudeAgentLM:
     window_tokens = 200_000
 
     def __init__(self, model: str, *, window_tokens: int | None = None, prompt_characters: int | None = None) -> None:
+        """`model`: its name in Claude Code. The others: what fits into the root's window, and into one prompt."""
         self.model = model
         self.window_tokens = window_tokens or self.window_tokens
         if prompt_characters is not None:

@@ -276,6 +276,7 @@ class ScriptedLM:
     """
 
     def __init__(self, script: Script, *, model: str = "scripted") -> None:
+        """`script`: the list or function. `model`: the name of the model. Raises TypeError for a script of one str."""
         if isinstance(script, str):
             raise TypeError("a script must be a list of replies or a function, not one str")
         self._reply = script if callable(script) else None
@@ -299,7 +300,9 @@ class ScriptedLM:
         if self._reply is not None:
             text = self._reply(messages[0]["content"] if len(messages) == 1 else list(messages))
         elif turn >= len(self._replies):
-            raise ScriptExhausted(f"the script of {len(self._replies)} replies has no reply number {turn + 1}")
+            raise ScriptExhausted(
+                f"the script of {len(self._replies)} replies has no reply number {turn + 1}: give it more"
+            )
         elif isinstance(reply := self._replies[turn], BaseException):
             raise reply
         else:

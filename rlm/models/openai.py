@@ -107,23 +107,19 @@ class OpenAILM(SDKModel):
     def _ask(self, name: str, messages: Sequence[Message], accepted: Accepted, builder: ReplyBuilder) -> Reply:
         # The SDK connects, authenticates and reports the status; the body is read here, because the SDK hides the mark
         # of the end of a stream and demands shapes that not every endpoint keeps to.
+        client, options = self._client.get(), self._fields() | self._extra_body
         reader: ModuleType
-        by_responses = self._api == "responses" or name in self._wants_responses
-        client, body = self._client.get(), self._fields() | self._extra_body
-        if by_responses:
-            resource, reader = client.responses, responses
-            request: dict[str, Any] = {"model": name, "input": list(messages)}
-            body = {"store": False, **responses.rename(body)}
-            controls: Mapping[str, Any] = {"stream": True}
+        if self._api == "responses" or name in self._wants_responses:
+            resource, reader, prompt = client.responses, responses, "input"
+            options = {"store": False, **responses.rename(options)}
+            stream_options: Mapping[str, Any] = {"stream": True}
         else:
-            resource, reader = client.chat.completions, chat
-            request = {"model": name, "messages": list(messages)}
-            controls = _STREAMED
-        body = accepted(body)
-        streaming = accepted(controls)
+            resource, reader, prompt = client.chat.completions, chat, "messages"
+            stream_options = _STREAMED
+        body, streaming = accepted(options), accepted(stream_options)
+        request: dict[str, Any] = {"model": name, prompt: list(messages)}
         request |= streaming if "stream" in streaming else {}
-        if body:
-            request["extra_body"] = body
+        request |= {"extra_body": body} if body else {}
         target = CallTarget(name, self._where)
         with resource.with_streaming_response.create(**request) as response:
             self._read_response(response, target, builder, reader.read_chunk, reader.read_answer)

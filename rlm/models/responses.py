@@ -69,24 +69,7 @@ count_usage = partial(chat.count_usage, kinds=("input", "output"))
 def _read_response(response: object, builder: ReplyBuilder) -> None:
     """Read the end of a response, and the parts of its output that have not arrived as events."""
     builder.usage, builder.tier = get(response, "usage"), get(response, "service_tier")
-    text, thinking, refusal = list[str](), list[str](), list[str]()
-    output = get(response, "output")
-    for item in output if isinstance(output, list) else []:
-        kind = get(item, "type")
-        if kind == "message" and get(item, "phase") == "commentary" and len(_messages(response)) > 1:
-            thinking.append(read_parts(get(item, "content"))[0])
-        elif kind == "message":
-            for into, part in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
-                into.append(part)
-        elif kind == "reasoning":
-            thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
-        elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and _messages(response)):
-            builder.add_tool_call(get(item, "name") or kind, get(item, "arguments") or get(item, "input"))
-    if not builder.thinking:
-        builder.add_thinking("".join(thinking))
-    if not builder.text:
-        builder.add_text("".join(text) or (get(response, "output_text") if not text else None))
-    builder.refusal = builder.refusal or refusal
+    _read_output(response, builder)
     if error := get(response, "error"):
         raise EndpointError(read_error(error))
     if (status := get(response, "status")) is not None:
@@ -95,7 +78,30 @@ def _read_response(response: object, builder: ReplyBuilder) -> None:
         builder.set_end("incomplete")
 
 
+def _read_output(response: object, builder: ReplyBuilder) -> None:
+    """Read the items of the output: messages, thinking and calls of tools."""
+    output, messages = get(response, "output"), _messages(response)
+    text, thinking, refusal = list[str](), list[str](), list[str]()
+    for item in output if isinstance(output, list) else []:
+        kind = get(item, "type")
+        if kind == "message" and get(item, "phase") == "commentary" and len(messages) > 1:
+            thinking.append(read_parts(get(item, "content"))[0])
+        elif kind == "message":
+            for into, part in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
+                into.append(part)
+        elif kind == "reasoning":
+            thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
+        elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and messages):
+            builder.add_tool_call(get(item, "name") or kind, get(item, "arguments") or get(item, "input"))
+    if not builder.thinking:
+        builder.add_thinking("".join(thinking))
+    if not builder.text:
+        builder.add_text("".join(text) or (get(response, "output_text") if not text else None))
+    builder.refusal = builder.refusal or refusal
+
+
 def _end(status: object, response: object, builder: ReplyBuilder) -> None:
+    """Record why the response ended."""
     if status == "incomplete":
         builder.set_end(get(response, "incomplete_details", "reason") or "incomplete")
     else:
@@ -103,5 +109,6 @@ def _end(status: object, response: object, builder: ReplyBuilder) -> None:
 
 
 def _messages(response: object) -> list[Any]:
+    """The items of the output that are messages."""
     output = get(response, "output")
     return [item for item in output if get(item, "type") == "message"] if isinstance(output, list) else []

@@ -273,7 +273,9 @@ class SDKModel(ABC):
         if isinstance(error, TypeError) and "authentication" in message:
             return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")
         if "Timeout" in kind:
-            return LLMError(f"{target.where} gave no answer within {self._timeout_seconds:g} seconds", transient=True)
+            return LLMError(
+                f"{target.where} gave no answer within {self._timeout_seconds:g} seconds (see timeout=)", transient=True
+            )
         if kind == "APIConnectionError" or kind == "ConnectError":
             return LLMError(f"cannot reach {target.where}: {one_line(error.__cause__ or message)}", transient=True)
         if type(error).__module__.split(".")[0] in _HTTP_LAYERS:

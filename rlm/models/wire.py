@@ -74,7 +74,7 @@ def _limit_size(chunks: Iterable[bytes], target: CallTarget) -> Iterator[bytes]:
     for chunk in chunks:
         size += len(chunk)
         if size > _MOST_BYTES:
-            raise LLMError(f"{target}: the answer has more than {_MOST_BYTES >> 20} MiB")
+            raise LLMError(f"{target}: the answer has more than {_MOST_BYTES >> 20} MiB ({WRONG_URL})")
         yield chunk
 
 

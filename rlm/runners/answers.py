@@ -49,8 +49,7 @@ class Answers:
         self._called: str | None = None  # the answer that a call gave in this cell
         self._refused: AnswerRefused | None = None  # why the value of that call is none
         self._claimed: object = None  # the `sources` beside it, as the model wrote them
-        self.slot: dict[str, Any] = {"content": "", "ready": False}
-        """The `answer` dict of the namespace."""
+        self.slot: dict[str, Any] = {"content": "", "ready": False}  # the `answer` dict of the namespace
 
         # Plain functions: an error about their arguments names them as the model calls them, without `self`.
         def final(value: object, *, sources: object = None) -> NoReturn:

@@ -24,8 +24,7 @@ _RAISE_AGAIN_SECONDS = 0.25  # the interval at which an interrupt is raised agai
 _WAKE_SECONDS = 0.25
 """A wait in slices of this length lets the main thread notice a Ctrl-C on Windows, or by `interrupt_main`."""
 
-_Job = tuple[Callable[[], None], threading.Event]
-"""The work of a cell, and whether it has ended."""
+_Job = tuple[Callable[[], None], threading.Event]  # the work of a cell, and whether it has ended
 
 
 class CellTimeout(BaseException):
@@ -141,10 +140,8 @@ NOTES_CHARACTERS = 2_000
 
 _thread = threading.local()
 _lock = threading.Lock()
-_cells = 0
-"""Cells that run now."""
-_hosts: dict[str, TextIO] = {}
-"""The streams that routers replaced last, by name."""
+_cells = 0  # cells that run now
+_hosts: dict[str, TextIO] = {}  # the streams that routers replaced last, by name
 
 
 class Buffer:
@@ -159,8 +156,7 @@ class Buffer:
         self._head_room = limit
         self._tail_characters = 0
         self._lock = threading.Lock()
-        self.total = 0
-        """Characters written so far."""
+        self.total = 0  # characters written so far
 
     def write(self, text: str) -> int:
         if not isinstance(text, str):

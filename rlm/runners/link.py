@@ -43,8 +43,7 @@ class WorkerLink(Channel):
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__(read_fd, write_fd)
-        self.shielded = False
-        """The main thread must not be interrupted now."""
+        self.shielded = False  # the main thread must not be interrupted now
         self._main = threading.get_ident()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, _Slot] = {}

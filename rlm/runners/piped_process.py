@@ -62,8 +62,7 @@ class PipedProcess:
         popen.stdin = popen.stdout = None
         self._how_ended = ""
         self.channel = Channel(read_fd, write_fd, head_bytes=MOST_HEAD_BYTES, message_bytes=MOST_MESSAGE_BYTES)
-        self.complaint = ""
-        """Once it has ended: the last line on its stderr that names an error, or else the last line."""
+        self.complaint = ""  # once it has ended: the last line on its stderr that names an error, or else the last line
 
     def end(self, *, gone: bool = False) -> str:
         """Kill it, and describe its end in a few words. `gone`: its channel has closed by itself. Idempotent."""

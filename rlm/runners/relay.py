@@ -29,8 +29,7 @@ class LineDecoder:
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._rest = ""
-        self.unmarked = ""
-        """The last line without the mark; if no worker starts, an error of the shell or of Python."""
+        self.unmarked = ""  # the last line without the mark; if no worker starts, an error of the shell or of Python
 
     def decode(self, text: str) -> Iterator[bytes]:
         """The bytes of the lines that `text` completes. Raises ValueError for a marked line that is not base64."""

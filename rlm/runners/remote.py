@@ -75,8 +75,7 @@ class RemoteRunner(ABC):
         self._pending_note = ""  # a note for the stderr of the next cell: on the worker that ended after the last one
         self._cells = 0  # the number of the last cell
         self._worker: Worker | None = None
-        self.confinement = "none"
-        """How the worker is confined, as it reports before any code runs."""
+        self.confinement = "none"  # how the worker is confined, as it reports before any code runs
         try:
             self._start_worker()
         except BaseException:

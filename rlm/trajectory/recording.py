@@ -35,10 +35,8 @@ class Recording:
                 f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up to "
                 f"{VERSION}: upgrade monocontext-rlm"
             )
-        self.metadata = lines[0]
-        """The first line."""
-        self.iterations = lines[1:]
-        """The lines of the turns that ended."""
+        self.metadata = lines[0]  # the first line
+        self.iterations = lines[1:]  # the lines of the turns that ended
         self.open = self._open_lines()
         """The lines of a question that has no answer yet; an earlier question may have been broken off."""
         self._partial = [record for record in partial if record["iteration"] == len(lines)]

@@ -27,7 +27,7 @@ NONE_NAMED = "The model named no sources for this answer."
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Characters of the context that code was handed, half-open; at most those of one document."""
+    """A half-open range of characters of the context that code received; it lies within one document."""
 
     start: int
     stop: int
@@ -92,9 +92,9 @@ def format_sources(sources: Sequence[Source]) -> str:
 
 
 def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None) -> tuple[list[Source], list[str]]:
-    """The sources that hold, and a note on each claim that does not.
+    """Look up the sources that a model claims. Returns those that hold, and a note on each claim that does not.
 
-    `read`: what the run has read, where quotes are looked for; None if the context does not record it: then all of it.
+    `read`: the ranges that the run has read, where quotes are looked for; None for a context that does not record them.
     Costs one GET for each source that is not in the cache.
     """
     if not claims:

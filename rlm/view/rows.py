@@ -17,6 +17,7 @@ MAP_STEPS = 4096
 
 
 def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """The fields of these names, each as text."""
     return {name: text(record.get(name)) for name in names}
 
 

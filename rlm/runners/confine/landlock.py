@@ -12,10 +12,8 @@ from collections.abc import Iterable
 
 from rlm.runners.confine import system
 
-_CREATE, _ADD, _RESTRICT = 444, 445, 446
-"""Numbers of the system calls."""
-_EXECUTE, _READ_FILE, _READ_DIR, _WRITE_FILE = 1, 4, 8, 2
-"""Rights of `struct landlock_path_beneath_attr`."""
+_CREATE, _ADD, _RESTRICT = 444, 445, 446  # numbers of the system calls
+_EXECUTE, _READ_FILE, _READ_DIR, _WRITE_FILE = 1, 4, 8, 2  # rights of `struct landlock_path_beneath_attr`
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 """All rights to files that each version knows, 1 to 5; later ones add none here."""
 _TCP = 3  # the rights to bind and to connect TCP sockets (since version 4)

@@ -14,8 +14,7 @@ _C_LIBRARY = ("/lib", "/lib64", "/usr/lib64")
 """The folders of the C library, or links to them. `/usr/lib` is shown only if it has no folder for the machine's type,
 since it contains much else."""
 _FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo")
-_lock = threading.Lock()
-"""Until Python 3.13, other threads see the table of `sysconfig` while one fills it."""
+_lock = threading.Lock()  # until Python 3.13, other threads see the table of `sysconfig` half filled
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 SCRATCH = "/tmp/volume"
 """The folder for files that a worker may write below another path, a link to here. In /tmp, whose limit holds."""
