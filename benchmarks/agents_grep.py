@@ -45,8 +45,7 @@ _COMMON = re.compile(r"(?<![A-Za-z])[A-Za-z]{5,}(?![A-Za-z])")
 _STORE = "agents-grep"
 OURS = "monocontext"
 
-Rows = list[dict[str, Any]]
-"""For each grep its seconds, the seconds without reading the tree again, requests and bytes."""
+Rows = list[dict[str, Any]]  # for each grep: seconds, those without reading the tree again, requests and bytes
 
 
 @dataclass(frozen=True, slots=True)

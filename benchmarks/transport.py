@@ -1,8 +1,7 @@
 """Measure the CPU time that one GET costs a client: our transport, boto3 and obstore, against one server.
 
 The server runs in a process of its own, answers any range of one object and ignores signatures. Each client runs in a
-process of its own as well; the clients take turns, and the table shows medians. obstore is left out where neither this
-environment has it nor that of the peers ($MONOCONTEXT_PEERS).
+process of its own as well; the clients take turns, and the table shows medians. obstore may be left out.
 """
 
 from __future__ import annotations

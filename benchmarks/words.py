@@ -30,13 +30,11 @@ from monocontext.text.search.scoring import PASSAGE_CHARACTERS
 from monocontext.text.search.terms import STOP_WORDS
 
 BEST = 10
-SHARE = 0.05
-"""The share of the stored bytes that a search may read."""
+SHARE = 0.05  # of the stored bytes may be read by a search
 _LESS, _TRIES = 0.99, 6
 """A search that read too much is repeated with a budget this far below its due, at most this many times."""
 _SEED = 3
-_SAME = 1e-9
-"""Scores that differ by less are equal."""
+_SAME = 1e-9  # scores that differ by less are equal
 
 
 def add(commands: Commands) -> None:

@@ -51,23 +51,24 @@ class Text:
     def plant(self, place: float, *lines: str) -> int:
         """Replace lines at `place`, a share of the whole; returns the offset of the first."""
         self._stores.clear()
-        at = int(place * (self.characters - 1)) // self.width * self.width
+        start = int(place * (self.characters - 1)) // self.width * self.width
         for number, line in enumerate(lines):
-            self._overwrite(at + number * self.width, line)
-        return at
+            self._overwrite(start + number * self.width, line)
+        return start
 
-    def _overwrite(self, at: int, line: str) -> None:
+    def _overwrite(self, start: int, line: str) -> None:
+        """Replace the whole line that begins at an offset of the text."""
         if len(line) >= self.width or "\n" in line:
             raise ValueError(f"a planted line has at most {self.width - 1} characters, not {len(line)}: {line!r}")
-        frame, offset = divmod(at, len(self.filler))
+        frame, offset = divmod(start, len(self.filler))
         text = self.planted.get(frame, self.filler)
         self.planted[frame] = text[:offset] + line.ljust(self.width - 1) + "\n" + text[offset + self.width :]
 
     def store(self, *, filters: bool) -> VirtualStore:
         """A store with the context. Frames are not compressed: a stored byte is a byte of text."""
         if filters not in self._stores:
-            made = virtual_context(self.frames, self.filler, self.planted, filters=filters, distinct=True)
-            self._stores[filters] = made
+            store = virtual_context(self.frames, self.filler, self.planted, filters=filters, distinct=True)
+            self._stores[filters] = store
         return self._stores[filters]
 
 

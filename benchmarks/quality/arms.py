@@ -106,10 +106,10 @@ def _one_prompt(question: Question, make_text: Callable[[], object], setting: Se
     prompt = _ASK.format(text=make_text(), query=question.query)
     with setting.make_rlm(dollars) as rlm:
         usage = Usage()
-        said = Gateway(usage, rlm.budget).ask(rlm.lms[-1], [{"role": "user", "content": prompt}]).text
+        reply = Gateway(usage, rlm.budget).ask(rlm.lms[-1], [{"role": "user", "content": prompt}]).text
     read = setting.context.stats.bytes_fetched
-    transcript = [{"reply": said, "output": []}]
-    return Run(said, "answer", 1, usage.tokens, usage.dollars, time.monotonic() - began, read, transcript)
+    transcript = [{"reply": reply, "output": []}]
+    return Run(reply, "answer", 1, usage.tokens, usage.dollars, time.monotonic() - began, read, transcript)
 
 
 def _passages(question: Question, setting: Setting) -> str:

@@ -138,10 +138,10 @@ def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
     def reply(messages: Any) -> str:
         if isinstance(messages, str):
             return _read(messages, questions)
-        said = conversation(messages)
-        query = said[0]["content"].removeprefix(QUESTION_OPENS)
-        (question,) = [result for text, result in by_query.items() if query.startswith(f'{text}"')]
-        turn = sum(message["role"] == "assistant" for message in said)
+        turns = conversation(messages)
+        query = turns[0]["content"].removeprefix(QUESTION_OPENS)
+        (question,) = [question for text, question in by_query.items() if query.startswith(f'{text}"')]
+        turn = sum(message["role"] == "assistant" for message in turns)
         return f"```repl\n{question.cells[min(turn, len(question.cells) - 1)]}\n```"
 
     return ScriptedLM(reply, model="oracle")
@@ -150,9 +150,9 @@ def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
 def _read(prompt: str, questions: Sequence[Question]) -> str:
     if prompt.startswith(CLASSIFY):
         message = prompt.removeprefix(CLASSIFY)
-        return next((kind for kind, said in MEANINGS.items() if message in said), "unknown")
+        return next((kind for kind, messages in MEANINGS.items() if message in messages), "unknown")
     for question in questions:
         if prompt.endswith(question.query):
-            result = all(line in prompt for each in question.evidence for line in each.text.splitlines())
-            return question.answer if result else "unknown"
+            lines = [line for planted in question.evidence for line in planted.text.splitlines()]
+            return question.answer if all(line in prompt for line in lines) else "unknown"
     return "unknown"

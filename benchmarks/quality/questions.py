@@ -12,7 +12,7 @@ from typing import Literal
 
 Rule = Literal["text", "number", "set", "count"]
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_OOLONG = 0.75
+_OOLONG = 0.75  # to the power of the error of a count
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ def score(question: Question, answer: str | None) -> float:
         case "set":
             return float(_members(answer) == _members(question.answer))
         case _:
-            said, right = _number(answer), _number(question.answer)
-            if said is None or right is None:
+            given, right = _number(answer), _number(question.answer)
+            if given is None or right is None:
                 return 0.0
-            return _OOLONG ** abs(said - right) if question.rule == "count" else float(said == right)
+            return _OOLONG ** abs(given - right) if question.rule == "count" else float(given == right)
 
 
 def normalise(text: str) -> str:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -61,29 +62,32 @@ def run(
     _check(plan)
     rows = _open(plan, out)
     questions = families.make(plan.families, plan.each, plan.seed)
-    done = {(row["size_bytes"], row["arm"], row["question"]) for row in rows}
-    unasked = 0
+    waiting, unasked = _waiting(plan, questions, rows), 0
+    say(f"{len(waiting)} runs")
     with _model(plan, questions) as lm, (out / "runs.jsonl").open("a") as file:
-        for size in plan.sizes_bytes:
-            waiting = [
-                (arm, question)
-                for question in questions
-                for arm in plan.arms
-                if (size, arm, question.id) not in done and not arms.is_left_out(arm, size)
-            ]
-            say(f"{size:,} bytes: {len(waiting)} runs")
-            location = prepare(out / "texts", size, questions, sources or Sources()) if waiting else out
-            for arm, question in waiting:
-                spent = sum(row["dollars"] or 0.0 for row in rows)
-                left = None if plan.max_dollars is None else plan.max_dollars - spent
-                if left is not None and left <= 0:
-                    unasked += 1
-                    continue
-                rows.append({"size_bytes": size, "arm": arm, **_ask(plan, arm, question, location, lm, left)})
-                file.write(json.dumps(rows[-1]) + "\n")
-                file.flush()
-                say(f"{size:,} {arm} {question.id}: {'right' if rows[-1]['right'] else 'wrong'}, {rows[-1]['reason']}")
+        for size, arm, question in waiting:
+            spent = sum(row["dollars"] or 0.0 for row in rows)
+            left = None if plan.max_dollars is None else plan.max_dollars - spent
+            if left is not None and left <= 0:
+                unasked += 1
+                continue
+            location = prepare(out / "texts", size, questions, sources or Sources())
+            row = {"size_bytes": size, "arm": arm, **_ask(plan, arm, question, location, lm, left)}
+            rows.append(row)
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            say(f"{size:,} {arm} {question.id}: {'right' if row['right'] else 'wrong'}, {row['reason']}")
     return rows, unasked
+
+
+def _waiting(plan: Plan, questions: Sequence[Question], rows: Sequence[Row]) -> list[tuple[int, str, Question]]:
+    """The size, the arm and the question of each run that has no row yet."""
+    done = {(row["size_bytes"], row["arm"], row["question"]) for row in rows}
+    return [
+        (size, arm, question)
+        for size, question, arm in product(plan.sizes_bytes, questions, plan.arms)
+        if (size, arm, question.id) not in done and not arms.is_left_out(arm, size)
+    ]
 
 
 def _ask(plan: Plan, arm: str, question: Question, location: Path, lm: LM, left: float | None) -> Row:

@@ -55,14 +55,13 @@ class Way(ABC):
 
     def find(self, needle: str) -> int:
         """The first occurrence of a needle, read in parts of 8 MiB from the beginning; -1 if there is none."""
-        sought, carried, at = needle.encode(), b"", 0
+        pattern, tail, offset = needle.encode(), b"", 0
         for piece in self.parts():
-            whole = carried + piece
-            result = whole.find(sought)
-            if result >= 0:
-                return at - len(carried) + result
-            at += len(piece)
-            carried = whole[-len(sought) + 1 :]
+            piece = tail + piece  # a match may begin in the part before
+            if (match := piece.find(pattern)) >= 0:
+                return offset - len(tail) + match
+            offset += len(piece) - len(tail)
+            tail = piece[-len(pattern) + 1 :]
         return -1
 
     def parts(self) -> Iterator[bytes]:
@@ -98,7 +97,7 @@ class Threads(Way):
     def slice(self, start: int, stop: int) -> bytes:
         step = max(LEAST_PART_BYTES, -(-(stop - start) // THREADS))
         starts = range(start, stop, step)
-        return b"".join(self._pool.map(lambda at: self.range(at, min(at + step, stop)), starts))
+        return b"".join(self._pool.map(lambda offset: self.range(offset, min(offset + step, stop)), starts))
 
     def parts(self) -> Iterator[bytes]:
         for first in range(0, self.size_bytes, 4 * PART_BYTES):
@@ -189,7 +188,7 @@ class Ours(Way):
         return int(self._context.find(needle))
 
     def think(self, seconds: float, code: str) -> None:
-        tokens = [code[at : at + TOKEN_CHARACTERS] for at in range(0, len(code), TOKEN_CHARACTERS)]
+        tokens = [code[start : start + TOKEN_CHARACTERS] for start in range(0, len(code), TOKEN_CHARACTERS)]
         writing = min(len(tokens) / TOKENS_PER_SECOND, 0.8 * seconds)
         with self._context.thinking():
             time.sleep(seconds - writing)

@@ -63,11 +63,11 @@ def main(arguments: argparse.Namespace) -> int:
     print(f"{plan}\n({machine_line()})\n")
     rows = run(plan)
     print(head_line("reader", "waiting, s", "open, s", "requests", "MB", "peak MiB", "CPU, s"))
-    for each in sorted(rows, key=lambda each: float(each["stall_seconds"])):
-        seconds = f"{each['stall_seconds']:.2f}", f"{each['open_seconds']:.2f}"
-        sizes = f"{each['bytes'] / 1e6:.0f}", f"{each['peak_bytes'] / (1 << 20):.0f}"
-        name = f"{each['way']} {each['version']}".strip()
-        print(row_line(name, *seconds, f"{each['requests']:.0f}", *sizes, f"{each['cpu_seconds']:.1f}"))
+    for row in sorted(rows, key=lambda row: float(row["stall_seconds"])):
+        seconds = f"{row['stall_seconds']:.2f}", f"{row['open_seconds']:.2f}"
+        sizes = f"{row['bytes'] / 1e6:.0f}", f"{row['peak_bytes'] / (1 << 20):.0f}"
+        name = f"{row['way']} {row['version']}".strip()
+        print(row_line(name, *seconds, f"{row['requests']:.0f}", *sizes, f"{row['cpu_seconds']:.1f}"))
     return 0
 
 
