@@ -66,7 +66,9 @@ _SEARCHES: dict[str, tuple[Reach, bool]] = {
 _MATCHES: dict[str, Reach] = {"search": "first", "findall": "all", "finditer": "first", "split": "all"}
 """The functions of `re` that are followed."""
 _FLAGS = {*"IMSXAU", "IGNORECASE", "MULTILINE", "DOTALL", "VERBOSE", "ASCII"}
-_FUNCTIONS: dict[str, Any] = {"int": int, "min": min, "max": max, "abs": abs, "range": range, "round": round}
+_FUNCTIONS: dict[str, Any] = {
+    "int": int, "min": min, "max": max, "abs": abs, "range": range, "round": lambda number: round(number),
+}  # fmt: skip  # no digits: `round(5, -10 ** 9)` takes minutes
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.FloorDiv: floordiv, ast.Div: truediv, ast.Mod: mod, ast.BitOr: or_
 }  # fmt: skip
@@ -120,7 +122,6 @@ class CodeHints:
         return hints
 
     def _read_line(self, line: str) -> Iterator[Hint]:
-        """The reads of a line of code. A line that is not indented like the body of a loop ends that loop."""
         tree = _parse(line) if line.strip() and "```" not in line and "~~~" not in line else None
         if tree is None:
             return
@@ -207,8 +208,7 @@ class CodeHints:
         bounds = [self._fold(argument, scope.rounds[0]) for argument in arguments[1:3]]
         if not all(isinstance(bound, int) for bound in bounds):
             reach, bounds = "unplaced", []
-        first, last = [*bounds, None, None][:2]
-        start, stop, _ = slice(first, last).indices(self._characters)
+        start, stop, _ = slice(*[*bounds, None, None][:2]).indices(self._characters)
         for names in scope.rounds:
             needle = self._fold(arguments[0], names)
             if isinstance(needle, str) and needle and start < stop:
