@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from monocontext.text.regex.linewise import Linewise
 
 
-def print_json(selected: Iterable[Line], context: Monocontext, style: Style, ascii_only: bool) -> Iterator[str]:
-    """Format hits in the schema of `rg --json`: begin, match, context and end of each place, and a summary.
+def json_messages(selected: Iterable[Line], context: Monocontext, style: Style, ascii_only: bool) -> Iterator[str]:
+    """Yield the messages of `rg --json`, a line each: begin, match, context and end of each place, and a summary.
 
     As in ripgrep, `absolute_offset` counts bytes of the place, and `start` and `end` bytes of the line. The field
     `offset`, which ripgrep does not have, counts characters of the whole text up to the first match.

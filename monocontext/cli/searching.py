@@ -12,25 +12,26 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from monocontext.cli.cluster import Dask, workers
-from monocontext.cli.grep_json import print_json
+from monocontext.cli.grep_json import json_messages
 from monocontext.cli.options import S3, Allow, AsJson, Generation, globs_of, options_of, plain_folder
-from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, is_place
+from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, Options, is_place
 from monocontext.cli.printing import escape_controls, hush, wants_colour, write_bytes
 from monocontext.errors import MonocontextError
 from monocontext.format.documents import Document
 from monocontext.shell.lines import NAME, Place, Style, count_lines, format_lines, found_lines, ranges_of
 from monocontext.text.monocontext import Monocontext
+from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.grep import compile_query
 
 if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
-    from monocontext.text.regex.linewise import Linewise
 
 PATTERN_SECONDS = 30
 """The most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C."""
@@ -39,26 +40,53 @@ _TOKENS = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"
 """The parts of a pattern in which `$` is not the end of a line, and those that are one."""
 
 
-def grep(
-    places: Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")],
-    s3: S3,
-    patterns: Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")] = None,
+def matching(
     ignore_case: Annotated[bool, Option("--ignore-case", "-i", help="Letters match in either case.")] = False,
     fixed: Annotated[bool, Option("--fixed-strings", "-F", help="Patterns are plain texts.")] = False,
     words: Annotated[bool, Option("--word-regexp", "-w", help="Match whole words only.")] = False,
     whole_lines: Annotated[bool, Option("--line-regexp", "-x", help="Match whole lines only.")] = False,
-    invert: Annotated[bool, Option("--invert-match", "-v", help="Print lines that do not match.")] = False,
+) -> Callable[[list[str]], Linewise]:
+    """The options of patterns. Returns a function that compiles patterns with them."""
+    return partial(_compile_patterns, ignore_case=ignore_case, fixed=fixed, words=words, whole_lines=whole_lines)
+
+
+def layout(
     numbers: Annotated[bool | None, Option("--line-number/--no-line-number", "-n/-N", help="Number lines.")] = None,
     columns: Annotated[bool, Option("--column", help="Print the byte of the first match in its line, from 1.")] = False,
     names: Annotated[bool | None, Option("--with-filename/--no-filename", "-H/-I", help="Print names.")] = None,
     heading: Annotated[bool | None, Option("--heading/--no-heading", help="Print a name above its lines.")] = None,
-    most: Annotated[int | None, Option("--max-count", "-m", type=AT_LEAST_0, help="At most N of a document.")] = None,
     after: Annotated[int | None, Option("--after-context", "-A", type=AT_LEAST_0, help="Lines after a hit.")] = None,
     before: Annotated[int | None, Option("--before-context", "-B", type=AT_LEAST_0, help="Lines before it.")] = None,
     around: Annotated[int, Option("--context", "-C", type=AT_LEAST_0, help="Lines before and after it.")] = 0,
+    only_matching: Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")] = False,
+) -> Callable[[Linewise, bool], Style]:
+    """The options of a printed line. Returns a function that makes the style, for a pattern and whether several
+    documents are searched."""
+    is_terminal = sys.stdout.isatty()
+    return lambda pattern, are_several: Style(
+        pattern,
+        has_names=are_several if names is None else names,
+        has_numbers=is_terminal or columns if numbers is None else numbers,
+        only_matching=only_matching,
+        before=around if before is None else before,
+        after=around if after is None else after,
+        has_headings=is_terminal if heading is None else heading,
+        has_columns=columns,
+        has_colour=wants_colour(),
+        escape=escape_controls if is_terminal else str,
+    )
+
+
+def grep(
+    places: Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")],
+    compile_patterns: Annotated[Callable[[list[str]], Linewise], Options(matching)],
+    make_style: Annotated[Callable[[Linewise, bool], Style], Options(layout)],
+    s3: S3,
+    patterns: Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")] = None,
+    invert: Annotated[bool, Option("--invert-match", "-v", help="Print lines that do not match.")] = False,
+    most: Annotated[int | None, Option("--max-count", "-m", type=AT_LEAST_0, help="At most N of a document.")] = None,
     count: Annotated[bool, Option("--count", "-c", help="Print how many lines match; with -o, matches.")] = False,
     files: Annotated[bool, Option("--files-with-matches", "-l", help="Print names of documents that match.")] = False,
-    only_matching: Annotated[bool, Option("--only-matching", "-o", help="Print each match, not its line.")] = False,
     silent: Annotated[bool, Option("-q", "--quiet", "--silent", help="Print nothing; stop at a match.")] = False,
     globs: Annotated[list[str] | None, Option("--glob", "-g", "--documents", help="Names to search, or !not.")] = None,
     max_seconds: Annotated[
@@ -80,7 +108,7 @@ def grep(
     if silent:
         hush(True)
     expressions, url = _split_places(places, patterns)
-    pattern = _compile_patterns(expressions, ignore_case, fixed, words, whole_lines)
+    pattern = compile_patterns(expressions)
     if silent or files:
         most = 1 if most is None else min(most, 1)
     options = options_of(url, s3)
@@ -93,18 +121,7 @@ def grep(
         _pattern_limit(max_seconds, context.stats),
     ):
         searched = _Files(context, url, globs or [], str if as_json else escape_controls)
-        style = Style(
-            pattern,
-            has_names=not searched.are_one if names is None else names,
-            has_numbers=is_terminal or columns if numbers is None else numbers,
-            only_matching=only_matching,
-            before=around if before is None else before,
-            after=around if after is None else after,
-            has_headings=is_terminal if heading is None else heading,
-            has_columns=columns,
-            has_colour=wants_colour(),
-            escape=escape_controls if is_terminal else str,
-        )
+        style = make_style(pattern, not searched.are_one)
         selected = found_lines(
             context, pattern, searched.ranges(), searched.at, invert=invert, most=most, executor=executor
         )
@@ -116,7 +133,7 @@ def grep(
             elif count:
                 rows = _format_counts(count_lines(lines, style), style, as_json)
             elif as_json:
-                rows = print_json(lines, context, style, ascii_only=is_terminal)
+                rows = json_messages(lines, context, style, ascii_only=is_terminal)
             else:
                 rows = format_lines(lines, style)
             _print_rows(rows, flushes=is_terminal)
