@@ -9,10 +9,11 @@ NEWEST := $(VENV)-newest
 LIBRARIES := $(VENV)-libraries
 PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check
-UV := $(BIN)/uv
+# One that is here already, unless it is too old to know groups.
+UV := $(or $(shell uv pip install --help 2>&1 | grep -q -e --group && command -v uv),$(BIN)/uv)
 # uv does not read where pip takes packages from.
-INDEX = $(shell $(PIP) config list 2>/dev/null | sed -n "s/.*\.index-url='\(.*\)'/\1/p" | tail -n 1)
-UV_INSTALL = $(if $(INDEX),UV_DEFAULT_INDEX='$(INDEX)' )$(UV) pip install --quiet
+INDEX = $(shell $(PIP) config list 2>/dev/null | sed -n "s/.*\.index-url='\(.*\)'/UV_DEFAULT_INDEX='\1'/p" | tail -n 1)
+UV_INSTALL = $(INDEX) $(UV) pip install --quiet
 
 HOSTS ?=
 RUNNER ?= confined
@@ -39,9 +40,9 @@ demo-local: $(VENV)/.all  ## the same loop with a real small model on this machi
 	$(PIP) install --quiet --only-binary :all: "xllamacpp==2026.10.11549"
 	$(BIN)/python examples/local_model.py
 
-test: $(VENV)/.test  ## the quick suites: three minutes on two cores, SUITES=tests/text for some
-	@echo "== the quick suites: some three minutes on two idle cores"
-	$(BIN)/python -m pytest -n 2 -m $(QUICK) $(SUITES)
+test: $(VENV)/.test  ## the quick suites: two minutes on two cores, SUITES=tests/text for some
+	@echo "== the quick suites: some two minutes on two idle cores"
+	$(BIN)/python -m pytest -n 3 -m $(QUICK) $(SUITES)
 
 test-slow: $(VENV)/.all  ## real servers, sandboxes, kills, memory, the documentation's code: a quarter of an hour
 	@echo "== the slow suites: a quarter of an hour on two idle cores"
@@ -156,10 +157,10 @@ $(BIN)/python:
 	@echo "== making a virtual environment in $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 
-$(UV): $(BIN)/python
+$(BIN)/uv: $(BIN)/python
 	@$(PIP) install --quiet uv  # installs in a fifth of the time
 
-$(VENV)/.demo: $(UV) $(PROJECTS)
+$(VENV)/.demo: $(BIN)/python $(UV) $(PROJECTS)
 	@echo "== installing monocontext, rlm and SeaweedFS into $(VENV) (about 150 MB the first time)"
 	$(UV_INSTALL) --python $(BIN)/python -e ".[demo]" -e ./rlm
 	@touch $@
@@ -168,7 +169,7 @@ $(VENV)/.test: GROUP := test
 $(VENV)/.check: GROUP := check
 $(VENV)/.docs: GROUP := docs
 $(VENV)/.all: GROUP := all
-$(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.all: $(UV) $(PROJECTS)
+$(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.all: $(BIN)/python $(UV) $(PROJECTS)
 	@echo "== installing monocontext, rlm and the group '$(GROUP)' of pyproject.toml into $(VENV)"
 	$(UV_INSTALL) --python $(BIN)/python -e . -e ./rlm --group $(GROUP)
 	@touch $@
