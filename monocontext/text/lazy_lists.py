@@ -29,7 +29,7 @@ CHECKPOINT_CHARACTERS = 1 << 18
 _READ_CHARACTERS = 8 << 20
 """The most characters of lines that are read at once, without a pass."""
 
-_Block = tuple[int, list[str], int, int]
+Block = tuple[int, list[str], int, int]
 """Consecutive items: the number of the first, the items, the character at which they begin, and the one after them."""
 
 
@@ -49,8 +49,8 @@ class LazyList(LazyItems, Sequence[str]):
         self._recipe = recipe
         self._length = -1
         """The number of items; -1 while unknown."""
-        self._block: _Block = 0, [], 0, 0
-        self._open: tuple[int, Iterator[_Block]] = -1, iter(())
+        self._block: Block = 0, [], 0, 0
+        self._open: tuple[int, Iterator[Block]] = -1, iter(())
         """A pass that is under way, and the number of its next item."""
         self._lock = threading.RLock()
         self._firsts, self._places = array("Q", [0]), array("Q", [0])
@@ -73,7 +73,7 @@ class LazyList(LazyItems, Sequence[str]):
                 self._firsts.insert(i, item)
                 self._places.insert(i, character)
 
-    def _blocks_from(self, item: int) -> Iterator[_Block]:
+    def _blocks_from(self, item: int) -> Iterator[Block]:
         """The blocks from the one with this item on."""
         first, begin = self._checkpoint(item)
         location = begin
@@ -153,11 +153,15 @@ class LazyList(LazyItems, Sequence[str]):
         items: list[str] = []
         size, rest = 0, self.iterate(start, stop)
         while block := list(islice(rest, ITEMS_PER_CHECKPOINT)):
-            size += len(block) + sum(map(len, block))
+            size += len(block) + self._size_of(block)
             if size > self._limit:
                 return None
             items += block
         return items
+
+    def _size_of(self, items: Sequence[str]) -> int:
+        """The characters of some items."""
+        return sum(map(len, items))
 
     def iterate(self, start: int, stop: int) -> Iterator[str]:
         """Items [start, stop), fewer at the end; streams."""
@@ -279,5 +283,5 @@ class LazyListOfLines(LazyListOfParts):
         span.log_received(low, high)
         return span.read(low, high).split("\n")
 
-    def _blocks_from(self, item: int) -> Iterator[_Block]:
+    def _blocks_from(self, item: int) -> Iterator[Block]:
         return super()._blocks_from(item) if item < len(self) else iter(())

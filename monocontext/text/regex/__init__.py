@@ -2,9 +2,9 @@
 
 On a `Monocontext` each function gives what `re` gives on the whole text: matches have offsets in the whole text, groups
 are real `str`, and `match.string` is the lazy text. Anything else goes to the real `re` untouched. A pattern whose
-matches are of bounded length, stay within a line, or leave it by white space alone, streams in bounded memory. Any
-other pattern takes the text as one `str`, as `sub` and `split` always do; above `materialize_limit` they raise
-`ContextTooLarge`, which says what to write.
+matches are of bounded length, stay within a line, or leave it by white space alone, streams in bounded memory, and
+`findall` and `split` give lazy lists above `materialize_limit`. Any other pattern takes the text as one `str`, as `sub`
+always does; above the limit they raise `ContextTooLarge`, which says what to write.
 
 Cost, with nothing cached: 1 GET for about 8 MiB of stored text read. `search` and `match` read as far as it takes to
 decide, `finditer` as far as it is used, and the others read everything that may match.
@@ -15,7 +15,7 @@ All other names (flags, `error`, ...) are those of `re`. `Scanner` does not take
 from __future__ import annotations
 
 import re as _re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -64,12 +64,12 @@ def finditer(pattern: Any, string: Any, flags: Any = 0) -> Iterator[Any]:
     return compile(pattern, flags).finditer(string)
 
 
-def findall(pattern: Any, string: Any, flags: Any = 0) -> list[Any]:
+def findall(pattern: Any, string: Any, flags: Any = 0) -> Sequence[Any]:
     """The groups of all matches, or the matches where the pattern has no groups."""
     return compile(pattern, flags).findall(string)
 
 
-def split(pattern: Any, string: Any, maxsplit: Any = 0, flags: Any = 0) -> list[Any]:
+def split(pattern: Any, string: Any, maxsplit: Any = 0, flags: Any = 0) -> Sequence[Any]:
     """The pieces between matches, and groups."""
     return compile(pattern, flags).split(string, maxsplit)
 

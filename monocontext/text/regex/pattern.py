@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABCMeta
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from operator import index
 from types import GenericAlias
 from typing import Any
 
 from monocontext.errors import ContextTooLarge
+from monocontext.text.regex.lazy_matches import LazyMatches, LazyPieces, match_item
 from monocontext.text.regex.match import Match, Subject, make_match
 from monocontext.text.regex.plan import PatternPlan, plan
 from monocontext.text.regex.scan import WindowMatch, match_at, scan
@@ -138,32 +139,37 @@ class Pattern(metaclass=ABCMeta):
         result = self._scan(text, text.span, low, high, narrow=True)  # of now: a `refresh` may move the text
         return (make_match(match, base, subject) for match, base in result)
 
-    def findall(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> list[Any]:
-        """The groups of all matches (or the matches, without groups) as a list; reads all that may match."""
+    def findall(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Sequence[Any]:
+        """The groups of all matches (or the matches, without groups) as a list; reads all that may match. Above the
+        limit a lazy list of them, from the first character on."""
         if not isinstance(string, StrLike):
             return self._real.findall(string, pos, endpos)
         low, high = self._bounds(string, pos, endpos)
         items: list[Any] = []
-        room, groups, span = string._limit, self.groups, string.span
+        room, span = string._limit, string.span
         for match, base in self._scan(string, span, low, high, narrow=False):
-            item = (match[groups] or "") if groups < 2 else match.groups("")
-            room -= (len(item) if groups < 2 else sum(map(len, item))) or 1
+            items.append(item := match_item(match))
+            room -= (len(item) if isinstance(item, str) else sum(map(len, item))) or 1
             if room < 0:
+                if low == 0 and high == len(string):
+                    return LazyMatches(self._plan, span, string._limit, (self, "findall", string._snapshot))
                 raise ContextTooLarge(
                     f"re.findall: the result up to character {base + match.end():,} is above the limit of "
                     f"{string._limit:,} (materialize_limit): iterate re.finditer(pattern, context), or search "
                     "context[a:b]"
                 )
-            items.append(item)
             span.log_received(base + match.start(), base + match.end())
         return items
 
-    def split(self, string: Any, maxsplit: int = 0) -> list[Any]:
-        """Pieces between matches, and groups, as a list; `ContextTooLarge` above the limit, except with `maxsplit`."""
+    def split(self, string: Any, maxsplit: int = 0) -> Sequence[Any]:
+        """Pieces between matches, and groups, as a list. Above the limit a lazy one without `maxsplit`, and with it a
+        real one whose pieces may be lazy."""
         if not isinstance(string, StrLike):
             return self._real.split(string, maxsplit)
         low, high = self._bounds(string, 0, sys.maxsize)
         most = index(maxsplit)
+        if high > string._limit and most == 0 and self._plan.streams:
+            return LazyPieces(self._plan, string.span, string._limit, (self, "split", string._snapshot))
         if most <= 0 or high <= string._limit:
             text = string._whole("re.split", "iterate re.finditer(pattern, context), and slice between the matches")
             return self._real.split(text, most)

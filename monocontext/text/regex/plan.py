@@ -42,6 +42,8 @@ class PatternPlan:
     """How to run one pattern. The defaults are those of a pattern that needs all of its text at once."""
 
     real: re.Pattern[str]
+    least_width: int = 0
+    """The fewest characters of a match."""
     left: int = 1
     """The most characters before the start of a match that the engine reads. At least 1, since the engine would take
     the edge of a window for the beginning of the text."""
@@ -83,6 +85,7 @@ def plan(real: re.Pattern[str]) -> PatternPlan:
     literal = longest_literal(query)
     return PatternPlan(
         real=real,
+        least_width=tree.getwidth()[0],
         left=remaining,
         reach=reach if reach <= BOUND and not (has_runs and within_line) else None,
         needs_short_runs=has_runs,
