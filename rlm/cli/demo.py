@@ -45,8 +45,8 @@ from rlm.runners.runner import DEFAULT_RUNNER
 from rlm.trajectory.display import print_step
 
 BYTES_PER_SECOND = 90e6  # of one connection to S3
-TURN_SECONDS = 0.6
-SIZE_BYTES = 10 * 10**9
+TURN_SECONDS = 0.6  # the time that a model takes for a reply
+SIZE_BYTES = 10 * 10**9  # of the log
 _FRAME_BYTES, _LINE_BYTES, _BLOCK_FRAMES = 256 << 10, 128, 256
 LOG_QUESTION = "The log ends with a FATAL error of a transaction. Which disk had failed in that transaction before?"
 DISK = "sdq7"
@@ -133,41 +133,41 @@ def demo(
 
 
 def large_log(size_bytes: int = SIZE_BYTES) -> MemoryStore:
-    """Make a log of about this size. A disk fails after a third of it, and its transaction fails in the last line.
-
-    A block of frames is published with its search filter, then an index that repeats both.
-    """
-    dice = Random(4711)
-
-    def line(text: str) -> str:
-        return text.ljust(_LINE_BYTES - 1) + "\n"
-
-    lines = [
-        line(f"2026-11-22T{dice.randrange(24):02}:{dice.randrange(60):02}:00 INFO host-{dice.randrange(40)} "
-             f"txn={dice.getrandbits(32):08x} served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms")
-        for _ in range(_FRAME_BYTES // _LINE_BYTES)
-    ]  # fmt: skip
-    failed = line("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
-    fatal = line("2026-11-22T09:26:53 FATAL host-17 giving up on txn=ab12cd34")
+    """Make a log of about this size: its index repeats one block of frames and its search filter. A disk fails after a
+    third of the log, and its transaction fails in the last line."""
     store = MemoryStore(name := uuid.uuid4().hex)
     forget(name)  # the objects go with the store
-    frames = ["".join(lines)] * _BLOCK_FRAMES
-    frames += ["".join([*lines[:999], failed, *lines[1000:]]), "".join([*lines[:-1], fatal])]
-    base = publish(iter(frames), store, codec="raw", frame_bytes=_FRAME_BYTES)
+    base = publish(iter(_log_frames()), store, codec="raw", frame_bytes=_FRAME_BYTES)
     page = Page(store.get(base.pages[0].key).data, base.pages[0], None)
-    index, filters, first = IndexWriter(store.put), list[FilterRef](), 0
     blocks = size_bytes // _FRAME_BYTES // _BLOCK_FRAMES
-    block, *single = range(_BLOCK_FRAMES), range(_BLOCK_FRAMES, _BLOCK_FRAMES + 1), range(_BLOCK_FRAMES + 1, len(page))
-    for numbers in [*[block] * (blocks // 3), single[0], *[block] * (blocks - blocks // 3), single[1]]:
-        index.add(row_of(page[number]) for number in numbers)
-        filters.append(replace(base.filters[0], runs=((first, numbers.start, len(numbers)),)))
-        first += len(numbers)
+    block, failed = range(_BLOCK_FRAMES), range(_BLOCK_FRAMES, _BLOCK_FRAMES + 1)
+    end = range(_BLOCK_FRAMES + 1, len(page))
+    index, filters, first = IndexWriter(store.put), list[FilterRef](), 0
+    for frames in [*[block] * (blocks // 3), failed, *[block] * (blocks - blocks // 3), end]:
+        index.add(row_of(page[number]) for number in frames)
+        filters.append(replace(base.filters[0], runs=((first, frames.start, len(frames)),)))
+        first += len(frames)
     index.end_page()
     pages = tuple(index.pages)
     root = replace(base, generation=2, pages=pages, last_page=index.last_page, filters=tuple(filters)).to_bytes()
     for key in (generation_key(2), ROOT_KEY):
         store.put(key, root)
     return store
+
+
+def _log_frames() -> list[str]:
+    """The frames of the log: a block of equal ones, one in which the disk fails, and the last one."""
+    dice = Random(4711)
+    texts = [
+        f"2026-11-22T{dice.randrange(24):02}:{dice.randrange(60):02}:00 INFO host-{dice.randrange(40)} "
+        f"txn={dice.getrandbits(32):08x} served {dice.randrange(10**6)} bytes in {dice.randrange(900)} ms"
+        for _ in range(_FRAME_BYTES // _LINE_BYTES)
+    ]
+    texts.append("2026-11-22T03:14:15 ERROR host-17 disk sdq7 failed txn=ab12cd34 retrying on a mirror")
+    texts.append("2026-11-22T09:26:53 FATAL host-17 giving up on txn=ab12cd34")
+    *lines, failed, fatal = (text.ljust(_LINE_BYTES - 1) + "\n" for text in texts)
+    block = ["".join(lines)] * _BLOCK_FRAMES
+    return [*block, "".join([*lines[:999], failed, *lines[1000:]]), "".join([*lines[:-1], fatal])]
 
 
 def _publish_library(stack: ExitStack) -> Store:

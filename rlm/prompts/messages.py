@@ -111,22 +111,23 @@ def join(messages: Sequence[Message], opened: str) -> list[Message]:
 def history(step: Step, window: ModelWindow) -> list[Message]:
     """The messages up to the end of a turn: the reply, and one message with output, errors and notices.
 
-    A turn that repeats the one before is left out.
+    A turn that repeats the one before is left out. `window`: outputs are cut to a part of it.
     """
     *before, last = step.prompt
     if step.repeats:
         content = without_turn(last["content"])
         return [*before, {"role": last["role"], "content": content}] if content else before
     parts = []
-    for i, cell in enumerate(step.cells, 1):
+    for number, cell in enumerate(step.cells, 1):
         result = cell.result
-        lines = [f"REPL output (block {i}):" if len(step.cells) > 1 else "REPL output:"]
+        lines = [f"REPL output (block {number}):" if len(step.cells) > 1 else "REPL output:"]
         lines += [fit(part.rstrip("\n"), window) for part in (result.stdout, result.stderr) if part]
         if not (result.stdout or result.stderr):
             lines.append(NO_STATEMENT if statements(cell.code) == [] else "No output: use print(...) to see a value.")
         if "TypeError" in result.stderr and ("Monocontext" in result.stderr or "LazyList" in result.stderr):
             lines.append(NO_STR)
-        if names := [name for name in result.variables if name != "context"]:
+        names = [name for name in result.variables if name != "context"]
+        if names:
             more = f"... and {len(names) - _NAMES} more, " if len(names) > _NAMES else ""
             lines.append(f"REPL variables: {more}{', '.join(names[-_NAMES:])}")
         parts.append("\n".join(lines))
@@ -229,19 +230,18 @@ def compact(messages: Sequence[Message], window: ModelWindow) -> tuple[list[Mess
     room = int(FILL * window.tokens)
     if window.count(messages) <= room:
         return list(messages), 0
-    best: list[Message] = list(messages)
+    shortened = list(messages)
     for whole_turns, characters in _LEVELS:
-        best = _shorten_older(messages, whole_turns, characters)
-        if window.count(best) <= room:
+        shortened = _shorten_older(messages, whole_turns, characters)
+        if window.count(shortened) <= room:
             break
     else:
-        if len(conversation(best)) > 1:  # the newest message is cut to the room that the others leave
-            newest = best[-1]
-            share = (room - window.count(best[:-1])) / max(1, window.count([newest]))
+        if len(conversation(shortened)) > 1:  # the newest message is cut to the room that the others leave
+            *others, newest = shortened
+            share = (room - window.count(others)) / max(1, window.count([newest]))
             limit = max(_FEWEST_CHARACTERS, int(share * len(newest["content"])))
-            best = [*best[:-1], {"role": newest["role"], "content": shorten(newest["content"], limit)}]
-    changed = sum(old != new for old, new in zip(messages, best, strict=True))
-    return best, changed
+            shortened = [*others, {"role": newest["role"], "content": shorten(newest["content"], limit)}]
+    return shortened, sum(old != new for old, new in zip(messages, shortened, strict=True))
 
 
 def without_turn(text: str) -> str:
@@ -250,16 +250,17 @@ def without_turn(text: str) -> str:
 
 
 def _shorten_older(messages: Sequence[Message], whole_turns: int, characters: int) -> list[Message]:
+    """The messages, with those of turns before the last `whole_turns` shortened to this many characters each."""
     opening = len(messages) - len(conversation(messages)) + 1
     replies = [i for i, message in enumerate(messages) if i >= opening and message["role"] == "assistant"]
     old = replies[: max(0, len(replies) - whole_turns)]
     until = replies[len(old)] if len(old) < len(replies) else len(messages) - 1
-    out: list[Message] = []
+    result: list[Message] = []
     for i, message in enumerate(messages):
         text = message["content"]
         if opening <= i < until and len(text) > characters:
             text = shorten(without_turn(text) if message["role"] == "user" else text, characters)
             if i == old[0] + 1 and NOTE not in text:
                 text = f"{NOTE}\n{text}"
-        out.append({"role": message["role"], "content": text})
-    return out
+        result.append({"role": message["role"], "content": text})
+    return result
