@@ -60,10 +60,12 @@ try:
 except ModuleNotFoundError as error:
     raise InvalidUrl(f"gs://, az:// and https:// need obstore: {install_line('obstore')}") from error
 
-_STALL = timedelta(seconds=2)
+_READ_TIMEOUT = timedelta(seconds=2)
 """A GET that receives nothing for this long is repeated."""
-_LONG = timedelta(seconds=60)
+_WRITE_TIMEOUT = timedelta(seconds=60)
 """The same limit for a write: a server may take long to answer, and a repeated write may conflict with itself."""
+_TIMEOUTS = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=300)}
+"""The limits for a connection, and for a whole request."""
 _RETRY: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _RANGE_ERROR = re.compile(r"status code: 416|InvalidRange|Wanted range|[Rr]ange not satisfiable|CONTENT_RANGE")
 """The messages of `object_store` for a range that begins after the end of the object. For an empty object Azurite sends
@@ -81,8 +83,8 @@ class CloudStore(StoreBase):
         _check_process(str(address), sends=False)
         self._address, self._options = address, options
         self.url = str(address)
-        self._store = _open(address, options, _STALL)
-        self._writing = _open(address, options, _LONG)
+        self._store = _open(address, options, _READ_TIMEOUT)
+        self._writing = _open(address, options, _WRITE_TIMEOUT)
         self._is_web = address.scheme in ("http", "https")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -92,7 +94,7 @@ class CloudStore(StoreBase):
         name, path = self._name(key), check_key(key)
         # With a range, a server without support for ranges raises an error: it would send the whole object each time.
         options: Any = {"range": {"offset": 0}} if self._is_web else None
-        with self._translated(name):
+        with self._translate_errors(name):
             result = obstore.get(self._store, path, options=options)
             check_size(name, most_bytes, result.meta["size"])
             data = bytes(result.bytes())
@@ -101,7 +103,7 @@ class CloudStore(StoreBase):
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
         name, path = self._name(key), check_key(key)
-        with self._translated(name):
+        with self._translate_errors(name):
             if not length:
                 meta = obstore.head(self._store, path)
                 check_part(name, etag, self._etag(meta), start, length, meta["size"])
@@ -121,7 +123,7 @@ class CloudStore(StoreBase):
 
     def head(self, key: str) -> ObjectInfo:
         path = check_key(key)
-        with self._translated(self._name(key)):
+        with self._translate_errors(self._name(key)):
             return self._info(path, obstore.head(self._store, path))
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
@@ -130,7 +132,7 @@ class CloudStore(StoreBase):
         folder = prefix.rpartition("/")[0]
         if folder and any(part in ("", ".", "..") for part in folder.split("/")):
             return
-        with self._translated(f"{self.url}/{prefix}"):
+        with self._translate_errors(f"{self.url}/{prefix}"):
             rows: Iterable[Any] = chain.from_iterable(obstore.list(self._store, prefix=folder or None))
             if self._options.get("endpoint"):  # clouds list in key order; their emulators may list folder by folder
                 rows = sorted(rows, key=lambda row: row["path"])
@@ -142,7 +144,7 @@ class CloudStore(StoreBase):
         self._check_writable()
         in_parts = not if_absent and if_match is None and len(data) > _PART_BYTES
         attributes = {"Content-Type": CONTENT_TYPE}
-        with self._translated(name, if_match):
+        with self._translate_errors(name, if_match):
             mode: Any = "create" if if_absent else "overwrite"
             if if_match is not None:
                 mode = self._condition(path, if_match)
@@ -163,7 +165,7 @@ class CloudStore(StoreBase):
                 self.put(key, secrets.token_bytes(16), if_match=if_match)
             except NotFound:
                 return
-        with self._translated(name):
+        with self._translate_errors(name):
             try:
                 obstore.delete(self._writing, path)
             except FileNotFoundError:
@@ -195,7 +197,7 @@ class CloudStore(StoreBase):
         return ObjectInfo(key, meta["size"], self._etag(meta), meta["last_modified"].timestamp())
 
     @contextmanager
-    def _translated(self, name: str, if_match: str | None = None) -> Iterator[None]:
+    def _translate_errors(self, name: str, if_match: str | None = None) -> Iterator[None]:
         """Translate errors of obstore into errors of monocontext."""
         _check_process(name)
         try:
@@ -210,9 +212,8 @@ class CloudStore(StoreBase):
             kind = ContextChanged if if_match is None else AlreadyExists
             raise kind(f"{name}: {_line(error)}") from error
         except failures.NotSupportedError as error:
-            raise StoreFailure(
-                f"{name}: the server does not support ranges, so every read would fetch the whole object"
-            ) from error
+            reason = "the server does not support ranges, so every read would fetch the whole object"
+            raise StoreFailure(f"{name}: {reason}") from error
         except (failures.BaseError, OSError) as error:
             raise StoreFailure(f"{name}: {_line(error)}") from error
 
@@ -231,25 +232,22 @@ def _check_process(name: str, *, sends: bool = True) -> None:
 
 def _open(address: Address, options: dict[str, Any], read_timeout: timedelta) -> Any:
     """The store of obstore at an address. Raises `InvalidUrl`."""
-    endpoint, anonymous = options.get("endpoint"), options.get("anonymous")
-    client: Any = {
-        "connect_timeout": timedelta(seconds=5),
-        "read_timeout": read_timeout,
-        "timeout": timedelta(seconds=300),
-    }
+    endpoint = options.get("endpoint")
+    client: Any = {**_TIMEOUTS, "read_timeout": read_timeout}
     if str(endpoint or address).startswith("http://"):
         client["allow_http"] = True
     shared: dict[str, Any] = {"prefix": address.path or None, "client_options": client, "retry_config": _RETRY}
-    if anonymous:
+    if options.get("anonymous"):
         shared["skip_signature"] = True
+    if endpoint:
+        shared["base_url" if address.scheme == "gs" else "endpoint"] = endpoint
     try:
         if address.scheme == "gs":
-            shared |= {"base_url": endpoint} if endpoint else {}
             return GCSStore(address.place, **shared)
         if address.scheme == "az":
             container, _, host = address.place.partition("@")
-            shared |= {"account_name": host.partition(".")[0]} if host else {}
-            shared |= {"endpoint": endpoint} if endpoint else {}
+            if host:
+                shared["account_name"] = host.partition(".")[0]
             return AzureStore(container, **shared)
         return HTTPStore(str(address), client_options=client, retry_config=_RETRY)
     except failures.BaseError as error:

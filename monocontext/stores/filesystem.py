@@ -96,7 +96,7 @@ class FilesystemStore(StoreBase):
         url, path = self._name(key), self._path(key)
         if etag is None:
             return self._read_newest(key, start, length)
-        with self._translating_errors(url):
+        with self._translate_errors(url):
             try:
                 data = bytes(self._fs.cat_file(path, start=start, end=start + length)) if length else b""
             except FileNotFoundError:
@@ -114,7 +114,7 @@ class FilesystemStore(StoreBase):
 
     def head(self, key: str) -> ObjectInfo:
         url, path = self._name(key), self._path(key)
-        with self._translating_errors(url):
+        with self._translate_errors(url):
             self._fs.invalidate_cache()  # cached lists would show old versions
             return self._info(key, self._fs.info(path), url)
 
@@ -123,7 +123,7 @@ class FilesystemStore(StoreBase):
         if folder and any(part in ("", ".", "..") for part in folder.split("/")):
             return
         below = f"{self._root}/{folder}".rstrip("/")
-        with self._translating_errors(f"{self.url}/{prefix}"):
+        with self._translate_errors(f"{self.url}/{prefix}"):
             self._fs.invalidate_cache()
             try:
                 infos = self._fs.find(below or "/", detail=True)
@@ -157,7 +157,7 @@ class FilesystemStore(StoreBase):
         return hashlib.sha256(repr([info["size"], *facts]).encode()).hexdigest()[:32]
 
     @contextmanager
-    def _translating_errors(self, url: str) -> Iterator[None]:
+    def _translate_errors(self, url: str) -> Iterator[None]:
         """Translate errors of a filesystem, which may be of any type, into errors of monocontext."""
         try:
             yield

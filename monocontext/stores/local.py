@@ -49,9 +49,9 @@ from monocontext.stores.protocol import (
     not_found_error,
 )
 from monocontext.stores.regular_file import (
-    AS_IT_IS,
     NO_FOLLOW,
     NO_WAIT,
+    PRIVATE_BINARY,
     check_regular,
     etag_of,
     open_descriptor,
@@ -67,7 +67,7 @@ _LARGEST_DRIFT_NS = 1_000_000_000
 """With a larger difference between the clocks of the machine and the file system, files keep the file system's time."""
 _DIGITS_NS = 1_000_000
 """The digits of the machine's time that then replace those of the file system's time."""
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS | NO_FOLLOW
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | PRIVATE_BINARY | NO_FOLLOW
 _POLL_SECONDS = 0.002
 """The interval at which a waiting writer tries to take the lock."""
 
@@ -310,7 +310,7 @@ def _sync(path: str) -> None:
     # A removed file need not be synced; a folder without permission, such as the parent of a root, cannot be.
     with (
         suppress(FileNotFoundError, PermissionError),
-        open_descriptor(path, os.O_RDONLY | AS_IT_IS | NO_WAIT) as descriptor,
+        open_descriptor(path, os.O_RDONLY | PRIVATE_BINARY | NO_WAIT) as descriptor,
     ):
         if stat.S_ISREG(mode := os.fstat(descriptor).st_mode) or stat.S_ISDIR(mode):
             os.fsync(descriptor)

@@ -17,9 +17,9 @@ NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 """Do not follow a symbolic link. 0 on Windows, which has no such flag."""
 NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
 """Do not wait for a pipe or a device. 0 on Windows."""
-AS_IT_IS: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+PRIVATE_BINARY: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Do not let child processes inherit the file, and do not translate line ends."""
-_FLAGS = os.O_RDONLY | AS_IT_IS | NO_WAIT
+_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_WAIT
 SPECIAL_FILES = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",

@@ -20,10 +20,10 @@ import stat
 from collections.abc import Iterator
 
 from monocontext.errors import AccessDenied
-from monocontext.stores.regular_file import AS_IT_IS, NO_FOLLOW, NO_WAIT, SPECIAL_FILES, kind_of
+from monocontext.stores.regular_file import NO_FOLLOW, NO_WAIT, PRIVATE_BINARY, SPECIAL_FILES, kind_of
 
-_FILE_FLAGS = os.O_RDONLY | AS_IT_IS | NO_WAIT
-_FOLDER_FLAGS = os.O_RDONLY | AS_IT_IS | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
+_FILE_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_WAIT
+_FOLDER_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
 _BUFFER_BYTES = 1 << 16
 _CONTEXT = "a context"
 _GENERATION = re.compile(r"[0-9]{20}\.json")

@@ -31,7 +31,7 @@ from monocontext.options import check_int
 from monocontext.stores import log
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Blob, RangeReader
-from monocontext.stores.regular_file import AS_IT_IS, open_descriptor, open_regular, read_at, write_all
+from monocontext.stores.regular_file import PRIVATE_BINARY, open_descriptor, open_regular, read_at, write_all
 
 TEMPORARY = ".new-"  # the prefix of the names of incomplete files
 _MAGIC = b"MCBLOCK\x04"
@@ -193,7 +193,7 @@ def _seal(name: str, start: int, facts: bytes, body: bytes) -> bytes:
 def _write(path: str, *parts: bytes) -> None:
     temporary = os.path.join(os.path.dirname(path), TEMPORARY + secrets.token_hex(8))
     try:
-        with open_descriptor(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | AS_IT_IS, 0o600) as descriptor:
+        with open_descriptor(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PRIVATE_BINARY, 0o600) as descriptor:
             for part in parts:
                 write_all(descriptor, part)
         os.replace(temporary, path)
