@@ -1,11 +1,10 @@
 """`dataclass`, `field`, `replace` and `NamedTuple` that define classes faster than those of the standard library.
 
-The `dataclass` of the standard library compiles up to six functions for each class, and imports `inspect`. That was a
-quarter of the processor time of an import and a first slice (docs/decisions/022-records.md). This one compiles only
-`__init__`, when a class makes its first record. It supports slots (always), one base, `frozen`, `eq`, `KW_ONLY`,
-defaults and factories. To type checkers, `copy`, `pickle`, and `fields`, `asdict` and `is_dataclass` of `dataclasses`,
-its classes are dataclasses. `NamedTuple` does not compile annotations, which takes `typing.NamedTuple` 2 ms for seven
-classes.
+The standard library's `dataclass` compiles up to six functions for each class (docs/decisions/022-records.md). This one
+compiles only `__init__`, when a class makes its first record. It supports slots (always), one base, `frozen`, `eq`,
+`KW_ONLY`, defaults and factories. To `copy`, `pickle`, and `fields`, `asdict` and `is_dataclass` of `dataclasses`, its
+classes are dataclasses. `NamedTuple` does not compile annotations, which takes `typing.NamedTuple` 2 ms for seven
+classes. Type checkers see the names of the standard library; at run time the end of this file binds them.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ class _Field:
 
 
 def _dataclass(*, frozen: bool = False, slots: bool = True, eq: bool = True) -> Callable[[type], type]:
+    """The decorator of a record class."""
     assert slots, "these classes have slots"
     return lambda plain: _with_slots(plain, frozen, eq)
 
@@ -94,18 +94,8 @@ def _fields_of(cls: type) -> dict[str, _Field]:
 
 def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
     """A new class like `plain`, with the annotated names as slots and the methods of a dataclass."""
-    written = {name: value for name, value in vars(plain).items() if name not in ("__dict__", "__weakref__")}
-    own: dict[str, _Field] = {}
-    kw_only = False
-    for name, annotation in written["__annotations__"].items():
-        if annotation == "KW_ONLY":
-            kw_only = True
-            continue
-        if annotation.startswith(("ClassVar", "InitVar")):
-            raise TypeError(f"{plain.__qualname__}.{name}: {annotation} is not supported")
-        argument = written.pop(name, _MISSING)
-        own[name] = item = argument if isinstance(argument, _Field) else _Field(argument)
-        item.annotation, item.kw_only = annotation, kw_only
+    body = {name: value for name, value in vars(plain).items() if name not in ("__dict__", "__weakref__")}
+    own = _take_fields(plain.__qualname__, body)
     fields = _fields_of(plain.__bases__[0]) | own
     about = {
         "__dataclass_fields__": _LazyAttribute("__dataclass_fields__", fields),
@@ -114,14 +104,31 @@ def _with_slots(plain: type, frozen: bool, eq: bool) -> type:
         "__qualname__": plain.__qualname__,
         "__slots__": tuple(own),
     }
-    cls = type(plain)(plain.__name__, plain.__bases__, _methods(fields, frozen, eq) | written | about)
+    cls = type(plain)(plain.__name__, plain.__bases__, _methods(fields, frozen, eq) | body | about)
     cls.__init__ = _LazyInitializer(cls, fields, frozen)  # type: ignore[misc]
     return cls
 
 
+def _take_fields(class_name: str, body: dict[str, Any]) -> dict[str, _Field]:
+    """The fields that the body of a class annotates; their defaults are taken out of it, where slots will be."""
+    fields: dict[str, _Field] = {}
+    kw_only = False
+    for name, annotation in body["__annotations__"].items():
+        if annotation == "KW_ONLY":
+            kw_only = True
+            continue
+        if annotation.startswith(("ClassVar", "InitVar")):
+            raise TypeError(f"{class_name}.{name}: {annotation} is not supported")
+        default = body.pop(name, _MISSING)
+        field = default if isinstance(default, _Field) else _Field(default)
+        field.annotation, field.kw_only = annotation, kw_only
+        fields[name] = field
+    return fields
+
+
 class _LazyInitializer:
-    """The `__init__` of a record class until its first use, which replaces it by a compiled function. Most classes that
-    an import defines never make a record. Two threads may both compile it: their functions are the same."""
+    """The `__init__` of a record class until its first use, which puts a compiled function in its place: half of the
+    classes of a first slice never make a record. If two threads compile it, their functions are the same."""
 
     def __init__(self, cls: type, fields: dict[str, _Field], frozen: bool) -> None:
         self._cls, self._fields, self._frozen = cls, fields, frozen
