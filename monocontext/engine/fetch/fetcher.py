@@ -68,6 +68,7 @@ def _do_nothing() -> None:
 
 
 def refuse_foreign(url: str) -> tuple[RangeReader, str]:
+    """The `Places` of a reader that reads no other place than its own."""
     raise ForeignObject(f"{url} is outside of the context: to read it, open the context with allow=[...]")
 
 
@@ -235,24 +236,31 @@ class Fetcher:
             except BaseException:
                 self.refill = _do_nothing  # what callers wait for is taken next time
                 raise
-            while self._queue and len(self._running) < self._pressure.limit:
-                request = self._queue[0][2]()
-                if request is None or request.is_started or request.is_done:
-                    heapq.heappop(self._queue)
-                    continue
-                if not self._has_room(request):
-                    return None
+            request = self._pop_startable()
+            if request is None:
+                return None
+            request.is_started = True
+            request.was_ahead = request.priority > Priority.DEMAND
+            request.began = self.workers.now()
+            if not self._running:
+                self.link.begin_spell(request.began)
+            self._running.add(request)
+            if self._queue:
+                self.workers.start(self, 1)
+            return request
+
+    def _pop_startable(self) -> FetchRequest | None:
+        """Take the first request out of the queue if it may run beside those that do."""
+        while self._queue and len(self._running) < self._pressure.limit:
+            request = self._queue[0][2]()
+            if request is None or request.is_started or request.is_done:  # nobody wants it, or another entry was first
                 heapq.heappop(self._queue)
-                request.is_started = True
-                request.was_ahead = request.priority > Priority.DEMAND
-                request.began = self.workers.now()
-                if not self._running:
-                    self.link.begin_spell(request.began)
-                self._running.add(request)
-                if self._queue:
-                    self.workers.start(self, 1)
-                return request
-            return None
+                continue
+            if not self._has_room(request):
+                return None
+            heapq.heappop(self._queue)
+            return request
+        return None
 
     def _has_room(self, request: FetchRequest) -> bool:
         """Whether a request may run beside those that do; one always may."""
