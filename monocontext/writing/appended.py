@@ -51,18 +51,13 @@ def _with_stored(text: StoredText, new: Written) -> Manifest:
         root = replace(root, filters=added(root.filters, added_to, text.get, text.store.put))
         root = _cover_end(text, root, base.frames)
     may_be_whole = len(root.pages) == 1 and root.last_page is not None
-    copied = copies(base if base.frames else None, new.gathered, may_be_whole=may_be_whole)
-    root = replace(root, **copied)
+    root = replace(root, **copies(base if base.frames else None, new.gathered, may_be_whole=may_be_whole))
     return _fitted(root) if base.frames else root
 
 
 def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest:
     base = text.root
-    pieces = _last_pieces(text, short_bytes(layout))
-    sizes = [sum(frame.bytes for frame in piece) for piece in pieces]
-    is_full = sum(sizes) + len(new) >= short_bytes(layout)
-    merged_pieces = len(pieces) if is_full else merged(sizes, len(new), max(layout.frame_bytes // LEAST_SHARE, 1))
-    first = pieces[-merged_pieces][0].number if merged_pieces else base.frames
+    first, is_full = _first_stored_again(text, len(new), layout)
     old = b"".join(text.texts(text.frames(first, base.frames)))
     segments, stored = Segments(text.store.put, layout), b""
     for frame in cut_frames([old + new], layout.frame_bytes):
@@ -76,13 +71,21 @@ def _with_short(text: StoredText, new: bytes, layout: SegmentLayout) -> Manifest
         root = _cover_end(text, root, first)
     kept_bytes = root.stored_bytes - len(stored)
     is_whole = len(root.pages) == 1 and root.last_page is not None and (base.text or not base.frames)
-    if is_whole and kept_bytes + len(stored) <= inline.MOST_GROWN_BYTES:
+    if is_whole and root.stored_bytes <= inline.MOST_GROWN_BYTES:
         return _fitted(replace(root, **inline.whole(inline.text_in(base)[:kept_bytes] + stored)))
     gathered = Gathered(stored=None)
     if new:
         gathered.add(new, b"")
-    copied = copies(base, gathered, may_be_whole=False)
-    return _fitted(replace(root, **copied))
+    return _fitted(replace(root, **copies(base, gathered, may_be_whole=False)))
+
+
+def _first_stored_again(text: StoredText, new_bytes: int, layout: SegmentLayout) -> tuple[int, bool]:
+    """The first frame that becomes a piece with a text of so many bytes, and whether that piece is full."""
+    pieces = _last_pieces(text, short_bytes(layout))
+    sizes = [sum(frame.bytes for frame in piece) for piece in pieces]
+    is_full = sum(sizes) + new_bytes >= short_bytes(layout)
+    count_merged = len(pieces) if is_full else merged(sizes, new_bytes, max(layout.frame_bytes // LEAST_SHARE, 1))
+    return pieces[-count_merged][0].number if count_merged else text.root.frames, is_full
 
 
 def _last_pieces(text: StoredText, most_bytes: int) -> list[list[Frame]]:
@@ -110,16 +113,15 @@ def _cover_end(text: StoredText, root: Manifest, first: int) -> Manifest:
 
 def merged(sizes: Sequence[int], new: int, least: int) -> int:
     """How many of the last pieces, of `sizes`, to merge with one of size `new`. Sizes up to `least` count as equal."""
-    count_merged = 0
+    kept = len(sizes)  # the pieces before those to merge
     while True:
-        tier = _tier(new, least)
-        more = 0
-        while count_merged + more < len(sizes) and _tier(sizes[-1 - count_merged - more], least) <= tier:
-            more += 1
-        if more + 1 < TIER_FACTOR:
-            return count_merged
-        new += sum(sizes[len(sizes) - count_merged - more : len(sizes) - count_merged])
-        count_merged += more
+        tier, first = _tier(new, least), kept
+        while first and _tier(sizes[first - 1], least) <= tier:
+            first -= 1
+        if kept - first + 1 < TIER_FACTOR:
+            return len(sizes) - kept
+        new += sum(sizes[first:kept])
+        kept = first
 
 
 def _tier(size: int, least: int) -> int:

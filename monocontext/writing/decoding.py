@@ -43,13 +43,10 @@ _KINDS = {
 }
 """What a file is that is no text, by its first bytes. A remedy such as another encoding would store noise."""
 
-HEADER = "=== FILE: {path} ===\n"
-"""The line before each file of a directory, by default."""
-HIDDEN = (".*",)
-"""The globs of hidden files and folders."""
+HEADER = "=== FILE: {path} ===\n"  # the line before each file of a directory, by default
+HIDDEN = (".*",)  # the globs of hidden files and folders
 
-Utf8 = tuple[bytes, int]
-"""Text in UTF-8, and its number of characters."""
+Utf8 = tuple[bytes, int]  # text in UTF-8, and its number of characters
 
 
 class ReadingOptions(TypedDict, total=False):

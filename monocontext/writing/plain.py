@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import stat
 import uuid
 import warnings
 from contextlib import closing
@@ -109,7 +108,7 @@ def _check_size(name: str, size: int, remedy: str) -> None:
 
 
 def _memory(url: str) -> MemoryStore:
-    """A store in memory, whose objects go with it. Its URL is that of the source, so another process can open it."""
+    """A store in memory, whose objects go with it. `url` is that of the source, so another process can open it."""
     name = f"plain-{uuid.uuid4().hex}"
     store = MemoryStore(name)
     forget(name)
@@ -118,31 +117,32 @@ def _memory(url: str) -> MemoryStore:
 
 
 def _read_path(path: Path) -> Store:
-    folder = Folder(path) if path.is_dir() else None
-    sizes: dict[str, int] = {}
-    for name in folder.files() if folder else [path.name]:
-        if folder is None or "/." not in f"/{name}":
-            status = (path / name if folder else path).stat()
-            if stat.S_ISREG(status.st_mode):
-                sizes[name] = status.st_size
-    texts = {name[: match.start()] for name in sizes if (match := _ROOT.search(name))}
-    texts.update(folder.contexts if folder else ())
-    if texts:
-        raise NotFound(f"{path} contains stored texts but is not one itself: open one, such as {path / min(texts)}")
-    if not sizes:
-        raise NotFound(f"{path} contains no file to read")
-    size, store = sum(sizes.values()), _memory(path.as_uri())
-    _check_size(str(path), size if folder else min(size, MOST_PLAIN_BYTES), f"`monocontext upload {path} DIRECTORY`")
-    if folder:
+    store = _memory(path.as_uri())
+    if path.is_dir():
+        _check_folder(path)
         publish(path, store, filters=False, exclude=HIDDEN, note=warn)
-    elif size > SMALL_BYTES:
+    elif path.stat().st_size > SMALL_BYTES:
         index(path, store, filters=False, note=warn)
     else:
         _publish_file(path, store)
     return store
 
 
+def _check_folder(path: Path) -> None:
+    """Refuse a folder that contains stored texts, no file, or too much text."""
+    folder = Folder(path)
+    names = [name for name in folder.files() if "/." not in f"/{name}"]
+    texts = {name[: match.start()] for name in names if (match := _ROOT.search(name))}.union(folder.contexts)
+    if texts:
+        raise NotFound(f"{path} contains stored texts but is not one itself: open one, such as {path / min(texts)}")
+    if not names:
+        raise NotFound(f"{path} contains no file to read")
+    size = sum((path / name).stat().st_size for name in names)
+    _check_size(str(path), size, f"`monocontext upload {path} DIRECTORY`")
+
+
 def _publish_file(path: Path, store: Store) -> None:
+    """Store the text of a small file. Raises `InvalidText`, with the command that stores a file that is not UTF-8."""
     try:
         publish(path, store, note=warn)
     except InvalidText as error:

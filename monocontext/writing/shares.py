@@ -111,16 +111,20 @@ def join_shares(
         joined.gathered.extend(new.gathered)
         text_bytes += sum(record.bytes for record in new.records)
         progress(text_bytes)
-    while True:  # a search reads a row of each filter
-        groups: list[list[FilterRef]] = []
-        for ref in filters:
-            last = groups[-1] if groups else []
-            is_full = len(last) == _JOINED or sum(item.frames for item in last) + ref.frames > _MOST_JOINED_FRAMES
-            if last and not is_full and can_join([*last, ref]):
-                last.append(ref)
-            else:
-                groups.append([ref])
-        if len(groups) == len(filters):
-            joined.filters = tuple(filters)
-            return joined
+    # A search reads a row of each filter, so they are joined until no more can be.
+    while len(groups := _groups_to_join(filters)) < len(filters):
         filters = list(in_order(executor, partial(_join_here, target), groups))
+    joined.filters = tuple(filters)
+    return joined
+
+
+def _groups_to_join(filters: Iterable[FilterRef]) -> list[list[FilterRef]]:
+    groups: list[list[FilterRef]] = []
+    for ref in filters:
+        last = groups[-1] if groups else []
+        is_full = len(last) == _JOINED or sum(item.frames for item in last) + ref.frames > _MOST_JOINED_FRAMES
+        if last and not is_full and can_join([*last, ref]):
+            last.append(ref)
+        else:
+            groups.append([ref])
+    return groups

@@ -56,10 +56,10 @@ def splice(
     It has no copies of its text, and filters without columns of the new frames (`uncovered`). `anew`: write all pages.
     """
     base = text.root
-    pages, last_page, dropped_bytes = _write_index(text, stretches, new, anew)
+    index, dropped_bytes = _write_index(text, stretches, new, anew)
     fields: dict[str, Any] = {
-        "pages": pages,
-        "last_page": last_page,
+        "pages": tuple(index.pages),
+        "last_page": index.last_page,
         "text": "",
         "head": "",
         "tail": "",
@@ -118,23 +118,21 @@ def _ends_line(text: StoredText, stretches: Sequence[Stretch], records: Sequence
     return stop > 0 and bool(text.frame(stop - 1).flags & ENDS_LINE)
 
 
-def _write_index(
-    text: StoredText, stretches: Sequence[Stretch], new: Written, anew: bool
-) -> tuple[tuple[PageRef, ...], bytes | None, int]:
-    """The pages of the changed text, a copy of the last one, and the stored bytes of the frames that are gone."""
+def _write_index(text: StoredText, stretches: Sequence[Stretch], new: Written, anew: bool) -> tuple[IndexWriter, int]:
+    """Write the pages of the changed text. Returns them, and the stored bytes of the frames that are gone."""
     base = text.root
     index = IndexWriter(text.store.put)
     remaining, rows = deque(stretches), rows_of(new.runs, new.records)
     next_frame = dropped_bytes = 0  # the first frame of the old text that is not in the new index yet
     before: PageRef | None = None
     for page in base.pages:
-        first = before.frames if before else 0
-        is_last = page.frames == base.frames
+        first, is_last = before.frames if before else 0, page.frames == base.frames
         takes_more = is_last and page.frames - first < FRAMES_PER_PAGE  # frames added at the end go into a short page
-        if not anew and next_frame == first and not (remaining and remaining[0].first < page.frames + takes_more):
+        limit = page.frames + takes_more  # stretches that begin before it change this page
+        if not anew and next_frame == first and not (remaining and remaining[0].first < limit):
             index.keep(page, before, base.last_page if is_last else None)
             next_frame = page.frames
-        while remaining and remaining[0].first < page.frames + takes_more:
+        while remaining and remaining[0].first < limit:
             stretch = remaining.popleft()
             index.add(map(row_of, text.frames(next_frame, stretch.first)))
             if stretch.stop == base.frames:
@@ -147,7 +145,7 @@ def _write_index(
         before = page
     index.add(rows)  # after all old frames
     index.end_page()
-    return tuple(index.pages), index.last_page, dropped_bytes
+    return index, dropped_bytes
 
 
 def moved_frames(text: StoredText, is_moved: Callable[[Frame], bool]) -> tuple[list[Stretch], Written]:

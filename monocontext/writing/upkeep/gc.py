@@ -165,7 +165,7 @@ def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: 
 
 
 def _list_roots(store: Store) -> _Roots:
-    infos = list(store.list("generations/"))
+    infos = store.list("generations/")
     return {number: info for info in infos if (number := generation_in(info.key)) is not None}
 
 
