@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -36,6 +37,11 @@ class Program:
     def configure(self, home: Path, url: str) -> None:
         """Write the settings that no variable holds."""
 
+    def mcp(self, name: str, command: str, arguments: Sequence[str]) -> list[str]:
+        """The words that give it a server of MCP and no other."""
+        settings = {"mcpServers": {name: {"command": command, "args": arguments}}}
+        return ["--mcp-config", json.dumps(settings), "--strict-mcp-config"]
+
     def run(
         self, node_modules: Path, home: Path, model: StandIn, words: Sequence[str], prompt: str, at: Path | None = None
     ) -> str:
@@ -69,6 +75,11 @@ class _Codex(Program):
             'wire_api = "responses"\nenv_key = "STAND_IN_KEY"\n'
             f'[projects."{home / "work" / "api"}"]\ntrust_level = "trusted"\n'
         )
+
+    def mcp(self, name: str, command: str, arguments: Sequence[str]) -> list[str]:
+        server = {"command": command, "args": arguments, "required": True, "default_tools_approval_mode": "approve"}
+        given = [f"mcp_servers.{name}.{key}={json.dumps(value)}" for key, value in server.items()]
+        return [word for pair in given for word in ("-c", pair)]
 
 
 _SHELL = {"command": "echo out-17", "description": "Say a number"}

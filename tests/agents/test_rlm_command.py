@@ -73,23 +73,30 @@ def test_a_question_about_a_file(program: Program, tmp_path: Path, monkeypatch: 
     assert "dollars" in said
 
 
+BASH = {"claude-code": "mcp__texts__bash", "codex": "mcp__texts.bash"}
+
+
 class Running(StandIn):
     """Runs its prompt in `bash`, and says what that gave."""
+
+    tool = ""
 
     def answer(self, steps: Sequence[Step], has_tools: bool) -> Reply:
         results = [text for role, text in steps if role == "result"]
         command = next((command for command, _ in SHELL_QUESTIONS if ("user", command) in steps), "true")
-        return f"It gave: {results[-1]}" if results else Call("mcp__texts__bash", {"command": command})
+        return f"It gave: {results[-1]}" if results else Call(self.tool, {"command": command})
 
 
-def test_five_questions_by_bash_alone_read_a_hundredth(tmp_path: Path) -> None:
-    claude, home = PROGRAMS[0], tmp_path / "home"
+@pytest.mark.parametrize("program", PROGRAMS, ids=[each.name for each in PROGRAMS])
+def test_five_questions_by_bash_alone_read_a_hundredth(program: Program, tmp_path: Path) -> None:
+    home = tmp_path / "home"
     make_home(home)
     with S3StandIn(shell_text()) as server, Running({}) as model:
+        model.tool = BASH[program.name]
+        program.configure(home, model.url)
         served = f"-P -m monocontext mcp {server.url()} --shell --endpoint {server.endpoint} --anonymous".split()
-        settings = {"mcpServers": {"texts": {"command": PYTHON, "args": served}}}
-        words = ["--mcp-config", json.dumps(settings), "--strict-mcp-config", *claude.first]
+        words = [*program.mcp("texts", PYTHON, served), *program.first]
         for command, answer in SHELL_QUESTIONS:
-            said = plain(claude.run(NODE_MODULES, home, model, words, command))
-            assert f'It gave: {{"stdout":"{answer}\\n"' in said
+            said = plain(program.run(NODE_MODULES, home, model, words, command)).replace("\\", "")
+            assert f'{{"stdout":"{answer}n"' in said.partition("It gave:")[2].replace("\n", ""), said
         assert server.bytes_sent < (4 << 30) // 100
