@@ -89,7 +89,7 @@ class Way(ABC):
 class Ours(Way):
     """The tool `bash`, which runs the command as an agent writes it."""
 
-    packages = ("monocontext", "bashkit", "boto3")
+    packages = ("monocontext", "bashkit", "boto3", "numpy")
 
     def __init__(self) -> None:
         library = import_module("monocontext")
