@@ -33,10 +33,8 @@ class WrittenAnswers:
     tools: Collection[str]  # names that the caller gave to the code
 
     def read(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> tuple[str | None, str | None]:
-        """An answer in words, or the value of the variable that it names; else a notice for the model.
-
-        `messages`: the conversation before the reply. `is_alone`: nothing beside the answer may change the variable.
-        """
+        """An answer in words, or the value of the variable that it names; else a notice for the model. `messages`: the
+        conversation before the reply. `is_alone`: nothing beside the answer may change the variable."""
         replies = (message["content"] for message in messages if message["role"] == "assistant")
         known = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
         outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")

@@ -89,10 +89,8 @@ def run_batch(
 
 
 def answer_question(rlm: RLM, context: object, question: str, path: Path, budget: Budget) -> Result:
-    """The result of a question, recorded at `path` until it is there. A failure is a result too.
-
-    Waits for another that still answers it, and takes over what that one left.
-    """
+    """The result of a question, recorded at `path` until it is there. A failure is a result too. Waits for another that
+    still answers it, and takes over what that one left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_suffix(".lock")):
         try:
@@ -169,10 +167,8 @@ class _Batch:
         return hashlib.sha256(json.dumps((name, self._questions[name])).encode()).hexdigest()[:24]
 
     def _next_share(self, at_once: int) -> Budget | None:
-        """The budget of the next question: an equal part of what remains, at least half of a first one's part.
-
-        None if a limit is spent.
-        """
+        """The budget of the next question: an equal part of what remains, at least half of a first one's part. None if
+        a limit is spent."""
         parts: dict[str, Any] = {}
         given = self._shares.values()
         for key in _SHARED:

@@ -203,9 +203,7 @@ class Loop:
 
     def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
         """The messages of a refused prompt, shortened to what its endpoint takes, and the number of shortened ones.
-
-        Raises `refusal` if nothing can be shortened. Later turns keep to the smaller window.
-        """
+        Raises `refusal` if nothing can be shortened. Later turns keep to the smaller window."""
         window = self.window.refused(messages, refusal)
         shorter, count = compact(messages, window)
         if self.window.tokens == UNBOUNDED or not count:

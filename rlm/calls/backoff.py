@@ -26,10 +26,8 @@ class Backoff:
     its error."""
 
     def wait(self, error: LLMError, tries: int, patience_seconds: float | None = None) -> float | None:
-        """The seconds to wait after `error`, before another try; None for no other try.
-
-        `tries`: those made so far. `patience_seconds`: the longest wait, where the run has a limit of time.
-        """
+        """The seconds to wait after `error`, before another try; None for no other try. `tries`: those made so far.
+        `patience_seconds`: the longest wait, where the run has a limit of time."""
         if not error.transient or tries > self.retries:
             return None
         own_seconds = _random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tries - 1)))

@@ -101,10 +101,8 @@ class Gateway:
         self.renew(usage)
 
     def renew(self, usage: Usage, *, turns: int = 0, seconds: float = 0.0) -> None:
-        """Restart the counts from `usage`, with these turns and seconds already spent.
-
-        Calls in progress, of code that an earlier question left running, count when they end.
-        """
+        """Restart the counts from `usage`, with these turns and seconds already spent. Calls in progress, of code that
+        an earlier question left running, count when they end."""
         self.usage = usage
         self.began = time.monotonic() - seconds  # the clock of the run: recorded starts count from here
         self._turns = turns
@@ -139,19 +137,15 @@ class Gateway:
 
     def take_turn(self) -> int | None:
         """Count one turn of the run or a child run. Returns how many were left, this one included; None for no limit.
-
-        With 0, none is taken.
-        """
+        With 0, none is taken."""
         with self._lock:
             remaining = None if self.budget.iterations is None else max(0, self.budget.iterations - self._turns)
             self._turns += remaining != 0
         return remaining
 
     def check_model(self, model: str) -> None:
-        """Raise LLMError for a model that a cell may not name.
-
-        Without `models`, a cell may name any model; under a budget of dollars, only models with a price in `prices`.
-        """
+        """Raise LLMError for a model that a cell may not name. Without `models`, a cell may name any model; under a
+        budget of dollars, only models with a price in `prices`."""
         if self._models is not None:
             if model not in self._models:
                 allowed = ", ".join(sorted(self._models)) or "none"

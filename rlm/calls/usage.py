@@ -38,10 +38,8 @@ def check_prices(prices: Prices) -> Prices:
 
 
 def price_of(model: str, prices: Prices) -> Price | None:
-    """The price of a model in `prices`; None if they lack it.
-
-    A name with a date at its end (`gpt-5-2025-08-07`) costs the same as the name without it.
-    """
+    """The price of a model in `prices`; None if they lack it. A name with a date at its end (`gpt-5-2025-08-07`) costs
+    the same as the name without it."""
     return prices.get(model) or prices.get(_VERSION.sub("", model))
 
 

@@ -99,10 +99,8 @@ class WaitClock:
 
     @contextmanager
     def running(self, held_lock: threading.Lock) -> Iterator[None]:
-        """Count the time inside the block as a call, as long as the caller holds the lock `held_lock`.
-
-        The caller must hold the lock itself: an interrupt can leave this generator suspended with a lock held.
-        """
+        """Count the time inside the block as a call, as long as the caller holds the lock `held_lock`. The caller must
+        hold the lock itself: an interrupt can leave this generator suspended with a lock held."""
         with self._lock:
             self._seconds, self._counted_at = self.seconds, time.perf_counter()
             self._calls.append(held_lock)

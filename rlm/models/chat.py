@@ -45,9 +45,7 @@ def count_usage(
     usage: Any, tier: object, endpoint: object, kinds: tuple[str, str] = ("prompt", "completion")
 ) -> tuple[int, int, TokenDetails, Any]:
     """Input tokens, output tokens, details and reported dollars. `kinds` are the endpoint's words for input and output.
-
-    Only OpenRouter reports dollars. DeepSeek has its own name for the tokens of its cache.
-    """
+    Only OpenRouter reports dollars. DeepSeek has its own name for the tokens of its cache."""
     usage = usage if isinstance(usage, Mapping) else {}
     input_tokens, output_tokens = (sum_tokens(usage.get(f"{kind}_tokens")) for kind in kinds)
     into, out = usage.get(f"{kinds[0]}_tokens_details"), usage.get(f"{kinds[1]}_tokens_details")

@@ -132,11 +132,8 @@ def estimate_tokens(messages: Sequence[Message]) -> int:
 
 
 def estimate_text_tokens(text: str) -> int:
-    """The tokens of a text, estimated by its script.
-
-    One token is four ASCII characters other than digits, one digit, one character of Chinese, Japanese or Korean, or
-    two characters of any other script.
-    """
+    """The tokens of a text, estimated by its script. One token is four ASCII characters other than digits, one digit,
+    one character of Chinese, Japanese or Korean, or two characters of any other script."""
     digits = sum(map(text.count, "0123456789"))
     wide = other = 0
     if not text.isascii():
@@ -147,10 +144,8 @@ def estimate_text_tokens(text: str) -> int:
 
 
 def sum_tokens(*reported: object) -> int:
-    """The sum of token counts from an endpoint; 0, which means unknown, if one of them is invalid.
-
-    NaN, negative numbers, `str`, bool, infinite and absurd numbers are invalid. A whole float is valid.
-    """
+    """The sum of token counts from an endpoint; 0, which means unknown, if one of them is invalid. NaN, negative
+    numbers, `str`, bool, infinite and absurd numbers are invalid. A whole float is valid."""
     total = 0
     for count in reported:
         number = int(count) if isinstance(count, float) and count.is_integer() else count
@@ -189,9 +184,7 @@ def check_whole(reply: Reply) -> None:
 
 def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     """Raise PromptTooLong, with the reply in its `reply`, if the endpoint counted too few tokens for this prompt.
-
-    Servers such as Ollama cut a prompt that exceeds their window without a word, and answer from the rest of it.
-    """
+    Servers such as Ollama cut a prompt that exceeds their window without a word, and answer from the rest of it."""
     counted, texts = reply.input_tokens, [message["content"] for message in messages]
     characters = sum(map(len, texts))
     is_window = (
@@ -222,9 +215,7 @@ def read_details(
     cache_write_1h: object = None, reasoning: object = None, tier: object = None, endpoint: object = None,
 ) -> TokenDetails:  # fmt: skip
     """The details that an endpoint reports; impossible counts become 0, so that they cannot lower a cost.
-
-    `input_tokens` and `output_tokens` include the tokens of the details.
-    """
+    `input_tokens` and `output_tokens` include the tokens of the details."""
     from_cache, to_cache, to_cache_1h, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
     if from_cache + to_cache > input_tokens or to_cache_1h > to_cache:
         from_cache = to_cache = to_cache_1h = 0

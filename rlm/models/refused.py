@@ -44,10 +44,8 @@ _OUT_OF_RANGE = re.compile(
 
 
 def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
-    """The sent field that the endpoint refuses; None if the failure has another cause.
-
-    A value out of range is another cause: the caller must correct it.
-    """
+    """The sent field that the endpoint refuses; None if the failure has another cause. A value out of range is another
+    cause: the caller must correct it."""
     names = [name for name in sent if name in DROPPABLE]
     named = report.param.split(".")[0].split("[")[0]
     refuses = _REFUSAL.search(report.message) is not None

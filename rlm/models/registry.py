@@ -108,9 +108,7 @@ def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
 
 def make_lm(backend: str, model: str, **options: Any) -> LM:
     """A model by the name of its backend, whose SDK is imported at the first call. Options that are None are ignored.
-
-    Raises UnknownOption for an unknown backend, and for an option that the backend does not take.
-    """
+    Raises UnknownOption for an unknown backend, and for an option that the backend does not take."""
     arguments = {name: value for name, value in options.items() if value is not None}
     if backend in ("openai", *PROVIDERS):
         return OpenAILM(model, maker=backend if backend in PROVIDERS else None, **arguments)

@@ -109,10 +109,8 @@ def join(messages: Sequence[Message], opened: str) -> list[Message]:
 
 
 def history(step: Step, window: ModelWindow) -> list[Message]:
-    """The messages up to the end of a turn: the reply, and one message with output, errors and notices.
-
-    A turn that repeats the one before is left out. `window`: outputs are cut to a part of it.
-    """
+    """The messages up to the end of a turn: the reply, and one message with output, errors and notices. A turn that
+    repeats the one before is left out. `window`: outputs are cut to a part of it."""
     *before, last = step.prompt
     if step.repeats:
         content = without_turn(last["content"])
@@ -138,10 +136,8 @@ def history(step: Step, window: ModelWindow) -> list[Message]:
 
 
 def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | None:
-    """The notice for a reply that was cut, empty or a tool call, together with `notice`; else `notice` itself.
-
-    A cut block needs no notice, since its output mentions the cut.
-    """
+    """The notice for a reply that was cut, empty or a tool call, together with `notice`; else `notice` itself. A cut
+    block needs no notice, since its output mentions the cut."""
     if reply.called and not cells:
         return CALLED.format(name=shorten(reply.called, 80))
     is_mentioned = any(cell.result.stdout.endswith(CUT_AND_RUN) or cell.result.stderr == CUT_NOT_RUN for cell in cells)
@@ -201,11 +197,8 @@ class ModelWindow:
         return replace(self, scale=min(most, max(least, -(-counted // _STEP) * _STEP)))
 
     def refused(self, prompt: Sequence[Message], refusal: PromptTooLong) -> ModelWindow:
-        """The window after a prompt was refused as too long.
-
-        The next prompt fills at most `FILL` of it, and so is shorter than that one, by the endpoint's count if it gave
-        one.
-        """
+        """The window after a prompt was refused as too long. The next prompt fills at most `FILL` of it, and so is
+        shorter than that one, by the endpoint's count if it gave one."""
         scaled = self.after(prompt, Reply("", refusal.tokens, 0, "")) if refusal.tokens else self
         share = _LESS if refusal.tokens else _LESS_UNCOUNTED
         tokens = min(refusal.window_tokens or self.tokens, self.tokens, int(share * scaled.count(prompt) / FILL))

@@ -172,10 +172,7 @@ print(hits[:20], str(context[hits[0]])[:600] if hits else "not found")""",
 
 def opening_messages(query: str, context: Description, system: str) -> list[Message]:
     """The system prompt, an example for a text, list or dict (a search, its output and its answer), and the question
-    with a description of the context.
-
-    Only the question differs between contexts of the same kind.
-    """
+    with a description of the context. Only the question differs between contexts of the same kind."""
     kind = KINDS.get(context.kind)
     contents = [] if kind is None else [
         _ASK.format(kind), f"```repl\n{_FIND[kind]}\n```", "REPL output:\n81 Lovelace lies in Hucknall",

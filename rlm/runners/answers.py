@@ -73,10 +73,8 @@ class Answers:
             call.__name__ = call.__qualname__ = name
 
     def collect(self) -> tuple[str | None, tuple[Claim, ...]]:
-        """The final answer at the end of a cell, if there is one, and the model's citations for it.
-
-        Raises AnswerRefused, once for each answer.
-        """
+        """The final answer at the end of a cell, if there is one, and the model's citations for it. Raises
+        AnswerRefused, once for each answer."""
         answer, refused, claimed = self._called, self._refused, self._claimed
         self._called = self._refused = self._claimed = None  # another question may follow in this namespace
         slot = self._namespace.get("answer")
@@ -131,10 +129,8 @@ class Answers:
         return text
 
     def _offer(self, get: Callable[[], object], sources: object) -> NoReturn:
-        """Keep the value of `get` as the answer if it is the first of its cell, and end the cell.
-
-        A refused value counts too: code that catches `FinalAnswer` goes on, and may offer its value for "not found".
-        """
+        """Keep the value of `get` as the answer if it is the first of its cell, and end the cell. A refused value
+        counts too: code that catches `FinalAnswer` goes on, and may offer its value for "not found"."""
         slot = self._namespace.get("answer")
         is_given = isinstance(slot, Mapping) and slot.get("ready")
         if not is_given and self._called is None and self._refused is None:

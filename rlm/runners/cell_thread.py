@@ -46,10 +46,8 @@ class CellRunner(Protocol):
 
 
 class CellThread:
-    """One daemon thread for all cells of a runner, so that objects bound to a thread (sqlite3) survive the cell.
-
-    The caller only waits, so it can watch the clock and receive Ctrl-C.
-    """
+    """One daemon thread for all cells of a runner, so that objects bound to a thread (sqlite3) survive the cell. The
+    caller only waits, so it can watch the clock and receive Ctrl-C."""
 
     def __init__(self) -> None:
         self._start()

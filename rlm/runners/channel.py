@@ -61,11 +61,8 @@ class Channel:
     def send(
         self, head: dict[str, Any], body: Sequence[bytes | memoryview] = (), *, seconds: float | None = None
     ) -> None:
-        """Send a whole message.
-
-        Raises ChannelClosed, also when the other side does not read it in time; ValueError, with nothing sent, for a
-        message above the limits of the other side.
-        """
+        """Send a whole message. Raises ChannelClosed, also when the other side does not read it in time; ValueError,
+        with nothing sent, for a message above the limits of the other side."""
         text = json.dumps(head, separators=(",", ":")).encode()
         total = len(text) + sum(map(len, body))
         if total > self._sent_message_bytes or len(text) > self._sent_head_bytes:

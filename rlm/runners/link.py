@@ -88,10 +88,8 @@ class WorkerLink(Channel):
         self._is_interrupted = False
 
     def interrupted(self) -> bool:
-        """Whether the host wants the running cell to end, after the messages that have arrived by now.
-
-        For the main thread, also in a signal handler. Does not wait.
-        """
+        """Whether the host wants the running cell to end, after the messages that have arrived by now. For the main
+        thread, also in a signal handler. Does not wait."""
         shielded = self.shielded
         if self._reading.acquire(blocking=False):
             try:

@@ -56,10 +56,8 @@ class RemoteRunner(ABC):
         self, context: object, subcalls: SubCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000,
         names: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
-        """Start a worker; so subclasses call this last. The keywords are those of `SharedOptions`.
-
-        Raises RunnerUnavailable if no worker starts, or if it cannot be given `context` or one of `names`.
-        """
+        """Start a worker; so subclasses call this last. The keywords are those of `SharedOptions`. Raises
+        RunnerUnavailable if no worker starts, or if it cannot be given `context` or one of `names`."""
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit

@@ -84,9 +84,7 @@ def _end_of_python(text: str, start: int) -> int:
 
 def _end_of_words(hidden: str, masked: str, start: int) -> tuple[int, bool]:
     """The offset of the parenthesis that closes an answer in words, -1 if none does; and whether no other may close it.
-
-    Another may if one is left over in the rest of the paragraph. `masked`: `hidden` without the smileys.
-    """
+    Another may if one is left over in the rest of the paragraph. `masked`: `hidden` without the smileys."""
     end = _balance(masked, start)
     if end < 0:
         return -1, True

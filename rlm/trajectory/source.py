@@ -114,10 +114,8 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
 
 
 def places_of(context: object, handed: Sequence[Range]) -> list[Read]:
-    """The first `MOST_READS` places of ranges that code was handed, one for each document that a range touches.
-
-    Costs the GETs of the pages of documents and of frames that are no longer in the cache.
-    """
+    """The first `MOST_READS` places of ranges that code was handed, one for each document that a range touches. Costs
+    the GETs of the pages of documents and of frames that are no longer in the cache."""
     places: list[Read] = []
     parts = text_parts(context)
     for start, stop in handed:

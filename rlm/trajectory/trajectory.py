@@ -34,9 +34,7 @@ class Trajectory:
         self, target: str | os.PathLike[str] | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
     ) -> None:
         """`target`: a file that ends in `.jsonl` and is replaced by each run, or a directory that gets a file per run.
-
-        `secrets` is called before each line; its strings are never written to the file.
-        """
+        `secrets` is called before each line; its strings are never written to the file."""
         self.records: list[dict[str, Any]] = []  # the lines so far
         self.path: Path | None = None if target is None else _file(Path(target))
         """The file, or None when nothing is written."""
@@ -72,10 +70,8 @@ class Trajectory:
         self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = (),
         reads: Sequence[Read] = (),
     ) -> None:  # fmt: skip
-        """Write the line of one step, with the sums of `usage` so far.
-
-        `question`: set if the step begins a later question. `sources` and `reads`: those of the question that it ends.
-        """
+        """Write the line of one step, with the sums of `usage` so far. `question`: set if the step begins a later
+        question. `sources` and `reads`: those of the question that it ends."""
         line = iteration(step, usage) | ({"question": question} if question else {})
         for name, places in (("sources", sources), ("reads", reads)):
             line |= {name: [location.to_dict() for location in places]} if places else {}

@@ -33,10 +33,8 @@ class RowFeed:
         self.state()
 
     def state(self, first: int = 0, generation: int | None = None) -> dict[str, Any]:
-        """The metadata, the rows from number `first` on, the map of the text, and the status of the run.
-
-        `generation` is that of the reader's rows. If the file was replaced since, the reader gets all rows.
-        """
+        """The metadata, the rows from number `first` on, the map of the text, and the status of the run. `generation`
+        is that of the reader's rows. If the file was replaced since, the reader gets all rows."""
         with self._lock:
             self._read_new_lines()
             self._read = None if self._read is None else union(self._read)

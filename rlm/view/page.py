@@ -45,10 +45,8 @@ def find_trajectory(run: str) -> Path:
 
 
 def export(feed: RowFeed, target: Path) -> None:
-    """Write a page with all turns so far, which needs no server, and the first prompt, which later ones repeat.
-
-    Raises OSError, and RLMError if the target is the trajectory itself.
-    """
+    """Write a page with all turns so far, which needs no server, and the first prompt, which later ones repeat. Raises
+    OSError, and RLMError if the target is the trajectory itself."""
     if target.exists() and target.samefile(feed.path):
         raise RLMError(f"{target} is the trajectory itself: give another file to export to")
     state = feed.state()

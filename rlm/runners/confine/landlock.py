@@ -39,10 +39,8 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
-    """Give up for good access to all but `readable`, files and folders to read and execute, and `devices`.
-
-    Needs `no_new_privileges`. Raises SystemFailed, and OSError for a path that cannot be opened.
-    """
+    """Give up for good access to all but `readable`, files and folders to read and execute, and `devices`. Needs
+    `no_new_privileges`. Raises SystemFailed, and OSError for a path that cannot be opened."""
     number = version()
     refused = _Ruleset(_FILE_RIGHTS[min(number, 5)], _TCP if number >= 4 else 0, _SCOPES if number >= 6 else 0)
     size = 8 if number < 4 else 16 if number < 6 else 24  # bytes of `_Ruleset` that this version knows
