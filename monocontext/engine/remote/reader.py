@@ -22,6 +22,7 @@ from monocontext.engine.stats import PrefetchStats, RealStats, SearchStats, Stat
 from monocontext.format.documents import DocumentPage
 from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame
+from monocontext.records import replace
 
 _CACHE_BYTES = 64 << 20
 """Memory for frames in the worker; the host has the main cache."""
@@ -67,7 +68,7 @@ class ServedReader:
         self.handed = PieceLog()
         """The log of the pieces that code received here; the host receives it after each cell."""
         self.made_real = self._real.append
-        self._marks = self.log.since(None)[0], self.handed.since(None)[0]
+        self._log_mark, self._handed_mark = self.log.since(None)[0], self.handed.since(None)[0]
         self.described: dict[str, Any] = self._ask("open")[0]
         """The host's description of the text: its place in the source, its limit."""
         self.url: str = self.described["url"]
@@ -137,7 +138,9 @@ class ServedReader:
         if sum(end - first for first, end in runs) > _MOST_CACHED_CANDIDATES:
             return None
         texts = self._cache.by_number([number for first, end in runs for number in range(first, end)])
-        return texts and [text for text in texts if text.frame.stop > start and text.frame.start < stop]
+        if texts is None:
+            return None
+        return [text for text in texts if text.frame.stop > start and text.frame.start < stop]
 
     def _pass(
         self, start: int, stop: int, reverse: bool, eager: bool, runs: list[tuple[int, int]] | None, search: bool
@@ -156,7 +159,10 @@ class ServedReader:
             if kept_bytes <= self._cache.capacity_bytes // 2:  # a longer pass would evict all other frames
                 self._cache.put(texts)
             for text in texts:
-                start, stop = (start, text.frame.start) if reverse else (text.frame.stop, stop)
+                if reverse:
+                    stop = text.frame.start
+                else:
+                    start = text.frame.stop
                 yield text
             size_bytes = min(2 * size_bytes, wire.MAX_BATCH_BYTES)
 
@@ -178,13 +184,15 @@ class ServedReader:
 
     def frequency(self, query: Query) -> tuple[int, int] | None:
         """The number of frames, and the number in which a match may begin; None if no filter can tell."""
-        if (row := _row(query)) is None:
+        row = _row(query)
+        if row is None:
             return None
         counts = self._ask("candidates", what="frequency", query=row)[0]["value"]
         return (int(counts[0]), int(counts[1])) if counts else None
 
     def _narrow(self, what: str, start: int, stop: int, query: Query | None, **fields: Any) -> Candidates | None:
-        if stop <= start or (row := _row(query)) is None:
+        row = _row(query)
+        if stop <= start or row is None:
             return None
         return self._candidates_of(*self._ask("candidates", what=what, query=row, start=start, stop=stop, **fields))
 
@@ -274,14 +282,14 @@ class ServedReader:
 
     def report(self) -> Stats:
         """Tell the host what was read and received here since the last report, and get its counts (1 message)."""
-        (mark, ranges), (handed_mark, pieces) = self.log.since(self._marks[0]), self.handed.since(self._marks[1])
-        self._marks = mark, handed_mark
-        search, before = self._search, self._reported_search
-        self._reported_search = SearchStats(looked_at=search.looked_at, hits=search.hits)
+        self._log_mark, ranges = self.log.since(self._log_mark)
+        self._handed_mark, pieces = self.handed.since(self._handed_mark)
+        before, now = self._reported_search, replace(self._search)
+        self._reported_search = now
         fields, _ = self._ask(
             "report", read=ranges, handed=pieces,
             real=[self._real.popleft() for _ in range(min(len(self._real), 100))],
-            looked_at=self._reported_search.looked_at - before.looked_at, hits=self._reported_search.hits - before.hits,
+            looked_at=now.looked_at - before.looked_at, hits=now.hits - before.hits,
         )  # fmt: skip
         parts = {"search": SearchStats, "prefetch": PrefetchStats, "real": RealStats}
         return Stats(**fields | {name: kind(**fields[name]) for name, kind in parts.items()})
@@ -339,7 +347,8 @@ class FrameCache:
         if i < 0 or character >= texts[i].frame.stop:
             return None
         start = texts[i].frame.start
-        if (text := self._texts.pop(start, None)) is not None:
+        text = self._texts.pop(start, None)
+        if text is not None:
             self._texts[start] = text  # it is the last used now
         return text
 
@@ -355,7 +364,8 @@ class FrameCache:
         """The frames that hold characters [start, stop), in order, if all of them are here."""
         texts = []
         while start < stop:
-            if (text := self.at(start)) is None:
+            text = self.at(start)
+            if text is None:
                 return None
             texts.append(text)
             start = text.frame.stop
