@@ -204,16 +204,18 @@ class LocalStore(StoreBase):
             os.unlink(path)
 
     def sweep(self, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
-        count = size_bytes = 0
+        sizes = []
         for folder, _, names in os.walk(self._root):
-            for path in (os.path.join(folder, name) for name in names if _TEMPORARY.fullmatch(name)):
+            for name in filter(_TEMPORARY.fullmatch, names):
+                path = os.path.join(folder, name)
                 with suppress(FileNotFoundError):
                     status = os.stat(path, follow_symlinks=False)
-                    if status.st_mtime < before_seconds:
-                        if not dry_run:
-                            os.unlink(path)
-                        count, size_bytes = count + 1, size_bytes + status.st_size
-        return count, size_bytes
+                    if status.st_mtime >= before_seconds:
+                        continue
+                    if not dry_run:
+                        os.unlink(path)
+                    sizes.append(status.st_size)
+        return len(sizes), sum(sizes)
 
     def _path(self, key: str, *, writing: bool = False) -> str:
         """The real path of the object at a checked key."""
