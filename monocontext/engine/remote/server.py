@@ -113,25 +113,32 @@ class ReaderServer:
     def _pass(self, fields: dict[str, Any]) -> bytes:
         """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for. Where it goes
         on is fetched ahead."""
-        reader, (start, stop) = self._reader, self._range(fields, _LARGEST)
+        reader = self._reader
+        start, stop = self._range(fields, _LARGEST)
         size_bytes, only = wire.number(fields, "bytes", 1, wire.MAX_BATCH_BYTES), self._only(fields, start, stop)
-        reverse, texts = fields.get("reverse") is True, list[FrameText]()
+        reverse = fields.get("reverse") is True
         frames = reader.frames(
             start, stop, reverse=reverse, eager=fields.get("eager") is True, only=only, logged=False,
             is_search=fields.get("search") is True,
         )  # fmt: skip
+        texts: list[FrameText] = []
         while size_bytes > 0 and (text := next(frames, None)):
             texts.append(text)
             size_bytes -= len(text.data)
-        del frames
+        del frames  # and with it the requests that have not started
         if texts and only is None and not reader.is_one_wave(start, stop):
-            characters = 2 * sum(text.frame.characters for text in texts)
-            first, last = texts[-1].frame.start - characters, texts[-1].frame.stop + characters
-            ahead = (max(start, first), texts[-1].frame.start) if reverse else (texts[-1].frame.stop, min(stop, last))
-            with LOCK:
-                route = reader.ahead.between(*ahead, reverse)
-                reader.ahead.expect([Plan(route, Priority.SEQUENTIAL, is_guess=True)])
+            self._fetch_ahead(texts, start, stop, reverse)
         return _batch(texts)
+
+    def _fetch_ahead(self, texts: list[FrameText], start: int, stop: int, reverse: bool) -> None:
+        """Prefetch twice as many characters as a batch has, from where its pass over [start, stop) goes on."""
+        characters, last, ahead = 2 * sum(text.frame.characters for text in texts), texts[-1].frame, self._reader.ahead
+        if reverse:
+            start, stop = max(start, last.start - characters), last.start
+        else:
+            start, stop = last.stop, min(stop, last.stop + characters)
+        with LOCK:
+            ahead.expect([Plan(ahead.between(start, stop, reverse), Priority.SEQUENTIAL, is_guess=True)])
 
     def _candidates(self, fields: dict[str, Any]) -> bytes:
         """The frames in which matches of a query may begin, those that lack a flag, or the number of the former."""
