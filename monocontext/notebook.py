@@ -29,8 +29,11 @@ def progress_bar(label: str, total: int | None = None) -> Iterator[Callable[...,
     no share.
     """
     if _in_notebook():
-        with _bar_in_notebook(label, total) as show:
-            yield lambda done, *_: show(_count_of(done))
+        bar = _NotebookBar(label, total)
+        try:
+            yield lambda done, *_: bar.show(_count_of(done))
+        finally:
+            bar.draw()
     elif sys.stderr.isatty():
         with _bar_on_terminal(label, total) as show:
             yield lambda done, *_: show(_count_of(done))
@@ -78,34 +81,31 @@ def _in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-@contextmanager
-def _bar_in_notebook(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a bar in the output of a cell, redrawn at most ten times a second."""
-    import IPython.display
+class _NotebookBar:
+    """A bar in the output of a cell, redrawn at most ten times a second."""
 
-    display: Any = IPython.display  # it has no types
+    def __init__(self, label: str, total: int | None) -> None:
+        import IPython.display
 
-    began, shown_at, count = time.monotonic(), 0.0, 0
+        self._ipython: Any = IPython.display  # it has no types
+        self._label, self._total, self._count = label, total, 0
+        self._began, self._drawn_at = time.monotonic(), 0.0
+        self._handle = self._ipython.display(self._html(), display_id=True)
 
-    def draw() -> Any:
-        of_total = f" of {total:,}" if total else ""
-        text = f"{label}: {count:,}{of_total} bytes, {time.monotonic() - began:.1f} s"
-        bar = f'<progress value="{count}" max="{total}"></progress> ' if total else ""
-        return display.HTML(_card([bar + _faint(text)]))
+    def show(self, count: int) -> None:
+        self._count = count
+        if time.monotonic() - self._drawn_at >= _UPDATE_SECONDS:
+            self.draw()
 
-    handle = display.display(draw(), display_id=True)
+    def draw(self) -> None:
+        self._drawn_at = time.monotonic()
+        self._handle.update(self._html())
 
-    def show(done: int) -> None:
-        nonlocal shown_at, count
-        count = done
-        if time.monotonic() - shown_at >= _UPDATE_SECONDS:
-            shown_at = time.monotonic()
-            handle.update(draw())
-
-    try:
-        yield show
-    finally:
-        handle.update(draw())
+    def _html(self) -> Any:
+        of_total = f" of {self._total:,}" if self._total else ""
+        text = f"{self._label}: {self._count:,}{of_total} bytes, {time.monotonic() - self._began:.1f} s"
+        bar = f'<progress value="{self._count}" max="{self._total}"></progress> ' if self._total else ""
+        return self._ipython.HTML(_card([bar + _faint(text)]))
 
 
 @contextmanager

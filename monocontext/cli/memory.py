@@ -41,10 +41,7 @@ _PATHS = ("/", "./", "../", "~")
 def _open_memory(url: str, s3: StoreOptions, *, first: str = "", create: bool = False) -> Iterator[Memory]:
     """Open the memory at a URL. A directory must exist, unless `create`. `first` is the argument before the URL."""
     is_there = "://" in url or os.path.isdir(os.path.expanduser(url))
-    path = os.path.expanduser(first)
-    is_memory = first.startswith(_SCHEMES) or (bool(first) and os.path.isdir(os.path.join(path, "entries")))
-    is_place = "://" in first or first.startswith(_PATHS) or os.path.isdir(path)
-    if is_memory or (is_place and not is_there and not url.startswith(_PATHS)):
+    if _looks_like_memory(first) or (_looks_like_place(first) and not is_there and not url.startswith(_PATHS)):
         raise MonocontextError(
             f"the URL goes last, but {first[:80]!r} comes before {url[:80]!r}; for a key that looks like a URL, write "
             'memory exec \'{"command": "G", "key": "s3://..."}\' URL'
@@ -55,6 +52,15 @@ def _open_memory(url: str, s3: StoreOptions, *, first: str = "", create: bool = 
         )
     with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory
+
+
+def _looks_like_memory(word: str) -> bool:
+    entries = os.path.join(os.path.expanduser(word), "entries")
+    return word.startswith(_SCHEMES) or (word != "" and os.path.isdir(entries))
+
+
+def _looks_like_place(word: str) -> bool:
+    return "://" in word or word.startswith(_PATHS) or os.path.isdir(os.path.expanduser(word))
 
 
 def put(

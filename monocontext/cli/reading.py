@@ -33,7 +33,8 @@ _SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64})
 _MOST_CITED = 1_000_000
 """The longest source that `cite` reads, in characters."""
 _SHOWN_OF_PLAIN = ("url", "characters", "lines", "bytes", "documents")
-_SHOWN = ("url", "version", "created", *_SHOWN_OF_PLAIN[1:4], "stored_bytes", "filters", "documents", "sources")
+_SHOWN_OF_STORED = ("url", "version", "created", "characters", "lines", "bytes", "stored_bytes", "filters", "documents",
+                    "sources")  # fmt: skip
 """The facts for people; `--json` prints all."""
 
 
@@ -45,27 +46,35 @@ def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = Fals
     if manifest.has_directories:
         with closing(open_store(url, **options)) as store:
             manifest = expand(manifest, lambda ref: store.get(ref.key).data)
-    names = ("generation", "created", "characters", "lines", "stored_bytes", "frames", "frame_bytes", "codec")
     is_plain = plain_folder(url) or os.path.isfile(os.path.expanduser(url))
     location = str(parse(url)) if is_plain else context.url  # the index of a large file is in a cache folder
-    facts: dict[str, Any] = {"url": location, "bytes": manifest.text_bytes, "pages": len(manifest.pages)}
-    facts |= {name: getattr(manifest, name) for name in names}
-    facts["filters"] = {
-        "groups": len(manifest.filters),
-        "frames": sum(ref.frames for ref in manifest.filters),
-        "bytes": sum(FilterLayout(ref).size_bytes for ref in manifest.filters),
-    }
-    facts["documents"] = manifest.documents.documents if manifest.documents else 0
-    facts["sources"] = list(manifest.sources)
+    facts = {"url": location, **_facts_of(manifest)}
     if as_json:
         print(json.dumps(facts))
         return
     filter_bytes = facts["filters"]["bytes"]
     facts |= {"version": facts["generation"], "filters": f"{filter_bytes:,} bytes" if filter_bytes else "none"}
-    for name in _SHOWN_OF_PLAIN if is_plain else _SHOWN:
+    for name in _SHOWN_OF_PLAIN if is_plain else _SHOWN_OF_STORED:
         value = facts[name]
         if value != []:
             say_row(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
+
+
+def _facts_of(manifest: Manifest) -> dict[str, Any]:
+    names = ("generation", "created", "characters", "lines", "stored_bytes", "frames", "frame_bytes", "codec")
+    filters = {
+        "groups": len(manifest.filters),
+        "frames": sum(ref.frames for ref in manifest.filters),
+        "bytes": sum(FilterLayout(ref).size_bytes for ref in manifest.filters),
+    }
+    return {
+        **{name: getattr(manifest, name) for name in names},
+        "bytes": manifest.text_bytes,
+        "pages": len(manifest.pages),
+        "filters": filters,
+        "documents": manifest.documents.documents if manifest.documents else 0,
+        "sources": list(manifest.sources),
+    }
 
 
 def outline(url: Url, s3: S3, allow: Allow = None, as_json: AsJson = False) -> None:

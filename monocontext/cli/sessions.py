@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -62,26 +63,25 @@ def upload(
 ) -> None:
     """Upload the latest session, the named ones, or all; those that are in the archive already are left out."""
     names, url = _split_words(list(what or ()), to)
+    any_failed = False
     with _open_archive(url, s3) as archive:
-        failed = False
+        upload_file = partial(
+            upload_session, archive.store, project=project, user=user_at_machine(), redact=not no_redact,
+            patterns=pattern or (), dry_run=dry_run, is_open=watch,
+        )  # fmt: skip
         for _ in rounds(watch, interval):
             for file in _select_sessions(names, everything, agent, watch):
                 try:
-                    report = upload_session(
-                        archive.store, file, project=project, user=user_at_machine(), redact=not no_redact,
-                        patterns=pattern or (), dry_run=dry_run, is_open=watch,
-                    )  # fmt: skip
+                    report = upload_file(file)
                 except (MonocontextError, OSError) as error:
-                    # A damaged file does not stop the upload of the others.
                     if not (everything or watch):
                         raise
-                    failed = True
-                    reported = str(error)  # an `OSError` names the file itself
-                    fail("monocontext", reported if str(file.path) in reported else f"{file.path}: {reported}")
-                    continue
-                if not watch or report.bytes:
-                    _print_report(report, as_json)
-    if failed:
+                    any_failed = True  # one damaged file does not stop the upload of the others
+                    _print_failure(file, error)
+                else:
+                    if not watch or report.bytes:
+                        _print_report(report, as_json)
+    if any_failed:
         raise click.exceptions.Exit(1)
 
 
@@ -278,6 +278,11 @@ def _print_report(report: Uploaded, as_json: bool) -> None:
     for problem in report.problems:
         say(f"  {problem}")
     sys.stdout.flush()
+
+
+def _print_failure(file: SessionFile, error: Exception) -> None:
+    reported = str(error)  # an `OSError` names the file itself
+    fail("monocontext", reported if str(file.path) in reported else f"{file.path}: {reported}")
 
 
 def _print_turns(projects: list[Project], keyword: str, most: int, as_json: bool) -> int:

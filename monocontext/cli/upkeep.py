@@ -14,11 +14,11 @@ import click
 
 from monocontext.cli import writing
 from monocontext.cli.cluster import Dask, workers
+from monocontext.cli.json_lines import read_json_lines
 from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, existing_options, globs_of, options_of, parse_bytes
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import emit, note, progress_bar, say, say_row
 from monocontext.cli.reading import Url
-from monocontext.cli.tables import table_documents
 from monocontext.errors import NotFound
 from monocontext.options import StoreOptions
 from monocontext.text.monocontext import Monocontext
@@ -32,7 +32,6 @@ from monocontext.writing.upkeep.versions import list_versions
 from monocontext.writing.upkeep.versions import restore as restore_version
 
 if TYPE_CHECKING:
-    from monocontext.cli.tables import Kind
     from monocontext.writing.upkeep.sync import Synced
 
 
@@ -115,7 +114,6 @@ def restore(
 def update(
     places: writing.Places,
     s3: S3,
-    tables: Annotated[str, writing.Kinds] = "jsonl",
     text_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the text.")] = "text",
     name_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the name.")] = "name",
     encoding: writing.Encoding = "utf-8",
@@ -125,10 +123,12 @@ def update(
     sources, url, options = writing.split_places(places, s3)
     for name in sources:
         if Path(name).expanduser().is_dir():
-            raise click.BadParameter(f"{name!r} is a folder, but update reads tables: `monocontext sync` takes folders")
+            raise click.BadParameter(
+                f"{name!r} is a folder, but update reads JSON lines: `monocontext sync` takes folders"
+            )
     with writing.usage_errors():
-        read = partial(table_documents, text_field=text_field, name_field=name_field, encoding=encoding)
-        rows = (row for name in sources for row in read(Path(name).expanduser(), cast("Kind", tables)))
+        read = partial(read_json_lines, text_field=text_field, name_field=name_field, encoding=encoding)
+        rows = (row for name in sources for row in read(Path(name).expanduser()))
         manifest = update_documents(url, rows, store_options=options)
     writing.print_root(manifest, url, as_json)
 

@@ -182,26 +182,33 @@ def get(
 
 
 def _fetch_all(store: Store, folder: Path, force: bool) -> None:
-    base, any_found, failed, left_out = folder.resolve(), False, 0, list[str]()
-    for info in list_usable(store, left_out):
-        any_found = True
-        path = base / info.key
-        try:
-            _check_inside(path, base)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write(path, store.get(info.key).data, force)
-        except OSError as error:
-            parent_is_file = error.errno == errno.EEXIST and error.filename != str(path)
-            if error.errno not in _NO_NAME and not parent_is_file:
-                raise
-            failed += 1
-            note(f"{info.key[:100]!r} cannot be a file name in {base}: {error.strerror}")
+    """Fetch all objects of a store into a folder. Exits with 1 if a key cannot be a file name in it."""
+    base, left_out = folder.resolve(), list[str]()
+    infos = list(list_usable(store, left_out))
+    fetched = [_fetch_one(store, info.key, base, force) for info in infos]
     _note_left_out(store, left_out)
-    if not any_found:
+    if not infos:
         raise NotFound(f"no object below {store.url}: nothing to fetch")
+    failed = fetched.count(False)
     if failed:
         note(f"{store.url}: {failed:,} not fetched")
         raise click.exceptions.Exit(1)
+
+
+def _fetch_one(store: Store, key: str, base: Path, force: bool) -> bool:
+    """Fetch an object into a folder. Returns False, after a note, if its key cannot be a file name there."""
+    path = base / key
+    try:
+        _check_inside(path, base)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, store.get(key).data, force)
+    except OSError as error:
+        parent_is_file = error.errno == errno.EEXIST and error.filename != str(path)
+        if error.errno not in _NO_NAME and not parent_is_file:
+            raise
+        note(f"{key[:100]!r} cannot be a file name in {base}: {error.strerror}")
+        return False
+    return True
 
 
 def _check_inside(path: Path, base: Path) -> None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import click
 
 from monocontext.cli.cluster import Dask, workers
+from monocontext.cli.json_lines import read_json_lines
 from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, one_of, options_of, parse_bytes, stored_options
 from monocontext.cli.parameters import Argument, Option, Options, is_text
 from monocontext.cli.printing import note, progress_bar, remark, say, shows_progress
-from monocontext.cli.tables import TABLE_KINDS, table_documents
 from monocontext.options import StoreOptions
 from monocontext.writing.decoding import PIECE_BYTES
 from monocontext.writing.documents import documents
@@ -27,7 +27,6 @@ from monocontext.writing.publish import publish
 from monocontext.writing.upkeep.compact import add_filters
 
 if TYPE_CHECKING:
-    from monocontext.cli.tables import Kind
     from monocontext.format.manifest import Manifest
     from monocontext.writing.inputs import Source
 
@@ -43,12 +42,6 @@ Errors = Annotated[
 ]
 Globs = Annotated[list[str] | None, Option(metavar="GLOB", help="Files and folders, as in .gitignore; repeatable.")]
 NoIgnore = Annotated[bool, Option(help="Also take files of a git repository that git ignores.")]
-Kinds = Option(
-    "--documents",
-    metavar="KIND",
-    shell_complete=one_of(*TABLE_KINDS),
-    help=f"Read tables of documents: {', '.join(TABLE_KINDS)}.",
-)
 NoFilters = Annotated[bool, Option(help="Write no search filters.")]
 
 
@@ -59,14 +52,16 @@ def input_options(
     exclude: Globs = None,
     no_ignore: NoIgnore = False,
     follow_links: FollowLinks = False,
-    tables: Annotated[str | None, Kinds] = None,
+    documents: Annotated[
+        str | None, Option(type=click.Choice(["jsonl"]), help="Read files of JSON lines: each row is a document.")
+    ] = None,
     text_field: Annotated[str, Option(metavar="FIELD", help="With --documents: the field with the text.")] = "text",
     name_field: Annotated[str | None, Option(metavar="FIELD", help="The field with the name; else a number.")] = None,
 ) -> Callable[[list[str]], dict[str, Any]]:
     """Returns a function that makes the keywords of `publish` and `append` from the names of sources."""
     fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
     return lambda names: {
-        "sources": _sources(names, tables, fields), "encoding": encoding, "errors": errors, "note": note,
+        "sources": _sources(names, documents is not None, fields), "encoding": encoding, "errors": errors, "note": note,
         "include": tuple(include or ()), "exclude": tuple(exclude or ()), "ignored": no_ignore,
         "follow_links": follow_links,
     }  # fmt: skip
@@ -140,12 +135,7 @@ def index(
     if filters and len(places) == 1:
         if replace:
             raise click.BadParameter("--replace needs sources: --filters alone does not change the text")
-        options = options_of(places[0], s3)
-        with storing("index --filters") as work:
-            manifest = add_filters(
-                places[0], rebuild=rebuild, allow=allow or (), store_options=options, progress=work["progress"]
-            )
-        print_root(manifest, places[0], as_json)
+        _add_missing_filters(places[0], rebuild, allow, s3, as_json)
         return
     sources, url, options = split_places(places, s3, of_sources=True)
     with storing("index", dask, sources) as work:
@@ -153,6 +143,16 @@ def index(
             sources, url, frame_bytes=frame_bytes, filters=filters is not False, replace=replace, note=note,
             store_options=options, **work,
         )  # fmt: skip
+    print_root(manifest, url, as_json)
+
+
+def _add_missing_filters(url: str, rebuild: bool, allow: list[str] | None, s3: StoreOptions, as_json: bool) -> None:
+    """Add the search filters that a context lacks."""
+    options = options_of(url, s3)
+    with storing("index --filters") as work:
+        manifest = add_filters(
+            url, rebuild=rebuild, allow=allow or (), store_options=options, progress=work["progress"]
+        )
     print_root(manifest, url, as_json)
 
 
@@ -170,9 +170,9 @@ def split_places(
     return sources, url, s3 if of_sources else options
 
 
-def _sources(names: list[str], tables: str | None, fields: dict[str, Any]) -> Iterable[Source]:
+def _sources(names: list[str], has_rows: bool, fields: dict[str, Any]) -> Iterable[Source]:
     """The sources that `publish` reads, for the names of files on the command line."""
-    if tables is None and (fields["name_field"] is not None or fields["text_field"] != "text"):
+    if not has_rows and (fields["name_field"] is not None or fields["text_field"] != "text"):
         raise ValueError("--text-field and --name-field need --documents")
     if location := next((name for name in names if "://" in name), None):
         raise ValueError(
@@ -180,16 +180,16 @@ def _sources(names: list[str], tables: str | None, fields: dict[str, Any]) -> It
             f"`monocontext index {location} URL` refers to them without a copy"
         )
     paths = [name if name == "-" else Path(name).expanduser() for name in names]
-    if tables is None and "-" not in names:
+    if not has_rows and "-" not in names:
         return cast("list[Source]", paths)  # a list, so that documents of the same name can be told apart
-    return _stream(paths, cast("Kind | None", tables), fields)
+    return _stream(paths, has_rows, fields)
 
 
-def _stream(paths: list[str | Path], tables: Kind | None, fields: dict[str, Any]) -> Iterator[Source]:
-    """Yield the documents of each table, or each file and the pieces of stdin."""
+def _stream(paths: list[str | Path], has_rows: bool, fields: dict[str, Any]) -> Iterator[Source]:
+    """Yield the documents of each file of JSON lines, or each file and the pieces of stdin."""
     for path in paths:
-        if tables is not None:
-            yield documents(table_documents(path, tables, **fields))
+        if has_rows:
+            yield documents(read_json_lines(path, **fields))
         elif isinstance(path, Path):
             yield path
         else:

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Unpack
 
 from monocontext.engine.open import OpenOptions
@@ -210,27 +211,37 @@ def tools(
     ended after 30 seconds. Raises `TypeError` for unknown options, and for options with an open text.
     """
     kept = KeepTool(Memory.open(keep)) if keep is not None else None
-    results = [_as_function(kept.keep, f"{prefix}keep")] if kept else []
+    methods: list[Callable[..., ToolReply[Any]]]
     if shell:
-        named = context if isinstance(context, Mapping) else {"": context}
-        texts: dict[str, Callable[[], Monocontext]] = {}
-        for name, place in named.items():
-            text = _open(place, options)
-            texts[folder_of(name or text.url, texts)] = lambda text=text: text  # type: ignore[misc]
-        if kept:
-            texts[KEPT] = kept.text
-        return [_as_function(ShellTool(texts).bash, f"{prefix}bash"), *results]
-    if isinstance(context, Mapping):
+        methods = [_shell(context if isinstance(context, Mapping) else {"": context}, kept, options).bash]
+    elif isinstance(context, Mapping):
         raise TypeError("several texts need shell=True: each set of the other functions is over one text")
+    else:
+        own = TextTools(_open(context, options))
+        methods = [own.describe, own.read, own.grep, own.search, own.list_documents, own.outline]
+    functions = [_as_function(method, prefix + method.__name__) for method in methods]
     if kept:
+        functions.append(_as_function(kept.keep, f"{prefix}keep"))
+    if kept and not shell:
         of_kept = TextTools(kept.text)
-        results += [_as_function(of_kept.read, f"{prefix}kept_read"), _as_function(of_kept.grep, f"{prefix}kept_grep")]
-    text_tools = TextTools(_open(context, options))
-    methods: tuple[Callable[..., ToolReply[Any]], ...] = (
-        text_tools.describe, text_tools.read, text_tools.grep, text_tools.search, text_tools.list_documents,
-        text_tools.outline,
-    )  # fmt: skip
-    return [_as_function(method, prefix + method.__name__) for method in methods] + results
+        functions.append(_as_function(of_kept.read, f"{prefix}kept_read"))
+        functions.append(_as_function(of_kept.grep, f"{prefix}kept_grep"))
+    return functions
+
+
+def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOptions) -> ShellTool:
+    """A shell over texts, each in a folder named by its key or else by its URL, and over what is kept."""
+    texts: dict[str, Callable[[], Monocontext]] = {}
+    for name, place in places.items():
+        text = _open(place, options)
+        texts[folder_of(name or text.url, texts)] = partial(_itself, text)
+    if kept:
+        texts[KEPT] = kept.text
+    return ShellTool(texts)
+
+
+def _itself(text: Monocontext) -> Monocontext:
+    return text
 
 
 def _open(context: Place, options: OpenOptions) -> Monocontext:

@@ -6,6 +6,7 @@ and size are equal if both are in the same stored frames; otherwise their texts 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,13 +34,14 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     `unknown` counts documents that were stored again and are too long to compare. GETs: 1 for each page that differs,
     and those of the text to compare. Returns `{"too_many": pages}` if more than `MOST_PAGES` differ.
     """
-    refs = old.documents.table.refs, new.documents.table.refs
-    shared = {ref.id for ref in refs[0]} & {ref.id for ref in refs[1]}
-    pages = [[i for i, ref in enumerate(item) if ref.id not in shared] for item in refs]
-    most = max(map(len, pages))
+    old_refs, new_refs = old.documents.table.refs, new.documents.table.refs
+    shared = {ref.id for ref in old_refs} & {ref.id for ref in new_refs}
+    old_pages = [number for number, ref in enumerate(old_refs) if ref.id not in shared]
+    new_pages = [number for number, ref in enumerate(new_refs) if ref.id not in shared]
+    most = max(len(old_pages), len(new_pages))
     if most > MOST_PAGES:
         return {"too_many": most}
-    before, after = dict(_keyed(old, pages[0])), dict(_keyed(new, pages[1]))
+    before, after = dict(_keyed(old, old_pages)), dict(_keyed(new, new_pages))
     budget = MOST_COMPARED_CHARACTERS
     replaced, unknown = [], 0
     for key in filter(before.__contains__, after):
@@ -62,13 +64,13 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
 
 def _keyed(text: Monocontext, pages: list[int]) -> Iterator[tuple[_Key, Document]]:
     """The documents in some pages of the list, in order, each with its key."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for number in pages:
         page = text.documents.table.page(number)
-        for i in range(len(page)):
-            document = page[i]
-            counts[document.name] = count = counts.get(document.name, -1) + 1
-            yield (document.name, count), document
+        for index in range(len(page)):
+            document = page[index]
+            yield (document.name, counts[document.name]), document
+            counts[document.name] += 1
 
 
 def _facts(text: Monocontext, document: Document) -> tuple[object, ...]:

@@ -127,41 +127,46 @@ class ContextFeed:
 
     def _place(self, request: Parameters) -> tuple[int, int]:
         """The first character of a piece, and the requested character in it."""
-        document, name, line, offset = self._target(request)
+        document, line, offset = self._document(request), request.number_or_none("line"), request.number_or_none("at")
         if document is not None and line is None:
             return document.start, document.start
-        text, span = self._text, self._text.span
+        size, span = len(self._text), self._text.span
         if offset is None:
-            if line == 0:
-                raise InvalidRequest("line must be at least 1, not 0")
-            number = (line or 1) - 1 + (0 if document is None else document.first_line)
-            offset = span.line_start(number) if number < len(text.lines) else len(text)
-            if offset >= max(len(text) if document is None else document.stop, 1):
-                raise InvalidRequest(f"{name or 'the text'} has no line {line or 1:,}")
-        elif offset >= max(len(text), 1):
-            raise InvalidRequest(f"the text ends before character {offset:,}: it has {len(text):,}")
+            offset = self._line_start(document, 1 if line is None else line)
+        elif offset >= max(size, 1):
+            raise InvalidRequest(f"the text ends before character {offset:,}: it has {size:,}")
         number = span.source.line_of(offset)
         first = span.line_start(max(0, number - _LEAD_LINES))
         start = first if offset - first <= _LEAD_CHARACTERS else max(span.line_start(number), offset - _LEAD_CHARACTERS)
         return start, offset
 
-    def _target(self, request: Parameters) -> tuple[Document | None, str, int | None, int | None]:
-        """The requested document, its name, the line and the character, as far as the request has them."""
+    def _line_start(self, document: Document | None, line: int) -> int:
+        """The first character of a line, counted from 1 in a document or in the text."""
+        if line == 0:
+            raise InvalidRequest("line must be at least 1, not 0")
+        text, first_line = self._text, 0 if document is None else document.first_line
+        number = line - 1 + first_line
+        offset = text.span.line_start(number) if number < len(text.lines) else len(text)
+        if offset >= max(len(text) if document is None else document.stop, 1):
+            name = "the text" if document is None else document.name[:_NAME_CHARACTERS]
+            raise InvalidRequest(f"{name} has no line {line:,}")
+        return offset
+
+    def _document(self, request: Parameters) -> Document | None:
+        """The document that a request names by `number` or `document`; None if it names none."""
         name, number, documents = request.text("document"), request.number_or_none("number"), self._text.documents
-        document = None
         if number is not None:
             if number >= documents.count:
                 raise InvalidRequest(
                     f"there is no document {number:,}: the text has {documents.count:,}, counted from 0"
                 )
-            document = documents.table.document(number)
-        elif name:
-            try:
-                document = documents.record(name)
-            except UnknownDocument as error:
-                raise InvalidRequest(fit_error(str(error))) from None
-        display = "" if document is None else document.name[:_NAME_CHARACTERS]
-        return document, display, request.number_or_none("line"), request.number_or_none("at")
+            return documents.table.document(number)
+        if not name:
+            return None
+        try:
+            return documents.record(name)
+        except UnknownDocument as error:
+            raise InvalidRequest(fit_error(str(error))) from None
 
     def _piece(self, start: int, before: int | None, mark: int | None) -> dict[str, Any]:
         """Whole lines from `start` on, or the last ones between `start` and `before`; a long line is cut."""

@@ -96,5 +96,5 @@ def test_doubled_names_stay_and_sources_are_refused(cli: Cli, tmp_path: Path) ->
     options = ("--documents", "jsonl", "--name-field", "id")
     cli("upload", tmp_path / "in", tmp_path / "ctx", *options).fine()
     cli("upload", tmp_path / "none", tmp_path / "no", *options).refused("none: no such file")
-    cli("upload", tmp_path / "in", tmp_path / "no", "--documents", "xml").misused("one of jsonl, not 'xml'")
+    cli("upload", tmp_path / "in", tmp_path / "no", "--documents", "xml").misused("'xml' is not")
     cli("upload", tmp_path / "in", tmp_path / "no", "--name-field", "id").misused("need --documents")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from monocontext import Monocontext, publish
-from monocontext.cli.tables import table_documents
+from monocontext.cli.json_lines import read_json_lines
 from monocontext.errors import InvalidText
 
 
@@ -46,7 +46,7 @@ def test_a_path_above_the_folder_is_no_name(files: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_tables_in_other_encodings(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "t.jsonl").write_text('{"text": "café", "who": "é"}\n', encoding)
-    rows = table_documents(tmp_path / "t.jsonl", "jsonl", encoding=encoding.removesuffix("-sig"))
+    rows = read_json_lines(tmp_path / "t.jsonl", encoding=encoding.removesuffix("-sig"))
     assert [*rows] == [(None, "café", {"who": "é"})]
     with pytest.raises(InvalidText, match=r"t\.jsonl:1"):
-        [*table_documents(tmp_path / "t.jsonl", "jsonl", encoding="ascii")]
+        [*read_json_lines(tmp_path / "t.jsonl", encoding="ascii")]

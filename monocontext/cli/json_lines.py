@@ -1,4 +1,4 @@
-"""Read the rows of tables, files of JSON lines, as documents, in bounded memory."""
+"""Read the rows of files of JSON lines as documents, in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,33 +7,23 @@ import io
 import json
 import os
 from collections.abc import Iterator
-from typing import Any, Literal, get_args
+from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
 from monocontext.stores.regular_file import open_file
-
-Kind = Literal["jsonl"]
-TABLE_KINDS = get_args(Kind)
 
 Row = tuple[str | None, str, dict[str, Any]]
 """Name, text, metadata: a document."""
 
 
-def table_documents(
-    path: str | os.PathLike[str],
-    kind: Kind,
-    *,
-    text_field: str = "text",
-    name_field: str | None = None,
-    encoding: str = "utf-8",
+def read_json_lines(
+    path: str | os.PathLike[str], *, text_field: str = "text", name_field: str | None = None, encoding: str = "utf-8"
 ) -> Iterator[Row]:
     """Yield the rows of a file as items for `documents`. All fields except text and name are metadata.
 
     Without `name_field` the name of a document is its number. Raises `InvalidText`, with file and line, for a row
     without these fields or with an invalid text, and `NotFound` for a missing file.
     """
-    if kind not in TABLE_KINDS:
-        raise ValueError(f"the kind of a table must be one of {', '.join(TABLE_KINDS)}, not {kind!r}")
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     for location, row in _rows(path, encoding):
         if not isinstance(row, dict):
