@@ -48,12 +48,6 @@ _SECONDS_PER_BYTE = 1e-6
 """The time that each requested byte adds to the limit, for slow lines: 1 s for each MB."""
 _PROGRESS_BYTES = 16 << 10
 """After an exchange of this size a retry is free: it requests only the rest, so it does not multiply the load."""
-SHARE = 0.1
-"""The retries that each success adds to the budget. As they are few, retries cannot multiply the load of an outage."""
-FLOOR = 64
-"""The retries in a full budget: when a server restarts, all connections may break at once."""
-REFILL_PER_SECOND = 1.0
-"""The retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
 _HEADERS = {"user-agent": "monocontext", "accept-encoding": "identity"}
 MAX_ERROR_BYTES = 64 << 10
@@ -320,6 +314,14 @@ def _no_answer(error: OSError, call: _Call) -> NoAnswer:
 
 def _note(call: _Call, event: str, reaction: str, level: int = log.INFO) -> None:
     log.note(level, "%s of %s: %s; %s", call.key, call.route.endpoint.host, event, reaction)
+
+
+SHARE = 0.1
+"""The retries that each success adds to the budget. As they are few, retries cannot multiply the load of an outage."""
+FLOOR = 64
+"""The retries in a full budget: when a server restarts, all connections may break at once."""
+REFILL_PER_SECOND = 1.0
+"""The retries that each second adds, so that a process with nothing but failures notices the end of an outage."""
 
 
 class RetryBudget:

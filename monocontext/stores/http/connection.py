@@ -21,66 +21,6 @@ _HEAD_BYTES = 2 << 10
 _INTERIM = range(100, 200)
 _PIECE_BYTES = 64 << 10
 
-LEAST_SECONDS = 1.0
-"""The shortest timeout: four to ten times the p99 of first bytes on S3."""
-TIMES_P99 = 4.0
-"""The timeout is this many times the p99 of recent first bytes."""
-_SAMPLES = 256
-"""The times to the first byte that the timeouts are learned from."""
-_RECOUNT = 32
-"""The p99 is determined again after this many samples."""
-_CHANCE = 3
-"""The p99 is at most the third slowest sample, since one or two slow responses may be chance."""
-SLOWEST_BYTES_PER_SECOND = 256 << 10
-"""The speed below which a body fails. At this speed the largest request, of 8 MiB, ends within half of its deadline."""
-SLOWEST_SHARE = 0.05
-"""On a slow line, a body fails only below this share of the median throughput."""
-LEAST_SAMPLE_BYTES = 64 << 10
-"""Smaller bodies mostly arrive with their heads, so they say nothing about throughput."""
-_SPEEDS, _LEAST_SPEEDS = 64, 8
-"""The transfers that the usual speed is learned from, and the fewest that tell it."""
-MAX_HEAD_BYTES = 64 << 10
-"""The largest head, ten times the limit of S3 servers: an endless head must not fill the memory."""
-_MAX_LINE_BYTES = 4 << 10
-_NO_BODY = (204, 304)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_DATE = rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
-_LEAP_DAYS_BEFORE_1970 = 477
-"""Since the year 1 of the Gregorian calendar."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proxy:
-    """An HTTP proxy. TLS passes through it by CONNECT."""
-
-    host: str
-    port: int
-    authorization: str | None = field(default=None, repr=False)
-    """The value of `Proxy-Authorization`."""
-
-    def __str__(self) -> str:
-        return f"the proxy {self.host}:{self.port}"
-
-
-class Endpoint(NamedTuple):
-    """The target of a connection. Connections to equal endpoints are interchangeable."""
-
-    scheme: str
-    """`http` or `https`."""
-    host: str
-    port: int
-    proxy: Proxy | None = None
-
-    def __str__(self) -> str:
-        return f"{self.scheme}://{self.host_header}"
-
-    @property
-    def host_header(self) -> str:
-        """The value of the `Host` header, without the port if it is the default."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
-
 
 class Connection:
     """An open connection. Its owner closes it after any error."""
@@ -219,7 +159,49 @@ class Body:
         return count
 
 
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy. TLS passes through it by CONNECT."""
+
+    host: str
+    port: int
+    authorization: str | None = field(default=None, repr=False)
+    """The value of `Proxy-Authorization`."""
+
+    def __str__(self) -> str:
+        return f"the proxy {self.host}:{self.port}"
+
+
+class Endpoint(NamedTuple):
+    """The target of a connection. Connections to equal endpoints are interchangeable."""
+
+    scheme: str
+    """`http` or `https`."""
+    host: str
+    port: int
+    proxy: Proxy | None = None
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host_header}"
+
+    @property
+    def host_header(self) -> str:
+        """The value of the `Host` header, without the port if it is the default."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+
 # -- HTTP/1.1 ----------------------------------------------------------------------------------------------------------
+
+MAX_HEAD_BYTES = 64 << 10
+"""The largest head, ten times the limit of S3 servers: an endless head must not fill the memory."""
+_MAX_LINE_BYTES = 4 << 10
+_NO_BODY = (204, 304)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DATE = rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
+_LEAP_DAYS_BEFORE_1970 = 477
+"""Since the year 1 of the Gregorian calendar."""
 
 
 class BadReply(OSError):
@@ -364,6 +346,25 @@ class ChunkDecoder:
 
 
 # -- timers ------------------------------------------------------------------------------------------------------------
+
+LEAST_SECONDS = 1.0
+"""The shortest timeout: four to ten times the p99 of first bytes on S3."""
+TIMES_P99 = 4.0
+"""The timeout is this many times the p99 of recent first bytes."""
+_SAMPLES = 256
+"""The times to the first byte that the timeouts are learned from."""
+_RECOUNT = 32
+"""The p99 is determined again after this many samples."""
+_CHANCE = 3
+"""The p99 is at most the third slowest sample, since one or two slow responses may be chance."""
+SLOWEST_BYTES_PER_SECOND = 256 << 10
+"""The speed below which a body fails. At this speed the largest request, of 8 MiB, ends within half of its deadline."""
+SLOWEST_SHARE = 0.05
+"""On a slow line, a body fails only below this share of the median throughput."""
+LEAST_SAMPLE_BYTES = 64 << 10
+"""Smaller bodies mostly arrive with their heads, so they say nothing about throughput."""
+_SPEEDS, _LEAST_SPEEDS = 64, 8
+"""The transfers that the usual speed is learned from, and the fewest that tell it."""
 
 
 class Pace:
