@@ -83,8 +83,11 @@ class Loop:
         self, setup: Setup, context: object, runner: Runner, gate: Gateway, subcalls: SubCalls, meter: ReadMeter, *,
         is_top: bool, to_read: bool,
     ) -> None:  # fmt: skip
-        """`meter`: of the lazy texts of the run. `is_top`: false for a child run. `to_read`: there is a context that is
-        not empty."""
+        """- `runner`, `gate`, `subcalls`: run the cells, and make the calls of the root and of cells
+        - `meter`: measures what is read of the lazy texts of the run
+        - `is_top`: false for a child run
+        - `to_read`: whether there is a context that is not empty
+        """
         self._setup, self._runner = setup, runner
         self._gate, self._subcalls, self._meter = gate, subcalls, meter
         self._is_top, self._to_read = is_top, to_read
@@ -136,7 +139,7 @@ class Loop:
             self._gate.note(f"{empty_replies} of {turns} replies of the root model were empty")
 
     def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None, may_refuse: bool) -> Step:
-        """Ask, judge the reply, and record both. `may_refuse`: words are no answer, since no code has run."""
+        """Ask the root, and judge its reply. `may_refuse`: words are not an answer yet, since no code has run."""
         started = self._gate.elapsed()
         with self._meter.measure() as reads:
             asked = self._ask(turn, messages)
@@ -144,7 +147,7 @@ class Loop:
         reply = prompts.with_call(asked.reply) if asked.reply.called else asked.reply
         parsed = parse_reply(reply.text)
         if parsed.fault == faults.TO_COME and previous and (previous.notice or "").startswith(faults.TO_COME):
-            parsed = replace(parsed, fault="")  # it insists
+            parsed = replace(parsed, fault="")  # the model insists on its answer
         invented = parsed.own_text != reply.text.replace("\r\n", "\n")
         if invented:
             reply = replace(reply, text=parsed.own_text.rstrip())
@@ -306,5 +309,6 @@ def count_repeats(previous: Step, text: str, cells: Sequence[Cell], notice: str 
 
 
 def _shown(cells: Sequence[Cell]) -> list[str]:
+    """Code and output of cells, without what differs each time."""
     texts = [text for cell in cells for text in (cell.code.strip(), cell.result.stdout, cell.result.stderr)]
     return [_VOLATILE.sub("", text.removesuffix(prompts.CUT_AND_RUN)) for text in texts]

@@ -344,13 +344,10 @@ def _warn_of_prices(setup: Setup, root_model: str) -> None:
 def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords of an RLM that continues a recorded run, from its metadata; models are given by name."""
     options: dict[str, Any] = {
-        "budget": Budget(**metadata["budget"]),
-        "max_depth": metadata["max_depth"],
-        "runner": metadata["environment_type"],
-        "cell_timeout": metadata["environment_kwargs"]["cell_timeout"],
-        "output_limit": metadata["environment_kwargs"]["output_limit"],
-        "models": metadata.get("models"),
-    }
+        "budget": Budget(**metadata["budget"]), "max_depth": metadata["max_depth"],
+        "runner": metadata["environment_type"], "cell_timeout": metadata["environment_kwargs"]["cell_timeout"],
+        "output_limit": metadata["environment_kwargs"]["output_limit"], "models": metadata.get("models"),
+    }  # fmt: skip
     if backends.is_known(backend := metadata["backend"]):
         named, sub_backend = metadata["backend_kwargs"], metadata.get("sub_backend")
         options |= {

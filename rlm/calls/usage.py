@@ -23,6 +23,7 @@ Price = tuple[float, float] | tuple[float, float, float] | tuple[float, float, f
 Prices = Mapping[str, Price]
 """Model -> price."""
 
+_TIER_KINDS = ("service_tier", "speed", "processing")  # what the table calls the tier of a provider
 _VERSION = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")
 
 
@@ -50,16 +51,18 @@ def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> floa
     """
     if reply.dollars is not None:
         return reply.dollars
-    if (price := price_of(reply.model, prices) if prices else None) is None:
+    price = price_of(reply.model, prices) if prices else None
+    if price is None:
         return _by_table(reply, at)
     fresh, out, read, write = [*price, price[0], price[0]][:4]
     details = reply.details
-    rest = reply.input_tokens - details.cache_read - details.cache_write
-    into = rest * fresh + details.cache_read * read + details.cache_write * write
+    uncached = reply.input_tokens - details.cache_read - details.cache_write
+    into = uncached * fresh + details.cache_read * read + details.cache_write * write
     return float(into + reply.output_tokens * out) / 1e6
 
 
 def _by_table(reply: Reply, at: datetime | None) -> float | None:
+    """The cost of a reply by the table of `genai-prices`; None if it has no price for the model."""
     import genai_prices  # 0.2 s, at the first price
 
     model, details = reply.model, reply.details
@@ -68,15 +71,15 @@ def _by_table(reply: Reply, at: datetime | None) -> float | None:
         cache_read_tokens=details.cache_read or None, cache_write_tokens=details.cache_write or None,
         cache_write_1h_tokens=details.cache_write_1h or None, output_reasoning_tokens=details.reasoning or None,
     )  # fmt: skip
-    kinds = ("service_tier", "speed", "processing")
-    tier: dict[str, str] | None = dict.fromkeys(kinds, details.tier) if details.tier else None
-    provider, _, bare_name = model.partition("/")
-    named: list[tuple[str, dict[str, str]]] = [(model, {})]
-    if bare_name:  # the provider in the name goes before any other, and the endpoint before both
-        named.insert(0, (bare_name, {"provider_id": provider}))
+    tier: dict[str, str] | None = dict.fromkeys(_TIER_KINDS, details.tier) if details.tier else None
+    # The endpoint goes before the provider in the name of the model, and that before the name alone.
+    lookups: list[tuple[str, dict[str, str]]] = []
     if endpoint := details.endpoint:
-        named.insert(0, (model, {"provider_api_url" if "://" in endpoint else "provider_id": endpoint}))
-    for name, by in named:
+        lookups.append((model, {"provider_api_url" if "://" in endpoint else "provider_id": endpoint}))
+    provider, _, bare_name = model.partition("/")
+    if bare_name:
+        lookups.append((bare_name, {"provider_id": provider}))
+    for name, by in [*lookups, (model, {})]:
         try:
             result = genai_prices.calc_price(usage, name, **by, genai_request_timestamp=at, price_context=tier)
         except (LookupError, ValueError):  # no such model; a price that needs counts that are not reported

@@ -61,10 +61,9 @@ def run(
         context, question = LOCAL_SESSIONS, context
     display = Display(shown=shared.shows_steps())
     options = {**limits, "trajectory": trajectory, "on_step": display.step, "on_delta": display.delta}
-    location: str | None = None
     if resume:
         metadata = Recording.load(resume)[0].metadata
-        location = context or recorded_location(metadata, Path(resume))
+        context = context or recorded_location(metadata, Path(resume))
         options |= resumed_options(metadata, click.get_current_context(), model_options, limits)
     elif context is None or question is None:
         raise UsageError(
@@ -78,7 +77,7 @@ def run(
     with RLM(**options) as rlm, display:
         remark(rights)
         if resume:
-            completion = _resume(rlm, resume, location, s3, shape)
+            completion = _resume(rlm, resume, context, s3, shape)
         else:
             completion = _answer(rlm, display, str(context), str(question), s3, shape)
     if not is_quiet():
@@ -119,6 +118,7 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
 
 
 def _answer(rlm: RLM, display: Display, location: str, question: str, s3: StoreOptions, shape: str) -> Completion:
+    """Answer a question about the text at `location`."""
     with open_argument(location, s3, shape) as text, rlm.session(text, source=absolute_location(location)) as session:
         display.watch(session.gate)
         with _naming_resume_command(session.path, s3, shape):

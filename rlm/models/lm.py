@@ -1,4 +1,4 @@
-"""The protocol of language models, their replies and token counts, who hears a reply, and a model that is a script."""
+"""The protocol of a language model, its replies and their token counts; and a model that follows a script."""
 
 from __future__ import annotations
 
@@ -157,12 +157,12 @@ def sum_tokens(*reported: object) -> int:
 
 def reply_fields(reply: Reply) -> dict[str, Any]:
     """The fields of a record about a reply; some, such as `cut`, only if they are set."""
-    details = reply.details != _NO_DETAILS and reply.details.to_dict()
-    notes = {"estimated": reply.estimated, "token_details": details, "cut": reply.cut, "called": reply.called,
-             "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
+    details = None if reply.details == _NO_DETAILS else reply.details.to_dict()
+    optional = {"estimated": reply.estimated, "token_details": details, "cut": reply.cut, "called": reply.called,
+                "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
     return {
         "response": reply.text, "prompt_tokens": reply.input_tokens, "completion_tokens": reply.output_tokens,
-        **{name: value for name, value in notes.items() if value},
+        **{name: value for name, value in optional.items() if value},
     }  # fmt: skip
 
 
@@ -185,24 +185,26 @@ def check_whole(reply: Reply) -> None:
 def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
     """Raise PromptTooLong, with the reply in its `reply`, if the endpoint counted too few tokens for this prompt.
     Servers such as Ollama cut a prompt that exceeds their window without a word, and answer from the rest of it."""
+    if reply.estimated or reply.details.cache_read:
+        return
     counted, texts = reply.input_tokens, [message["content"] for message in messages]
     characters = sum(map(len, texts))
-    is_window = (
-        any(-1 <= counted - window <= 3 for window in _OLLAMA_WINDOWS) and estimate_tokens(messages) > 1.2 * counted
-    )
+    is_near_window = any(-1 <= counted - window <= 3 for window in _OLLAMA_WINDOWS)
+    is_window = is_near_window and estimate_tokens(messages) > 1.2 * counted
     is_few = counted >= _LEAST_WINDOW and characters >= _MOST_PER_TOKEN * counted
-    if reply.estimated or reply.details.cache_read or not (is_window or is_few):
+    if not (is_window or is_few):
         return
     # Fewer tokens than any tokenizer makes of a text: two words, or 20 letters, are not a single token.
     fewest = sum(max(len(text.split()) // 2, sum(map(str.isalnum, text)) // 20) for text in texts)
-    if is_window or counted < fewest:
-        error = PromptTooLong(
-            f"model {reply.model!r}: the endpoint read {counted:,} tokens of a prompt of {characters:,} characters, so "
-            "it cut the prompt to its window: send less, or raise the window (Ollama: OLLAMA_CONTEXT_LENGTH, num_ctx)",
-            tokens=max(fewest, estimate_tokens(messages)), window_tokens=counted,
-        )  # fmt: skip
-        error.reply = reply
-        raise error
+    if not is_window and counted >= fewest:
+        return
+    error = PromptTooLong(
+        f"model {reply.model!r}: the endpoint read {counted:,} tokens of a prompt of {characters:,} characters, so "
+        "it cut the prompt to its window: send less, or raise the window (Ollama: OLLAMA_CONTEXT_LENGTH, num_ctx)",
+        tokens=max(fewest, estimate_tokens(messages)), window_tokens=counted,
+    )  # fmt: skip
+    error.reply = reply
+    raise error
 
 
 def has_words(text: str) -> bool:

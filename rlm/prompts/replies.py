@@ -72,6 +72,7 @@ def parse_reply(text: str) -> ParsedReply:
 
 
 def _parse(text: str, *, skips_drafts: bool) -> ParsedReply:
+    """The requests in a reply. `skips_drafts`: code and answers between marks such as <plan> do not count."""
     lines = text.split("\n")
     parts = list(_Reader(lines, skips_drafts).read_parts())
     own_text = "\n".join(lines[: sum(len(part.lines) for part in parts)])
@@ -129,8 +130,8 @@ class _Reader:
     """Reads the lines of a reply into parts."""
 
     lines: list[str]
-    skips_drafts: bool  # whether code between marks such as <plan> is a draft, and does not count
-    tries: int = _MOST_TRIES
+    skips_drafts: bool
+    tries: int = _MOST_TRIES  # those that are left
 
     def read_parts(self) -> Iterator[_Part]:
         """The parts of a reply, up to a turn that it invents: only the REPL and the user write output and questions."""
@@ -163,9 +164,10 @@ class _Reader:
         return [self._read_draft(start) or self._read_marked(start) or _Part("prose", [line])]
 
     def _read_python(self, start: int, opening: re.Match[str]) -> _Part:
-        """A fenced block of Python. It ends at the first fence before which its code is complete."""
+        """A fenced block of Python. It ends at the first fence before which its code is complete, since strings and
+        comments may hold fences; without such a fence, at the first one, or with the reply."""
         lines, margin, mark = self.lines, len(opening["margin"]), opening["mark"]
-        commented: _Part | None = None  # complete code, whose closing fence may be part of a comment
+        commented: _Part | None = None  # the first complete code whose closing fence may be part of a comment
         broken: _Part | None = None  # the code up to the first fence, if it is not complete
         for end in range(start + 1, len(lines)):
             last = _before_end(lines[end], mark)
