@@ -1,4 +1,4 @@
-"""Open the place of a context, and commit a change of it as its next generation: all writers change a context so.
+"""Open the place of a context, and commit a change of it as its next generation. All writers use `commit`.
 
 `generations/<N>.json` is written once, create-only: the writer that creates it has committed generation N.
 `manifest.json` is a copy of the newest root. It may lag after a crash; the next writer repairs it.

@@ -303,12 +303,12 @@ def change_documents(
     changes: Mapping[int, Change],
     patches: Mapping[int, Patch],
     *,
-    anew: bool = False,
+    all_pages: bool = False,
 ) -> DocumentsRef | None:
-    """The documents of a changed text; None if it has none. Pages with a change are stored (1 PUT each), or all `anew`.
+    """The documents of a changed text; None if it has none. Pages with a change are stored (1 PUT each).
 
     `old` and `pages` are the documents before; `changes` and `patches` are by the number of the document. If documents
-    are deleted, their table of names is stored again too.
+    are deleted, a new table of names is stored too. `all_pages`: also store pages without a change, and the table.
     """
     writer, shift = DocumentWriter(store), Offset(0, 0)
     numbers = sorted(changes)
@@ -317,7 +317,7 @@ def change_documents(
         is_changed = bisect_left(numbers, page.first) < bisect_left(numbers, page.first + len(page))
         start = Offset(ref.start + shift.characters, ref.start_newline + shift.newlines)
         begins_earlier = start.characters < writer.end.characters or start.newlines < writer.end.newlines
-        if anew or is_changed or begins_earlier:
+        if all_pages or is_changed or begins_earlier:
             shift = _add_changed(writer, page, ref, shift, changes, patches)
         else:
             writer.keep(ref, before, shift, old.last_page if ref is old.pages[-1] else None)
@@ -326,7 +326,7 @@ def change_documents(
         return None
     result = DocumentsRef(tuple(writer.pages), writer.last_page, old.names, old.doubled)
     deleted = {number for number, change in changes.items() if change.deletes}
-    if not deleted and not anew:
+    if not deleted and not all_pages:
         return result
     return _with_names(store, result, [name for number, name in enumerate(names_in(pages)) if number not in deleted])
 

@@ -72,7 +72,7 @@ class Written:
     """The text, if it is too short to have been stored: an append stores it together with the end of the context."""
     documents: DocumentRows | None = None
     layout: SegmentLayout = field(default_factory=SegmentLayout)
-    """The layout of these frames, or in which `text` is to be stored."""
+    """The layout of these frames, or the one for `text`."""
     gathered: Gathered = field(default_factory=Gathered)
     """The text of these frames that may be copied into the root, without text in foreign objects."""
 

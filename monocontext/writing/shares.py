@@ -72,7 +72,7 @@ def _store(target: Target, frames: list[bytes]) -> Written:
 
 
 def open_ended(store: Store, written: Written) -> Written:
-    """`written` without filter columns of its last frames, since other text may follow, nor a filter of these alone."""
+    """`written` without columns of its last frames, after which other text may come, nor a filter of these alone."""
     stop = stale = len(written.records)
     remaining = 3 * max((ref.reach_bytes for ref in written.filters), default=0)  # folding may shrink a character
     while stale and remaining > 0:

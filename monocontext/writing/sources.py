@@ -35,8 +35,8 @@ from monocontext.writing.decoding import (
 )
 from monocontext.writing.folder import Folder, describe_left_out
 
-_KEPT_PIECES = 8  # so many MiB of a file are kept in memory; a longer one is read twice if it may be left out
-_READS = 3  # a file that was cut while it was read is read so many times
+_KEPT_PIECES = 8  # MiB of a file that are kept in memory; a longer file is read twice if it may be left out
+_READS = 3  # the most times that a file is read, if others cut it meanwhile
 _MOST_NAMED = 20  # a note about files that were left out names this many, and counts the others
 _GIT = ["git", "-c", "core.fsmonitor=false"]
 """The configuration of a repository may name a program to run as file monitor: without it git runs no foreign code."""

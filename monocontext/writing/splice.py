@@ -27,8 +27,7 @@ from monocontext.writing.pages import IndexWriter, record_of, row_of, rows_of
 from monocontext.writing.segments import SegmentLayout, Segments, Written
 from monocontext.writing.stored_text import StoredText
 
-EMPTY_ROOT = Manifest(generation=0, write_id="", created="")
-"""The root before the first one: a text without frames."""
+EMPTY_ROOT = Manifest(generation=0, write_id="", created="")  # the root before the first one, without frames
 _SPLIT_FRAMES = 256
 """A page with at least this many frames is not stored again because text is appended after them: they become a page,
 and the last frames another, so an append writes some 6 KB of index."""
@@ -40,23 +39,22 @@ class Stretch:
 
     first: int
     stop: int
-    frames: int
-    """The number of new frames."""
+    frames: int  # the number of new frames
     keeps_text: bool = False
     """Whether each new frame has the text of the old one in its place: then filters keep their columns."""
     kept_bytes: int = 0
-    """The text at the start of the first frame that stays: at least so many bytes."""
+    """At least how many bytes at the start of frame `first` are the same afterwards."""
 
 
 def splice(
-    text: StoredText, stretches: Sequence[Stretch], new: Written, *, anew: bool = False, **changes: Any
+    text: StoredText, stretches: Sequence[Stretch], new: Written, *, all_pages: bool = False, **changes: Any
 ) -> Manifest:
     """Write the index pages of a text in which `stretches`, in order, have the new frames, and return its root.
 
-    It has no copies of its text, and filters without columns of the new frames (`uncovered`). `anew`: write all pages.
+    It has no copies of its text, and filters without columns of the new frames (`uncovered`). `all_pages`: write all.
     """
     base = text.root
-    index, dropped_bytes = _write_index(text, stretches, new, anew)
+    index, dropped_bytes = _write_index(text, stretches, new, all_pages)
     fields: dict[str, Any] = {
         "pages": tuple(index.pages),
         "last_page": index.last_page,
@@ -74,7 +72,7 @@ def splice(
 
 
 def uncovered(text: StoredText, stretches: Sequence[Stretch]) -> list[tuple[int, int]]:
-    """The ranges of frames that lost their filter columns: new ones, and those whose columns cover text of these."""
+    """The ranges of new frames, and of old ones before them whose columns cover replaced text: none has a column."""
     ranges: list[tuple[int, int]] = []
     shift = 0
     for move, stretch in _moves(text, stretches):
@@ -118,7 +116,9 @@ def _ends_line(text: StoredText, stretches: Sequence[Stretch], records: Sequence
     return stop > 0 and bool(text.frame(stop - 1).flags & ENDS_LINE)
 
 
-def _write_index(text: StoredText, stretches: Sequence[Stretch], new: Written, anew: bool) -> tuple[IndexWriter, int]:
+def _write_index(
+    text: StoredText, stretches: Sequence[Stretch], new: Written, all_pages: bool
+) -> tuple[IndexWriter, int]:
     """Write the pages of the changed text. Returns them, and the stored bytes of the frames that are gone."""
     base = text.root
     index = IndexWriter(text.store.put)
@@ -129,7 +129,7 @@ def _write_index(text: StoredText, stretches: Sequence[Stretch], new: Written, a
         first, is_last = before.frames if before else 0, page.frames == base.frames
         takes_more = is_last and page.frames - first < FRAMES_PER_PAGE  # frames added at the end go into a short page
         limit = page.frames + takes_more  # stretches that begin before it change this page
-        if not anew and next_frame == first and not (remaining and remaining[0].first < limit):
+        if not all_pages and next_frame == first and not (remaining and remaining[0].first < limit):
             index.keep(page, before, base.last_page if is_last else None)
             next_frame = page.frames
         while remaining and remaining[0].first < limit:
@@ -224,7 +224,7 @@ def covered(
 
 
 def _end_after(text: StoredText, number: int, least_bytes: int) -> int:
-    """The number of the first frame that has at least so many bytes of text between it and the frame `number`."""
+    """The first frame from `number` on with at least `least_bytes` of text between these two, or the end."""
     size = 0
     while size < least_bytes and number < text.root.frames:
         size += text.frame(number).bytes

@@ -41,7 +41,7 @@ class Moved(NamedTuple):
     """Neighbouring frames of a text that others replace."""
 
     stale: int
-    """The first frame whose column may cover the old text of these."""
+    """The first of the frames before these whose columns may cover their old text; `first` if there is none."""
     first: int
     stop: int
     grown: int

@@ -37,7 +37,7 @@ from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
 _FULL_GROUP_BYTES = 4 << 20
 """A group of at least this much old text is not joined with a change in the next frame, unless they overlap."""
-_TIMES = 32  # a filter has at most so many times the frames of those of edits, which else are joined with it
+_TIMES = 32  # the filter of an edit is joined with one of up to 32 times its frames
 _GROUPS_AT_ONCE = 8  # groups that are stored again in parallel, which bounds the memory
 _PURPOSE = "to change: `upload` makes one"
 
@@ -270,7 +270,7 @@ def _stored_again(
 
 
 def _spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Span]:
-    """Yield the places of documents whose text changes, in order, in a text of so many characters."""
+    """Yield the places of documents whose text changes, in order. The old text has `characters` characters."""
     starts, stops = array("Q"), array("Q")  # of all documents
     for page in pages:
         starts.extend(page.starts)

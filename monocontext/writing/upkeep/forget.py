@@ -1,6 +1,6 @@
 """Leave deleted text in no object of a context, and prove it.
 
-What is dead in a segment is its size less that of the frames which the newest root names. Invariants after a `forget`:
+The dead bytes of a segment are those of frames that the newest root does not name. Invariants after a `forget`:
 
 - the newest root, and each later one, names only segments without dead bytes, and filters without dead columns
 - no earlier root, and no object that only those name, is in the store

@@ -73,10 +73,10 @@ def _restored(text: StoredText, base: Manifest) -> Manifest:
     shared = {frame.object for frame in text.after(base).frames(0, base.frames)}
     moves, new = moved_frames(text, lambda frame: frame.object not in shared and "://" not in frame.object)
     if documents := earlier.documents:
-        documents = change_documents(store, documents, load_documents(store, documents), {}, {}, anew=True)
+        documents = change_documents(store, documents, load_documents(store, documents), {}, {}, all_pages=True)
     named = {part for ref in base.filters for part in ref.parts}
     filters = tuple(ref for ref in earlier.filters if named.issuperset(ref.parts))
-    root = splice(text, moves, new, anew=True, documents=documents, filters=filters)
+    root = splice(text, moves, new, all_pages=True, documents=documents, filters=filters)
     if len(filters) < len(earlier.filters) and wants_filters(root):
         root = covered(text.after(root), gaps(filters, root.frames))
     return with_copies(text.after(root), earlier)
