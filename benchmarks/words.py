@@ -19,7 +19,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.corpora import NAMES, corpus, tiles
 from benchmarks.options import Commands, amount, head_line, parse_list, row_line
@@ -120,19 +120,24 @@ _RANKS = (1, 5, 10)
 _CATEGORIES = range(1, 5)  # the fifth asks for what the conversation does not say
 
 
+class _Answer(NamedTuple):
+    turn_rank: int  # of the first passage with a turn of the evidence
+    session_rank: int
+    seconds: float
+
+
 def _locomo(path: Path) -> int:
-    ranks = [rank for conversation in json.loads(path.read_bytes()) for rank in _ask_conversation(conversation)]
-    print(head_line(f"{len(ranks):,} questions", *(f"@{k}" for k in _RANKS), "ms of CPU"))
-    for name, column in (("a turn of the evidence", 0), ("its session", 1)):
-        shares = (sum(rank[column] < k for rank in ranks) / len(ranks) for k in _RANKS)
-        seconds = sum(rank[2] for rank in ranks) / len(ranks)
+    answers = [answer for sample in json.loads(path.read_bytes()) for answer in _ask_conversation(sample)]
+    seconds = statistics.mean(answer.seconds for answer in answers)
+    print(head_line(f"{len(answers):,} questions", *(f"@{k}" for k in _RANKS), "ms of CPU"))
+    turns, sessions = [answer.turn_rank for answer in answers], [answer.session_rank for answer in answers]
+    for name, ranks in (("a turn of the evidence", turns), ("its session", sessions)):
+        shares = (sum(rank < k for rank in ranks) / len(ranks) for k in _RANKS)
         print(row_line(name, *(f"{share:.3f}" for share in shares), f"{1000 * seconds:.1f}"))
     return 0
 
 
-def _ask_conversation(sample: dict[str, Any]) -> Iterator[tuple[int, int, float]]:
-    """For each question: the rank of the first passage with a turn of the evidence, that of the first passage of its
-    session, and seconds."""
+def _ask_conversation(sample: dict[str, Any]) -> Iterator[_Answer]:
     texts, turns = _sessions(sample["conversation"])
     url = f"memory://{uuid.uuid4().hex}"
     publish(texts, url)
@@ -147,7 +152,7 @@ def _ask_conversation(sample: dict[str, Any]) -> Iterator[tuple[int, int, float]
             seconds = time.process_time() - began
             in_turn = (n for n, passage in enumerate(passages) if any(line in passage.text for _, line in evidence))
             in_session = (n for n, passage in enumerate(passages) if passage.document in dict(evidence))
-            yield next(in_turn, max(_RANKS)), next(in_session, max(_RANKS)), seconds
+            yield _Answer(next(in_turn, max(_RANKS)), next(in_session, max(_RANKS)), seconds)
 
 
 def _sessions(conversation: dict[str, Any]) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:

@@ -32,9 +32,9 @@ MEANINGS = {
 CLASSIFY = "Is this message about money, delivery or thanks? Answer with one word.\n\n"
 
 
-def make(families: tuple[str, ...], each: int, seed: int) -> list[Question]:
-    """`each` questions of each family, in turns: a run that is stopped early has asked all families."""
-    made = (FAMILIES[family](each, Random(f"{family} {seed}")) for family in families)
+def make(families: tuple[str, ...], count: int, seed: int) -> list[Question]:
+    """`count` questions of each family, in turns: a run that is stopped early has asked all families."""
+    made = (FAMILIES[family](count, Random(f"{family} {seed}")) for family in families)
     return [question for one_of_each in zip(*made, strict=True) for question in one_of_each]
 
 
@@ -42,20 +42,20 @@ def _word(dice: Random) -> str:
     return "".join(dice.choice("bdfglmnprstvz") + dice.choice("aeiou") for _ in range(4)).capitalize()
 
 
-def _needle(each: int, dice: Random) -> Iterator[Question]:
-    for number in range(each):
+def _needle(count: int, dice: Random) -> Iterator[Question]:
+    for number in range(count):
         name, code = _word(dice), str(dice.randint(10_000, 99_999))
         line = f"The access code of the vault of {name} is {code}.\n"
         yield Question(
             f"needle-{number}", "needle", f"What is the access code of the vault of {name}?", code, "number",
-            (Planted(line, (number + 0.5) / each),),
+            (Planted(line, (number + 0.5) / count),),
             (f"at = context.find('vault of {name}')\nprint(context[at - 40 : at + 60])",
              f"import re\nFINAL(re.search(r'vault of {name} is (\\d+)', context[at : at + 60])[1])"),
         )  # fmt: skip
 
 
-def _needles(each: int, dice: Random) -> Iterator[Question]:
-    for number in range(each):
+def _needles(count: int, dice: Random) -> Iterator[Question]:
+    for number in range(count):
         name, cities = _word(dice), sorted(dice.sample(_CITIES, 4))
         lines = [f"Courier {who} brought a parcel to {city} on the day of {name}.\n"
                  for who, city in zip(dice.sample(_PEOPLE, 4), cities, strict=True)]  # fmt: skip
@@ -69,8 +69,8 @@ def _needles(each: int, dice: Random) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _counting(each: int, dice: Random) -> Iterator[Question]:
-    for number in range(each):
+def _counting(count: int, dice: Random) -> Iterator[Question]:
+    for number in range(count):
         name, label = _word(dice).lower(), dice.choice(_LABELS)
         rows = [(f"2024-{dice.randint(1, 12):02d}-{dice.randint(1, 28):02d}", dice.randint(100, 120),
                  dice.choice(_LABELS)) for _ in range(ROWS)]  # fmt: skip
@@ -90,12 +90,12 @@ def _counting(each: int, dice: Random) -> Iterator[Question]:
         first = f"import re\nrows = re.findall(r'{name} \\|\\| .*', context)\nprint(len(rows), rows[:2])"
         yield Question(
             f"counting-{number}", "counting", query, answer, "number" if number % 2 else "count",
-            (Planted(text, (number + 0.4) / each),), (first, last),
+            (Planted(text, (number + 0.4) / count),), (first, last),
         )  # fmt: skip
 
 
-def _meaning(each: int, dice: Random) -> Iterator[Question]:
-    for number in range(each):
+def _meaning(count: int, dice: Random) -> Iterator[Question]:
+    for number in range(count):
         name, about = _word(dice).lower(), dice.choice(list(MEANINGS))
         kinds = [dice.choice(list(MEANINGS)) for _ in range(20)]
         text = "".join(f"{name} >> {dice.choice(MEANINGS[kind])}\n" for kind in kinds)
@@ -103,15 +103,15 @@ def _meaning(each: int, dice: Random) -> Iterator[Question]:
             f"meaning-{number}", "meaning",
             f"Of the messages on lines that begin with '{name} >>', how many are about {about} (of money, delivery and "
             "thanks)? Answer with a number.",
-            str(kinds.count(about)), "count", (Planted(text, (number + 0.6) / each),),
+            str(kinds.count(about)), "count", (Planted(text, (number + 0.6) / count),),
             (f"import re\nmessages = re.findall(r'{name} >> (.*)', context)\nprint(len(messages), messages[:2])",
              f"said = llm_query_batched([{CLASSIFY!r} + message for message in messages])\nprint(said)\n"
              f"FINAL(sum(each.strip() == {about!r} for each in said))"),
         )  # fmt: skip
 
 
-def _two_hop(each: int, dice: Random) -> Iterator[Question]:
-    for number in range(each):
+def _two_hop(count: int, dice: Random) -> Iterator[Question]:
+    for number in range(count):
         project, person = _word(dice), f"{_word(dice)} {_word(dice)}"
         room = f"{dice.choice('KLM')}{dice.randint(100, 999)}"
         yield Question(

@@ -74,13 +74,8 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
     clock = VirtualClock()
     workers = LinkedWorkers(setting.distance, setting.seed, clock)
     store = MeteredStore(program.store(text, filters=True), setting.distance, clock, setting.seed)
-
-    context = Monocontext.open(
-        store,
-        cache_bytes=program.cache_bytes or CACHE_BYTES,
-        workers=workers,
-        prefetch=cast(Prefetch, policy),
-    )
+    cache_bytes = program.cache_bytes or CACHE_BYTES
+    context = Monocontext.open(store, cache_bytes=cache_bytes, workers=workers, prefetch=cast(Prefetch, policy))
     stage, conversation = _Stage(program, context, workers, setting), program.talk(text)
     codes, outputs = list[str](), list[str]()
     try:
