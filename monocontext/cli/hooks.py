@@ -13,6 +13,7 @@ from monocontext.cli.options import S3, one_of, options_of
 from monocontext.cli.parameters import NOT_NEGATIVE, Option
 from monocontext.cli.sessions import OwnProject, Patterns, Place, To, place_of
 from monocontext.errors import MonocontextError
+from monocontext.options import StoreOptions
 from monocontext.sessions import settings
 from monocontext.sessions.redaction import Redactor
 
@@ -41,22 +42,31 @@ def install(
         location = str(Path(location).expanduser().absolute())
     target = _agent(agent)
     Redactor(pattern or ())  # raises for an invalid pattern now instead of in the hook
-    options = ["--url", location]
-    for name, value in [*s3.items(), ("project", project)]:
-        options += [f"--{name}", str(value)] if value and name != "anonymous" else []
+    store_flags = _store_flags(s3, project)
+    arguments = ["--url", location, *store_flags]
+    for expression in pattern or ():
+        arguments += ["--pattern", expression]
     flags = {"--no-redact": no_redact, "--anonymous": "anonymous" in s3, "--user": user, "--compile": compile_after}
-    uploading = [*options, *(word for item in pattern or () for word in ("--pattern", item))]
-    uploading += [flag for flag, is_set in flags.items() if is_set]
-    uploading += ["--max-dollars", f"{max_dollars:g}"] if compile_after else []
+    arguments += [flag for flag, is_set in flags.items() if is_set]
+    if compile_after:
+        arguments += ["--max-dollars", f"{max_dollars:g}"]
     path = target.settings_path(Path.cwd(), user)
-    merged = settings.add_hooks(settings.read_settings(path), target, [*uploading, "--agent", target.name])
+    merged = settings.add_hooks(settings.read_settings(path), target, [*arguments, "--agent", target.name])
     backup = settings.write_settings(path, merged)
     click.echo(f"hooks of {target.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
     skill = target.skill_path(Path.cwd(), user)
     skill.parent.mkdir(parents=True, exist_ok=True)
-    skill.write_text(settings.skill(location, ["--to", location, *options[2:]]), "utf-8")
+    skill.write_text(settings.skill(location, ["--to", location, *store_flags]), "utf-8")
     click.echo(f"skill in {skill}")
     _explain(target, location, is_user=user, redacts=not no_redact)
+
+
+def _store_flags(s3: StoreOptions, project: str | None) -> list[str]:
+    """The flags with a value that a hook and a skill both need."""
+    values = {**s3, "project": project}
+    return [
+        word for name, value in values.items() if value and name != "anonymous" for word in (f"--{name}", str(value))
+    ]
 
 
 def _explain(target: settings.AgentSettings, location: str, *, is_user: bool, redacts: bool) -> None:

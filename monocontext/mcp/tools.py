@@ -26,6 +26,8 @@ from monocontext.text_tools.shell import ShellTool
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Sessions
+    from monocontext.sessions.reader import SessionFile
+    from monocontext.sessions.session_info import SessionInfo
     from monocontext.text.monocontext import Monocontext
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -174,17 +176,14 @@ class Tools:
                 rest = names[_index_after(names, after) :]
                 return list_reply(((name, name) for name in rest), nothing="[no project has sessions here]")
             project = names[0]
-        filters = {"branch": branch or None, "tool": tool or None}
-        infos = sessions.project(project).sessions(since or None, until or None, **filters)
-        rows = (
-            (
-                info.session_id,
-                f"{info.session_id}  {info.agent or '?'}  {info.started or '?'}  {info.turns} turns  "
-                f"{' '.join((info.title or info.first_prompt).split())}",
-            )
-            for info in infos[_index_after([info.session_id for info in infos], after) :]
+        infos = sessions.project(project).sessions(
+            since or None, until or None, branch=branch or None, tool=tool or None
         )
-        return list_reply(rows, nothing=f"[no such session of project {project}]")
+        following = infos[_index_after([info.session_id for info in infos], after) :]
+        return list_reply(
+            ((info.session_id, _session_row(info)) for info in following),
+            nothing=f"[no such session of project {project}]",
+        )
 
     def session_read(
         self, session: str, project: str = "", start: int = 0, stop: int | None = None
@@ -236,15 +235,7 @@ class Tools:
         thread_id: the project that it is kept under; else that of its repository.
         """
         store = self._sessions().store
-        files = find_sessions(session_id) if session_id else discover_sessions("claude-code")
-        if project_dir:
-            files = [file for file in files if project_dir in file.path.parts]
-        if not files:
-            advice = f" in {project_dir}: leave project_dir out to search all" if project_dir else ""
-            raise NotFound(f"no session on this machine{advice}")
-        if not session_id:
-            latest = files[0].session_id.partition("/")[0]
-            files = [file for file in files if file.session_id.partition("/")[0] == latest]
+        files = _session_files(session_id, project_dir)
         done = [upload_session(store, file, project=thread_id) for file in files]
         report = "\n".join(
             f"{item.session_id}: {item.records} new records, {item.turns} new turns, to project {item.project}; "
@@ -256,15 +247,21 @@ class Tools:
     def by_name(self, *, uploads: bool) -> dict[str, Callable[..., ToolReply[Any]]]:
         """The tools by name for which this server has texts."""
         served = self._served
-        sessions = served.sessions is not None or not (served.has_texts or served.kept)  # then they say what to set
-        tools: list[tuple[Callable[..., ToolReply[Any]], bool]] = [
-            (self.context_list, True), (self.context_info, True), (self.context_slice, True),
-            (self.context_search, True), (self.context_documents, True), (self.context_outline, True),
-            (self.session_list, sessions), (self.session_read, sessions), (self.upload_context, sessions and uploads),
-            (self.memory, served.memory is not None), (self.bash, served.has_shell),
-            (self.keep, served.kept is not None),
+        tools: list[Callable[..., ToolReply[Any]]] = [
+            self.context_list, self.context_info, self.context_slice, self.context_search, self.context_documents,
+            self.context_outline,
         ]  # fmt: skip
-        return {tool.__name__: tool for tool, is_offered in tools if is_offered}
+        if served.sessions is not None or not (served.has_texts or served.kept):  # then they say what to set
+            tools += [self.session_list, self.session_read]
+            if uploads:
+                tools.append(self.upload_context)
+        if served.memory is not None:
+            tools.append(self.memory)
+        if served.has_shell:
+            tools.append(self.bash)
+        if served.kept is not None:
+            tools.append(self.keep)
+        return {tool.__name__: tool for tool in tools}
 
     def _text(self, context: str, start: int) -> "Monocontext":
         """A text in the version that is open; a memory in its newest version if the call begins at character 0."""
@@ -287,17 +284,37 @@ def _index_after(names: list[str], after: str) -> int:
     return names.index(after) + 1
 
 
+def _session_row(info: "SessionInfo") -> str:
+    title = " ".join((info.title or info.first_prompt).split())
+    return f"{info.session_id}  {info.agent or '?'}  {info.started or '?'}  {info.turns} turns  {title}"
+
+
+def _session_files(session_id: str | None, project_dir: str | None) -> "list[SessionFile]":
+    """The files of the session with this id, or else of the latest one. Raises `NotFound`."""
+    files = find_sessions(session_id) if session_id else discover_sessions("claude-code")
+    if project_dir:
+        files = [file for file in files if project_dir in file.path.parts]
+    if not files:
+        advice = f" in {project_dir}: leave project_dir out to search all" if project_dir else ""
+        raise NotFound(f"no session on this machine{advice}")
+    if session_id:
+        return files
+    latest = files[0].session_id.partition("/")[0]
+    return [file for file in files if file.session_id.partition("/")[0] == latest]
+
+
 def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:
     """A reply of the memory's protocol, cut if it is too long; then `metadata` says how to read on."""
     output = reply["output"]
     if len(json.dumps(reply, ensure_ascii=False).encode()) <= MAX_REPLY_BYTES or not isinstance(output, dict):
         return reply
-    if isinstance(value := output.get("value"), str):
+    value = output.get("value")
+    if isinstance(value, str):
         part = value[: MAX_REPLY_BYTES // 8]  # a character takes at most 6 bytes of JSON here
-        goes_on = {"tool": "context_slice", "context": f"{MEMORY}/{key}", "start": len(part), "stop": len(value)}
-        more = {"cut": True, "characters": len(value), "next": goes_on}
-        return {**reply, "output": {**output, "value": part}, "metadata": more}
+        following = {"tool": "context_slice", "context": f"{MEMORY}/{key}", "start": len(part), "stop": len(value)}
+        cut = {"cut": True, "characters": len(value), "next": following}
+        return {**reply, "output": {**output, "value": part}, "metadata": cut}
     sizes = accumulate(len(json.dumps(item, ensure_ascii=False).encode()) + 2 for item in output["keys"])
     keys = output["keys"][: sum(size <= MAX_REPLY_BYTES - 500 for size in sizes)]
-    more = {"cut": True, "keys": len(output["keys"]), "next": "L <start of the key>* lists those that begin so"}
-    return {**reply, "output": {**output, "keys": keys}, "metadata": more}
+    cut = {"cut": True, "keys": len(output["keys"]), "next": "L <start of the key>* lists those that begin so"}
+    return {**reply, "output": {**output, "keys": keys}, "metadata": cut}

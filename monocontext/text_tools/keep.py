@@ -5,6 +5,7 @@ Frameworks read annotations as objects, so this module does not import `annotati
 
 import threading
 import time
+from collections.abc import Iterator
 
 from monocontext.errors import InvalidEntry, ToolRefusal
 from monocontext.memory.memory import Memory
@@ -50,19 +51,15 @@ class KeepTool:
             raise ToolRefusal(f"text must have 1 to {_MOST_CHARACTERS:,} characters, not {len(text):,}")
         if ttl_seconds < 1:
             raise ToolRefusal(f"the lifetime must be at least 1 second, not {ttl_seconds}")
-        if time.monotonic() - self._purged > _PURGE_SECONDS:  # what is expired is removed now and then
+        if time.monotonic() - self._purged > _PURGE_SECONDS:
             self._purged = time.monotonic()
             self._memory.purge()
         value = text if text.endswith("\n") else text + "\n"
-        stem, dot, ending = name.rpartition(".")
-        for number in range(1, _MOST_NUMBER):
-            key = name if number == 1 else f"{stem or ending}-{number}{dot + ending if stem else ''}"
-            try:
-                if self._memory.put_new(key, value, ttl_seconds):
-                    break
-            except InvalidEntry as error:
-                raise ToolRefusal(str(error)) from None
-        else:
+        try:
+            key = next((key for key in _keys(name) if self._memory.put_new(key, value, ttl_seconds)), None)
+        except InvalidEntry as error:
+            raise ToolRefusal(str(error)) from None
+        if key is None:
             raise ToolRefusal(f"{_MOST_NUMBER:,} texts are kept under the name {name}: give another")
         kept = Kept(key, len(value.encode()), value.count("\n"), value[:_HEAD_CHARACTERS])
         reply = f"{key}: {kept.bytes:,} bytes, {kept.lines:,} lines, for {ttl_seconds:,} s\n{kept.head}"
@@ -75,3 +72,11 @@ class KeepTool:
             if self._text is None or versions != self._versions:
                 self._text, self._versions = self._memory.context(documents=True), versions
             return self._text
+
+
+def _keys(name: str) -> Iterator[str]:
+    """Yield the keys to try for a name: `build.log`, `build-2.log`, ..."""
+    yield name
+    stem, dot, ending = name.rpartition(".")
+    for number in range(2, _MOST_NUMBER):
+        yield f"{stem}-{number}{dot}{ending}" if stem else f"{ending}-{number}"

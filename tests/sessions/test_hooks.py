@@ -19,7 +19,7 @@ import pytest
 from filelock import FileLock
 
 import monocontext
-from monocontext.errors import MonocontextError, StoreFailure
+from monocontext.errors import MonocontextError, StoreFailure, Unsupported
 from monocontext.sessions import Sessions, background_upload, brief, hook, settings, upload
 from monocontext.sessions.brief import HOOK_CHARACTERS, hook_output
 from monocontext.sessions.readers import recognize_session
@@ -142,7 +142,7 @@ def test_a_store_that_is_down_leaves_it_to_the_next_hook(projects: Path, tmp_pat
     path = small().write(projects / "-home-dev-proj")
     blocked = tmp_path / "archive"
     blocked.write_text("a file where the directory should be")
-    with pytest.raises(StoreFailure):
+    with pytest.raises(Unsupported):
         background_upload.upload_missing(job(blocked, path))
     blocked.unlink()
     background_upload.upload_missing(job(blocked, event="session-start"))
