@@ -26,6 +26,7 @@ from rlm.runners.claims import Claim, read_claims
 MOST_ANSWER_BYTES = 63 << 20
 """The largest answer, in bytes of UTF-8. A worker sends it in one message with the output of its cell."""
 
+_SLOT_KEYS = {"content", "ready"}  # of the dict `answer`
 _PLACEHOLDERS = frozenset(("...", "context", "value", "variable_name", "your own words"))
 """Placeholders that a model copies from the instructions in place of its answer."""
 _PLACEHOLDER = re.compile(
@@ -64,8 +65,9 @@ class Answers:
             """End the run with a value, or with several fields by name, as the answer."""
             if bool(values) == bool(fields):
                 raise TypeError("SUBMIT takes the answer either by position or by keyword")
-            argument = list(values or fields.values())
-            final(argument[0] if len(argument) == 1 else fields or argument)
+            items = list(values or fields.values())
+            value: object = items[0] if len(items) == 1 else fields or items
+            final(value)
 
         self.functions = {"FINAL": final, "FINAL_VAR": final_var, "SUBMIT": submit}
         """The calls that give an answer, by name."""
@@ -103,28 +105,24 @@ class Answers:
 
     def text_of(self, value: object) -> str:
         """`value` as the text of an answer. Raises AnswerRefused for a value without content."""
+        is_slot = isinstance(value, dict) and (value is self.slot or value.keys() - {"sources"} == _SLOT_KEYS)
+        if is_slot and value is not self._context:
+            value = _content_of(value)  # FINAL(answer) means its content
         if value is self._context and value is not None:
             raise AnswerRefused(
                 "`context` itself is not an answer: give a slice such as context[a:b], or your own words"
             )
         if any(value is text for text in self._texts):
             raise AnswerRefused("a whole stored text is not an answer: give a slice of it, or your own words")
-        # FINAL(answer) means its content.
-        if value is self.slot or (isinstance(value, dict) and value.keys() - {"sources"} == {"content", "ready"}):
-            content = value["content"]
-            if content is None or content is value or (isinstance(content, str) and not content):
-                raise AnswerRefused("`answer` holds no content yet: write FINAL(value) with the value that you found")
-            value = content
         try:
-            if why := _why_no_answer(value) or _why_items_no_answer(value, self.slot):
-                raise AnswerRefused(why)
-            text = str(value)
-        except AnswerRefused:
-            raise
+            why = _why_no_answer(value) or _why_items_no_answer(value, self.slot)
+            text = "" if why else str(value)
         except Exception as exc:  # an object that the model made, or a lazy one: the model can give another
             raise AnswerRefused(
                 f"this {type(value).__name__} has no text: {type(exc).__name__}: {exc}; give a part, or your own words"
             ) from exc
+        if why:
+            raise AnswerRefused(why)
         check_text(text)
         return text
 
@@ -159,6 +157,14 @@ class Answers:
         if name_or_value.isidentifier() and not is_value:
             raise AnswerRefused(f"there is no variable {name_or_value!r}; a literal answer is FINAL({name_or_value!r})")
         return name_or_value
+
+
+def _content_of(slot: Any) -> object:
+    """The content of the dict `answer`. Raises AnswerRefused if it has none yet."""
+    content: object = slot["content"]
+    if content is None or content is slot or (isinstance(content, str) and not content):
+        raise AnswerRefused("`answer` holds no content yet: write FINAL(value) with the value that you found")
+    return content
 
 
 def check_text(text: str) -> None:

@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypedDict
 
 from rlm.runners import worker
 from rlm.runners.confine import bubblewrap, landlock, limits, namespaces, seccomp, system
@@ -27,9 +27,13 @@ FAILED = 70
 _POLL_SECONDS = 0.05
 
 
-Plan = dict[str, Any]
-"""What a launcher has to do: `way`, one of confining or `container`; `limits` and `view`, the fields of `Limits` and of
-`FolderView`; `bwrap`, the path of bubblewrap."""
+class Plan(TypedDict, total=False):
+    """What a launcher has to do. It is passed as JSON."""
+
+    way: str  # how to confine the worker: one of `confine.WAYS`, or `container`, which confines it already
+    limits: dict[str, Any]  # the fields of `Limits`
+    view: dict[str, Any]  # the fields of `FolderView`; without it in a container
+    bwrap: str  # the path of bubblewrap
 
 
 def main() -> NoReturn:
@@ -38,7 +42,7 @@ def main() -> NoReturn:
 
 
 def command(python: str, plan: Plan, view: FolderView) -> list[str]:
-    """The command line of a launcher."""
+    """The command line of a launcher: `python`, which sees no modules but those on the view's path."""
     code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
     return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
 
@@ -68,7 +72,7 @@ def _run_plan(plan: Plan) -> NoReturn:
 def _confine(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
     """Enter the view of the plan, then run the worker."""
     if plan["way"] == "bubblewrap":
-        inner = command(view.python, {**plan, "way": "inside bubblewrap"}, view)
+        inner = command(view.python, Plan({**plan, "way": "inside bubblewrap"}), view)
         program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
         os.execve(program[0], program, {})
     if plan["way"] == "namespaces":

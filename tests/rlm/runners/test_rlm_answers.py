@@ -177,6 +177,10 @@ def test_a_lazy_text_in_a_list_is_refused_and_a_huge_answer_too(
     for value in ("[context]", "{'a': [context[1:150]]}", "({'a': context},)"):
         assert "holds a lazy text" in runner.run(f"FINAL({value})").stderr
     assert "context[a:b]" in runner.run("v = context.lower(); FINAL(v)").stderr
+    assert (
+        "whole stored" in runner_of("x", names={"a": wrap_str("b")}).run("answer['content'] = a; FINAL(answer)").stderr
+    )
+    assert "`context` itself" in runner_of("plain").run("answer['content'] = context\nFINAL(answer)").stderr
     for value in ("notes", "more['a']"):
         tools = {"notes": wrap_str("a note"), "more": {"a": wrap_str("another")}}
         assert "whole stored text" in runner_of("plain", names=tools).run(f"FINAL({value})").stderr
