@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-_NOT_LOADED = object()
-"""The credentials of botocore before their first use in a process."""
 _MOST_ACCOUNTS = 64
 """The most accounts that a process remembers."""
 _Key = tuple[object, ...]
@@ -42,18 +40,95 @@ _OTHER_VARIABLES = ("BOTO_CONFIG", "HOME", "REQUESTS_CA_BUNDLE", "REQUEST_METHOD
 """Variables without the prefix `AWS_` that botocore reads."""
 _FILES = {"AWS_CONFIG_FILE": "~/.aws/config", "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials"}
 """The variables that name the two shared files, and where these are by default."""
-_BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
-"""Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""
-_EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
+_accounts: dict[_Key, Account] = {}
+
+
+def account_of(profile: str | None, refused: Account | None = None) -> Account:
+    """The account of a profile for the current environment and files, or a new one instead of `refused`.
+
+    Raises `NoIdentity` if a file cannot be parsed or the profile is missing.
+    """
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("AWS_") or name in _OTHER_VARIABLES or name.lower().endswith("_proxy")
+    }
+    config, credentials = (
+        os.path.expanduser(os.path.expandvars(environment.get(variable, default)))
+        for variable, default in _FILES.items()
+    )
+    key = profile, tuple(sorted(environment.items())), _file_version(config), _file_version(credentials)
+    result = _accounts.get(key)
+    if result is None or result is refused:
+        if len(_accounts) >= _MOST_ACCOUNTS:
+            _accounts.clear()
+        result = _accounts[key] = Account(Settings(environment, profile, config, credentials))
+    return result
+
+
+def _file_version(path: str) -> tuple[int, int, int] | None:
+    try:
+        result = os.stat(path)
+    except OSError:
+        return None
+    return result.st_mtime_ns, result.st_size, result.st_ino
+
+
+class Account:
+    """The identity and the plan for each bucket, in one environment and profile. Safe for use by many threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._plans: dict[_Key, RequestPlan | None] = {}
+
+    def plan(self, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
+        """The plan for a bucket, made without a request; `None` if our transport cannot reach the bucket.
+
+        If `native_route` has no rule, `learn` makes the plan. Two threads may both make it: the results are equal.
+        """
+        key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
+        if key not in self._plans:
+            try:
+                route = native_route(self.settings, options, bucket)
+                identity = self._identity if route.signed else _ANONYMOUS
+                self._plans[key] = RequestPlan(route, identity, "")
+            except NeedsBotocore as reason:
+                self._plans[key] = learn(options, bucket, str(reason))
+        return self._plans[key]
+
+    @cached_property
+    def _identity(self) -> Identity:
+        return find_identity(self.settings)
+
+    def tls(self) -> SSLContext:
+        """The TLS context with the trusted certificates."""
+        from monocontext.stores.s3.tls import make_tls_context  # 10 ms that plain HTTP need not pay
+
+        return make_tls_context(self.settings.ca_bundle())
+
+
+def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
+    """The route to a bucket, the same as that of botocore. Raises `NeedsBotocore` if these rules do not cover it."""
+    settings.check_for_s3()
+    if bucket.endswith(SPECIAL_SUFFIXES):
+        raise NeedsBotocore(f"{bucket} is an access point or a special bucket")
+    region = options.region or settings.region() or DEFAULT_REGION
+    endpoint_url = options.endpoint or settings.endpoint()
+    if endpoint_url is None:
+        route = route_to_aws(bucket, region, bool(options.path_style))
+    else:
+        route = route_to_server(bucket, endpoint_url, region, options.path_style is False)
+    if proxy := find_proxy(str(route.endpoint)):
+        route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
+    return replace(route, region="", signed=False) if options.anonymous else route
+
+
 TRANSPORTS = ("own", "boto3")
 
 
 @dataclass(frozen=True, slots=True)
 class S3Options:
-    """The options of `open_store` for `s3://`, as `monocontext.options.StoreOptions` describes them, with defaults.
-
-    No secret is part of them: credentials are found as boto3 finds them.
-    """
+    """The options of `open_store` for `s3://`, as `StoreOptions` describes them, with defaults. None is a secret."""
 
     endpoint: str | None = None
     region: str | None = None
@@ -79,60 +154,68 @@ class S3Options:
             raise InvalidUrl(f"region must be a name such as eu-west-1, not {self.region!r}")
 
 
-@dataclass(slots=True, eq=False)
-class Signer:
-    """Signs requests with one pair of keys, in one region. Safe for use by many threads.
+class RequestPlan(NamedTuple):
+    """The route to a bucket, and the identity that signs requests."""
 
-    Signatures are AWS Signature Version 4 for requests without a body, equal to those of botocore byte for byte
-    (tested). The signing key of a day is derived once, so a signature takes 8 us instead of botocore's 130.
-    """
+    route: Route
+    identity: Identity
+    reason: str
+    """The reason why botocore made the plan; empty if it did not."""
 
-    credentials: Credentials
-    region: str
-    service: str = "s3"
-    _key_of_day: tuple[str, bytes] = ("", b"")
-    """The day of the last signature, and the signing key of that day."""
-    _stamp_of_second: tuple[int, str] = (-1, "")
-    """The second of the last signature, and its time as it is signed."""
 
-    def headers(
-        self, method: str, host: str, path: str, query: str, headers: Mapping[str, str], now: float
-    ) -> dict[str, str]:
-        """All headers of a signed request: `headers`, `host` and those of the signature, which covers the others.
+Learn = Callable[[S3Options, str, str], RequestPlan | None]
+"""A function that gets a plan from botocore, given the options, the bucket and the reason."""
 
-        `path` and `query` are percent-encoded, as they are sent. `now` is in seconds since 1970.
-        """
-        second, stamp = self._stamp_of_second
-        if second != int(now):
-            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-            self._stamp_of_second = int(now), stamp
-        sent = {name.lower(): value for name, value in headers.items()}
-        sent |= {"host": host, "x-amz-content-sha256": _EMPTY_SHA256, "x-amz-date": stamp}
-        if self.credentials.token is not None:
-            sent["x-amz-security-token"] = self.credentials.token
-        names = sorted(sent)
-        listed = "".join([f"{name}:{' '.join(sent[name].split())}\n" for name in names])
-        signed = ";".join(names)
-        pairs = sorted(pair.partition("=")[::2] for pair in query.split("&")) if query else ()
-        query = "&".join(f"{name}={value}" for name, value in pairs)
-        canonical = f"{method}\n{path}\n{query}\n{listed}\n{signed}\n{_EMPTY_SHA256}"
-        scope = f"{stamp[:8]}/{self.region}/{self.service}/aws4_request"
-        text = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
-        signature = hmac.digest(self._key(stamp[:8]), text.encode(), "sha256").hex()
-        sent["authorization"] = (
-            f"AWS4-HMAC-SHA256 Credential={self.credentials.access_key}/{scope}, "
-            f"SignedHeaders={signed}, Signature={signature}"
-        )
-        return sent
 
-    def _key(self, day: str) -> bytes:
-        key_day, key = self._key_of_day
-        if key_day != day:
-            key = f"AWS4{self.credentials.secret_key}".encode()
-            for part in (day, self.region, self.service, "aws4_request"):
-                key = hmac.digest(key, part.encode(), "sha256")
-            self._key_of_day = day, key  # one assignment, so other threads see either the old pair or the new one
-        return key
+class S3Origin:
+    """The `Origin` of one bucket: it gives the HTTP client the route and the signer."""
+
+    def __init__(self, options: S3Options, bucket: str, learn: Learn, account: Account, plan: RequestPlan) -> None:
+        self._options, self._bucket, self._learn, self._account = options, bucket, learn, account
+        self.plan, self.route = plan, plan.route
+        self._lock = threading.Lock()
+        """Held while the plan is replaced."""
+        self._signer: Signer | None = None
+
+    def tls(self) -> SSLContext:
+        return self._account.tls()
+
+    def move(self, region: str) -> Route | None:
+        with self._lock:
+            if self.route.region != region:
+                options = replace(self._options, region=region)
+                result = self._account.plan(options, self._bucket, self._learn)
+                if result is None:
+                    return None
+                self.plan, self.route, self._options = result, result.route, options
+            return self.route
+
+    def sign(
+        self, route: Route, host: str, target: str, headers: Mapping[str, str], now: float
+    ) -> tuple[dict[str, str], Credentials]:
+        keys, signer = self.plan.identity.get(), self._signer
+        if signer is None or signer.credentials is not keys or signer.region != route.region:
+            signer = self._signer = Signer(keys, route.region, route.service)
+        path, _, query = target.partition("?")
+        return signer.headers("GET", host, path, query, headers, now), keys
+
+    def renew(self, refused: Credentials) -> None:
+        if self.plan.identity.get() != refused:
+            return
+        with self._lock:  # only one of many threads with refused credentials looks for newer ones
+            if self.plan.identity.get() == refused:
+                self._account = account_of(self._options.profile, refused=self._account)
+                if result := self._account.plan(self._options, self._bucket, self._learn):
+                    self.plan, self.route = result, result.route
+
+
+# -- keys and signatures -----------------------------------------------------------------------------------------------
+
+_NOT_LOADED = object()
+"""The credentials of botocore before their first use in a process."""
+_BEFORE_FILES = ("role_arn", "login_session", "web_identity_token_file", "sso_role_name", "sso_account_id")
+"""Settings of a profile that name a source of credentials which precedes the shared files, and is left to botocore."""
+_EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,139 +319,57 @@ def _identity_of_botocore(settings: Settings, reason: str) -> BotocoreIdentity:
     )
 
 
-class RequestPlan(NamedTuple):
-    """The route to a bucket, and the identity that signs requests."""
+@dataclass(slots=True, eq=False)
+class Signer:
+    """Signs requests with one pair of keys, in one region. Safe for use by many threads.
 
-    route: Route
-    identity: Identity
-    reason: str
-    """The reason why botocore made the plan; empty if it did not."""
-
-
-Learn = Callable[[S3Options, str, str], RequestPlan | None]
-"""A function that gets a plan from botocore, given the options, the bucket and the reason."""
-
-
-class Account:
-    """The identity and the plan for each bucket, in one environment and profile. Safe for use by many threads."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self._plans: dict[_Key, RequestPlan | None] = {}
-
-    def plan(self, options: S3Options, bucket: str, learn: Learn) -> RequestPlan | None:
-        """The plan for a bucket, made without a request; `None` if our transport cannot reach the bucket.
-
-        If `native_route` has no rule, `learn` makes the plan. Two threads may both make it: the results are equal.
-        """
-        key = options.endpoint, options.region, options.path_style, options.anonymous, bucket
-        if key not in self._plans:
-            try:
-                route = native_route(self.settings, options, bucket)
-                identity = self._identity if route.signed else _ANONYMOUS
-                self._plans[key] = RequestPlan(route, identity, "")
-            except NeedsBotocore as reason:
-                self._plans[key] = learn(options, bucket, str(reason))
-        return self._plans[key]
-
-    @cached_property
-    def _identity(self) -> Identity:
-        return find_identity(self.settings)
-
-    def tls(self) -> SSLContext:
-        """The TLS context with the trusted certificates."""
-        from monocontext.stores.s3.tls import make_tls_context  # 10 ms that plain HTTP need not pay
-
-        return make_tls_context(self.settings.ca_bundle())
-
-
-_accounts: dict[_Key, Account] = {}
-
-
-def account_of(profile: str | None, refused: Account | None = None) -> Account:
-    """The account of a profile for the current environment and files, or a new one instead of `refused`.
-
-    Raises `NoIdentity` if a file cannot be parsed or the profile is missing.
+    Signatures are AWS Signature Version 4 for requests without a body, equal to those of botocore byte for byte
+    (tested). The signing key of a day is derived once, so a signature takes 8 us instead of botocore's 130.
     """
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith("AWS_") or name in _OTHER_VARIABLES or name.lower().endswith("_proxy")
-    }
-    config, credentials = (
-        os.path.expanduser(os.path.expandvars(environment.get(variable, default)))
-        for variable, default in _FILES.items()
-    )
-    key = profile, tuple(sorted(environment.items())), _file_version(config), _file_version(credentials)
-    result = _accounts.get(key)
-    if result is None or result is refused:
-        if len(_accounts) >= _MOST_ACCOUNTS:
-            _accounts.clear()
-        result = _accounts[key] = Account(Settings(environment, profile, config, credentials))
-    return result
 
+    credentials: Credentials
+    region: str
+    service: str = "s3"
+    _key_of_day: tuple[str, bytes] = ("", b"")
+    """The day of the last signature, and the signing key of that day."""
+    _stamp_of_second: tuple[int, str] = (-1, "")
+    """The second of the last signature, and its time as it is signed."""
 
-def _file_version(path: str) -> tuple[int, int, int] | None:
-    try:
-        result = os.stat(path)
-    except OSError:
-        return None
-    return result.st_mtime_ns, result.st_size, result.st_ino
+    def headers(
+        self, method: str, host: str, path: str, query: str, headers: Mapping[str, str], now: float
+    ) -> dict[str, str]:
+        """All headers of a signed request: `headers`, `host` and those of the signature, which covers the others.
 
+        `path` and `query` are percent-encoded, as they are sent. `now` is in seconds since 1970.
+        """
+        second, stamp = self._stamp_of_second
+        if second != int(now):
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+            self._stamp_of_second = int(now), stamp
+        sent = {name.lower(): value for name, value in headers.items()}
+        sent |= {"host": host, "x-amz-content-sha256": _EMPTY_SHA256, "x-amz-date": stamp}
+        if self.credentials.token is not None:
+            sent["x-amz-security-token"] = self.credentials.token
+        names = sorted(sent)
+        listed = "".join([f"{name}:{' '.join(sent[name].split())}\n" for name in names])
+        signed = ";".join(names)
+        pairs = sorted(pair.partition("=")[::2] for pair in query.split("&")) if query else ()
+        query = "&".join(f"{name}={value}" for name, value in pairs)
+        canonical = f"{method}\n{path}\n{query}\n{listed}\n{signed}\n{_EMPTY_SHA256}"
+        scope = f"{stamp[:8]}/{self.region}/{self.service}/aws4_request"
+        text = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+        signature = hmac.digest(self._key(stamp[:8]), text.encode(), "sha256").hex()
+        sent["authorization"] = (
+            f"AWS4-HMAC-SHA256 Credential={self.credentials.access_key}/{scope}, "
+            f"SignedHeaders={signed}, Signature={signature}"
+        )
+        return sent
 
-class S3Origin:
-    """The `Origin` of one bucket: it gives the HTTP client the route and the signer."""
-
-    def __init__(self, options: S3Options, bucket: str, learn: Learn, account: Account, plan: RequestPlan) -> None:
-        self._options, self._bucket, self._learn, self._account = options, bucket, learn, account
-        self.plan, self.route = plan, plan.route
-        self._lock = threading.Lock()
-        """Held while the plan is replaced."""
-        self._signer: Signer | None = None
-
-    def tls(self) -> SSLContext:
-        return self._account.tls()
-
-    def move(self, region: str) -> Route | None:
-        with self._lock:
-            if self.route.region != region:
-                options = replace(self._options, region=region)
-                result = self._account.plan(options, self._bucket, self._learn)
-                if result is None:
-                    return None
-                self.plan, self.route, self._options = result, result.route, options
-            return self.route
-
-    def sign(
-        self, route: Route, host: str, target: str, headers: Mapping[str, str], now: float
-    ) -> tuple[dict[str, str], Credentials]:
-        keys, signer = self.plan.identity.get(), self._signer
-        if signer is None or signer.credentials is not keys or signer.region != route.region:
-            signer = self._signer = Signer(keys, route.region, route.service)
-        path, _, query = target.partition("?")
-        return signer.headers("GET", host, path, query, headers, now), keys
-
-    def renew(self, refused: Credentials) -> None:
-        if self.plan.identity.get() != refused:
-            return
-        with self._lock:  # only one of many threads with refused credentials looks for newer ones
-            if self.plan.identity.get() == refused:
-                self._account = account_of(self._options.profile, refused=self._account)
-                if result := self._account.plan(self._options, self._bucket, self._learn):
-                    self.plan, self.route = result, result.route
-
-
-def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
-    """The route to a bucket, the same as that of botocore. Raises `NeedsBotocore` if these rules do not cover it."""
-    settings.check_for_s3()
-    if bucket.endswith(SPECIAL_SUFFIXES):
-        raise NeedsBotocore(f"{bucket} is an access point or a special bucket")
-    region = options.region or settings.region() or DEFAULT_REGION
-    endpoint_url = options.endpoint or settings.endpoint()
-    if endpoint_url is None:
-        route = route_to_aws(bucket, region, bool(options.path_style))
-    else:
-        route = route_to_server(bucket, endpoint_url, region, options.path_style is False)
-    if proxy := find_proxy(str(route.endpoint)):
-        route = replace(route, endpoint=route.endpoint._replace(proxy=proxy))
-    return replace(route, region="", signed=False) if options.anonymous else route
+    def _key(self, day: str) -> bytes:
+        key_day, key = self._key_of_day
+        if key_day != day:
+            key = f"AWS4{self.credentials.secret_key}".encode()
+            for part in (day, self.region, self.service, "aws4_request"):
+                key = hmac.digest(key, part.encode(), "sha256")
+            self._key_of_day = day, key  # one assignment, so other threads see either the old pair or the new one
+        return key

@@ -153,9 +153,7 @@ class Download:
     def __init__(self, request: ReadRequest) -> None:
         url, etag = request.url, request.etag
         if etag is not None and not (etag.isascii() and etag.isprintable()):
-            raise ContextChanged(
-                f"{url}: the recorded ETag {etag!r} is not valid, so the object cannot be the recorded version"
-            )
+            raise ContextChanged(f"{url} cannot be the recorded version: its ETag {etag!r} is not valid")
         self.etag = etag
         """The version that is read; `None` while it is unknown."""
         self.refusals = 0
@@ -170,15 +168,6 @@ class Download:
         self._received_bytes = 0
         self._modified: str | None = None
         self._date: str | None = None
-
-    def _missing(self) -> Span | None:
-        """The span that is still missing; `None` for the whole object."""
-        received = self._received_bytes
-        if self._span is not None:
-            return self._span[0] + received, self._span[1] - received
-        if received and self._total_bytes is not None:
-            return received, self._total_bytes - received
-        return None
 
     def headers(self) -> dict[str, str]:
         headers = {}
@@ -201,20 +190,35 @@ class Download:
         if body.left_bytes != 0 and body.read_into(memoryview(bytearray(1))):
             raise DamagedData(f"{self._url}: expected {self._length:,} bytes, found more")
 
-    def _receive_unknown_length(self, body: Body) -> None:
-        piece = memoryview(bytearray(_PIECE_BYTES))
-        while count := body.read_into(piece):
-            self._memory.write(piece[:count])
-            self._received_bytes += count
-            check_size(self._url, self._most_bytes, self._received_bytes)
-        self._total_bytes = self._received_bytes
+    def blob(self) -> Blob:
+        """The downloaded bytes, after the last `receive`."""
+        assert self.etag is not None
+        assert self._total_bytes is not None
+        return Blob(
+            self._memory.getvalue(),
+            self.etag,
+            self._total_bytes,
+            refusals=self.refusals,
+            modified_seconds=parse_http_date(self._modified),
+            now_seconds=parse_http_date(self._date),
+        )
+
+    def _missing(self) -> Span | None:
+        """The span that is still missing; `None` for the whole object."""
+        received = self._received_bytes
+        if self._span is not None:
+            return self._span[0] + received, self._span[1] - received
+        if received and self._total_bytes is not None:
+            return received, self._total_bytes - received
+        return None
 
     def _check(self, head: ResponseHead) -> None:
+        """Check that a head answers the request, and make room for the body."""
         span = self._missing()
         total = check_response(self._url, span, head.status, head.headers.get("content-range"), head.body_bytes)
-        result = bare_etag(head.headers.get("etag"), self._url)
+        etag = bare_etag(head.headers.get("etag"), self._url)
         if self.etag is not None:  # some servers ignore If-Match
-            check_version(self._url, self.etag, result)
+            check_version(self._url, self.etag, etag)
         if self._total_bytes not in (None, total):
             raise DamagedData(f"{self._url}: expected {self._total_bytes:,} bytes in all, found {total}")
         if span is None and total is None and not head.is_chunked:
@@ -222,7 +226,7 @@ class Download:
         if self._span is None:
             check_size(self._url, self._most_bytes, total)
             self._modified, self._date = head.headers.get("last-modified"), head.headers.get("date")
-        self.etag, self._total_bytes = result, total
+        self.etag, self._total_bytes = etag, total
         if self._length is None:
             self._length = self._span[1] if self._span else total
             self._memory, self._received_bytes = BytesIO(bytes(self._length or 0)), 0
@@ -238,18 +242,13 @@ class Download:
             finally:  # the bytes before an error have arrived
                 self._received_bytes += body.read_bytes - before
 
-    def blob(self) -> Blob:
-        """The downloaded bytes, after the last `receive`."""
-        assert self.etag is not None
-        assert self._total_bytes is not None
-        return Blob(
-            self._memory.getvalue(),
-            self.etag,
-            self._total_bytes,
-            refusals=self.refusals,
-            modified_seconds=parse_http_date(self._modified),
-            now_seconds=parse_http_date(self._date),
-        )
+    def _receive_unknown_length(self, body: Body) -> None:
+        piece = memoryview(bytearray(_PIECE_BYTES))
+        while count := body.read_into(piece):
+            self._memory.write(piece[:count])
+            self._received_bytes += count
+            check_size(self._url, self._most_bytes, self._received_bytes)
+        self._total_bytes = self._received_bytes
 
 
 def _range_header(span: Span) -> str:
