@@ -68,18 +68,21 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> Any:
         record = self._find(path) if path else None
-        folder, most = "" if record else _folder(path or "/"), _MOST_FOUND if max_count is None else max_count
-        matches, end = list[protocol.GrepMatch](), time.monotonic() + _GREP_SECONDS
+        folder = "" if record else _folder(path or "/")
         start, stop = (record.start, record.stop) if record else (None, None)
+        most = _MOST_FOUND if max_count is None else max_count
+        matches, end = list[protocol.GrepMatch](), time.monotonic() + _GREP_SECONDS
         try:
             is_included = compile_grep_include_glob(glob) if glob else lambda name: True
             for hit in self._text.grep(pattern, fixed=True, start=start, stop=stop):
-                name = (hit.document or "").lstrip("/")
-                is_one = hit.document and name.startswith(folder) and is_included(name.removeprefix(folder))
-                if time.monotonic() > end or (is_one and len(matches) == most):
+                if time.monotonic() > end:
                     return protocol.GrepResult(matches=matches, truncated=True)
-                if is_one:
-                    matches.append(protocol.GrepMatch(path=f"/{name}", line=hit.document_line or 1, text=hit.line))
+                name = (hit.document or "").lstrip("/")
+                if not hit.document or not name.startswith(folder) or not is_included(name.removeprefix(folder)):
+                    continue
+                if len(matches) == most:
+                    return protocol.GrepResult(matches=matches, truncated=True)
+                matches.append(protocol.GrepMatch(path=f"/{name}", line=hit.document_line or 1, text=hit.line))
         except (InvalidGlobPatternError, ContextTooLarge) as error:
             return protocol.GrepResult(error=f"Error: {error}")
         return protocol.GrepResult(matches=matches)

@@ -192,15 +192,15 @@ def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) 
         url = str(hooked["url"])
         store_options = {name: hooked[name] for name in StoreOptions.__annotations__ if name in hooked}
         s3 = cast("StoreOptions", store_options | dict(s3))
-    counts = dict[str | None, int]()
+    counts: list[tuple[str | None, int]] = []
     if url:
         with _open_archive(url, s3) as archive:
-            counts |= {project.name: len(project.list_sessions()) for project in _projects(archive, None)}
+            counts = [(project.name, len(project.list_sessions())) for project in _projects(archive, None)]
     elif not as_json:
         say("no archive is named: give its URL, or set MONOCONTEXT_URL, to see what it has")
     if as_json and not counts:
-        counts[None] = 0  # the hooks and notes are worth a line
-    for name, count in counts.items():
+        counts = [(None, 0)]  # the hooks and notes are worth a line
+    for name, count in counts:
         row = {"project": name, "sessions": count, "hooks": hooks, "notes": notes}
         emit(as_json, row, f"{name}: {count} sessions")
 

@@ -84,9 +84,11 @@ class Served:
 
     def has_name(self, name: str) -> bool:
         """Whether a name is that of a text here, or begins with one (no request)."""
-        first = name.strip("/").partition("/")[0]
-        kinds = {"sessions": self.sessions if "/" in name else None, MEMORY: self.memory, KEPT.strip("/"): self.kept}
-        return first in self.contexts or kinds.get(first) is not None
+        first, slash, _ = name.strip("/").partition("/")
+        if first == SESSIONS_PREFIX.strip("/"):
+            return first in self.contexts or (self.sessions is not None and slash != "")
+        source = {MEMORY: self.memory, KEPT.strip("/"): self.kept}.get(first)
+        return first in self.contexts or source is not None
 
     def only_name(self) -> str:
         """The name of the only text, for a call without a name (cost as of the first two `names`).
@@ -138,13 +140,13 @@ class Served:
             of_project = self.sessions.project(project)
             text: Monocontext = of_project.context(sessions=[session] if session else None, cache_bytes=_CACHE_BYTES)
             return text
-        above = (context for context in self.contexts if name == context or name.startswith(context + "/"))
-        top = max(above, key=len, default="")
-        below = name.removeprefix(top).strip("/")
-        if not top or ".." in below.split("/"):
+        holders = [context for context in self.contexts if f"{name}/".startswith(f"{context}/")]
+        holder = max(holders, key=len, default="")
+        path = name.removeprefix(holder).strip("/")
+        if not holder or ".." in path.split("/"):
             raise NotFound(f"no context {name!r} is served here: context_list lists them")
-        url = self.contexts[top].rstrip("/")
-        location, options = f"{url}/{below}" if below else url, options_for(url, self._store_options)
+        url = self.contexts[holder].rstrip("/")
+        location, options = f"{url}/{path}" if path else url, options_for(url, self._store_options)
         opened: Monocontext = Monocontext.open(location, cache_bytes=_CACHE_BYTES, allow=self._allow, **options)
         return opened
 
