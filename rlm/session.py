@@ -13,7 +13,7 @@ from typing import Any
 
 from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
-from rlm.calls.subcalls import SubCalls
+from rlm.calls.subcalls import ChildAnswer, SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.description import check_context, describe
 from rlm.context.lazy import ReadMeter, cost_between, lazy_parts
@@ -263,7 +263,7 @@ class Session:
             self.gate.note(note)
         return sources, reads
 
-    def _spawn(self, query: str, context: object, model: str | None) -> tuple[str, Usage, dict[str, Any]]:
+    def _spawn(self, query: str, context: object, model: str | None) -> ChildAnswer:
         """Run a child with a namespace of its own and the gateway of this run."""
         setup = replace(self._setup, root_model=model or self._setup.root_model)
         with Session(setup, context, parent=self.gate, depth=self._depth + 1) as child:
@@ -276,7 +276,8 @@ class Session:
         lines = completion.trajectory[1:]
         count_lines(lines, usage)
         steps = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
-        return completion.answer, usage, {"usage": usage.to_dict(), "iterations": steps, "reason": completion.reason}
+        record = {"usage": usage.to_dict(), "iterations": steps, "reason": completion.reason}
+        return ChildAnswer(completion.answer, usage, record)
 
 
 def _offered_tools(context: object) -> tuple[dict[str, object], tuple[str, ...]]:

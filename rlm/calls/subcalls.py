@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from monocontext.text.lazy_kinds import LazyContext
 from rlm.calls.gateway import Gateway
@@ -46,8 +46,16 @@ class SubCall:
     """For a child run: `usage`, `reason`, and `iterations` as in a trajectory but without prompts."""
 
 
-Spawn = Callable[[str, object, str | None], tuple[str, Usage, Mapping[str, Any]]]
-"""Runs a child over `(query, context, model)`. Returns its answer, its usage, and `SubCall.child`."""
+class ChildAnswer(NamedTuple):
+    """The answer of a child run, and what it took."""
+
+    answer: str
+    usage: Usage
+    record: Mapping[str, Any]  # for `SubCall.child`
+
+
+Spawn = Callable[[str, object, str | None], ChildAnswer]
+"""Runs a child over `(query, context, model)`. Raises LLMError if it has no answer."""
 
 
 class SubCalls:

@@ -38,6 +38,9 @@ _FOLDER = (
     "`sessions`: those of coding agents on this machine."
 )
 
+FolderOption = Annotated[
+    str | None, Option(metavar="DIR", help="Also answer about files in DIR, and about this machine's `sessions`.")
+]
 AskTool = Callable[..., Coroutine[Any, Any, ToolReply[Answer]]]
 
 
@@ -118,19 +121,10 @@ def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
 
 @one_line_errors()
 def mcp(
-    listening: command.Listening,
-    model_options: ModelOptions,
-    limits: Limits,
-    s3: S3,
-    contexts: command.Contexts = None,
-    sessions: command.SessionsUrl = None,
-    memory: command.MemoryUrl = None,
-    folder: Annotated[
-        str | None, Option(metavar="DIR", help="Also answer about files in DIR, and about this machine's `sessions`.")
-    ] = None,
-    trajectory: Trajectory = None,
-    allow: Allow = None,
-) -> None:
+    listening: command.Listening, model_options: ModelOptions, limits: Limits, s3: S3,
+    contexts: command.Contexts = None, sessions: command.SessionsUrl = None, memory: command.MemoryUrl = None,
+    folder: FolderOption = None, trajectory: Trajectory = None, allow: Allow = None,
+) -> None:  # fmt: skip
     """Serve texts and answers over the Model Context Protocol (MCP). Limits apply to each question."""
     remark(describe_rights(limits["runner"]))
     if folder is not None and listening["http"]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Unpack
 from monocontext.errors import install_line
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
-from rlm.models.lm import Message, Reply, TokenDetails, read_details, sum_tokens
+from rlm.models.lm import Message, Reply, ReportedUsage, read_details, sum_tokens
 from rlm.models.reply_builder import ReplyBuilder, read_parts
 from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options
 
@@ -111,9 +111,9 @@ def _read_blocks(blocks: Sequence[object], builder: ReplyBuilder) -> None:
         if isinstance(kind, str) and "tool_use" in kind:
             builder.add_tool_call(get(block, "name"), get(block, "input"))
             continue
-        text, thinking, _ = read_parts(block)
-        builder.add_thinking(thinking)
-        builder.add_text(text)
+        parts = read_parts(block)
+        builder.add_thinking(parts.thinking)
+        builder.add_text(parts.text)
 
 
 def _read_end(value: object, builder: ReplyBuilder) -> None:
@@ -128,8 +128,8 @@ def _add_usage(usage: object, builder: ReplyBuilder) -> None:
         builder.usage = {**(builder.usage or {}), **{name: count for name, count in usage.items() if count is not None}}
 
 
-def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, TokenDetails, Any]:
-    """Input and output tokens including those of the cache, and details; no dollars."""
+def count_usage(usage: Any, tier: object, endpoint: object) -> ReportedUsage:
+    """The usage in a message; this API reports no dollars."""
     cache_write, cache_read = (get(usage, f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
     input_tokens = sum_tokens(get(usage, "input_tokens"), cache_write or 0, cache_read or 0)
     output_tokens = sum_tokens(get(usage, "output_tokens"))
@@ -140,7 +140,7 @@ def count_usage(usage: Any, tier: object, endpoint: object) -> tuple[int, int, T
         reasoning=get(usage, "output_tokens_details", "thinking_tokens"),
         tier=speed if speed == "fast" else get(usage, "service_tier"), endpoint=endpoint,
     )  # fmt: skip
-    return input_tokens, output_tokens, details, None
+    return ReportedUsage(input_tokens, output_tokens, details, None)
 
 
 def _connect(api_key: str | None, options: Mapping[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
-from rlm.models.lm import TokenDetails, read_details, sum_tokens
+from rlm.models.lm import ReportedUsage, read_details, sum_tokens
 from rlm.models.reply_builder import ReplyBuilder, read_parts, read_thinking
 
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
@@ -43,9 +43,11 @@ def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> Non
 
 def count_usage(
     usage: Any, tier: object, endpoint: object, kinds: tuple[str, str] = ("prompt", "completion")
-) -> tuple[int, int, TokenDetails, Any]:
-    """Input tokens, output tokens, details and reported dollars. `kinds` are the endpoint's words for input and output.
-    Only OpenRouter reports dollars. DeepSeek has its own name for the tokens of its cache."""
+) -> ReportedUsage:
+    """The usage in a completion. `kinds` are the endpoint's words for input and output.
+
+    Only OpenRouter reports dollars. DeepSeek has its own name for the tokens of its cache.
+    """
     usage = usage if isinstance(usage, Mapping) else {}
     input_tokens, output_tokens = (sum_tokens(usage.get(f"{kind}_tokens")) for kind in kinds)
     into, out = usage.get(f"{kinds[0]}_tokens_details"), usage.get(f"{kinds[1]}_tokens_details")
@@ -54,7 +56,7 @@ def count_usage(
         cache_read=get(into, "cached_tokens") or usage.get("prompt_cache_hit_tokens"),
         cache_write=get(into, "cache_write_tokens"), reasoning=get(out, "reasoning_tokens"),
     )  # fmt: skip
-    return input_tokens, output_tokens, details, usage.get("cost")
+    return ReportedUsage(input_tokens, output_tokens, details, usage.get("cost"))
 
 
 def _choice(value: object) -> Any:

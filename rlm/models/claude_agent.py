@@ -75,7 +75,8 @@ class ClaudeAgentLM:
                     if answer.is_error:
                         report = ErrorReport(one_line(answer.result), status=getattr(answer, "api_error_status", None))
                         raise make_error(report, target)
-        return builder.build(target, *count_usage(builder.usage, None, None)[:3], dollars)
+        usage = count_usage(builder.usage, None, None)._replace(dollars=dollars)
+        return builder.build(target, *usage)
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:

@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from rlm.errors import LLMError, PromptTooLong, ScriptExhausted
@@ -45,6 +45,15 @@ class TokenDetails:
 
 
 _NO_DETAILS = TokenDetails()
+
+
+class ReportedUsage(NamedTuple):
+    """What a call took, as its endpoint reports it."""
+
+    input_tokens: int  # including those of the cache; 0 if unknown
+    output_tokens: int  # 0 if unknown
+    details: TokenDetails
+    dollars: Any  # as they came; None if the endpoint reports none
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from rlm.errors import LLMError, ReplyRefused
 from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, get, one_line
@@ -147,10 +147,18 @@ def join_surrogates(text: str) -> str:
     return _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
 
 
-def read_parts(content: object) -> tuple[str, str, str]:
+class ContentParts(NamedTuple):
+    """What a message's content holds."""
+
+    text: str
+    thinking: str = ""
+    refusal: str = ""
+
+
+def read_parts(content: object) -> ContentParts:
     """The text, thinking and refusal in a message's content, which is a text, one part, or a list of parts."""
     if content is None or isinstance(content, str):
-        return content or "", "", ""
+        return ContentParts(content or "")
     text, thinking, refusal = list[str](), list[str](), list[str]()
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
@@ -165,7 +173,7 @@ def read_parts(content: object) -> tuple[str, str, str]:
         elif kind in ("", "text", "output_text", "input_text"):
             body = get(part, "text")
             text.append(_as_text(get(body, "value") if isinstance(body, Mapping) else body))
-    return "".join(text), "".join(thinking), "".join(refusal)
+    return ContentParts("".join(text), "".join(thinking), "".join(refusal))
 
 
 def read_thinking(value: object, depth: int = 0) -> str:

@@ -85,7 +85,7 @@ def _read_output(response: object, builder: ReplyBuilder) -> None:
     for item in output if isinstance(output, list) else []:
         kind = get(item, "type")
         if kind == "message" and get(item, "phase") == "commentary" and len(messages) > 1:
-            thinking.append(read_parts(get(item, "content"))[0])
+            thinking.append(read_parts(get(item, "content")).text)
         elif kind == "message":
             for into, part in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
                 into.append(part)
