@@ -188,9 +188,9 @@ class LocalStore(StoreBase):
                 os.unlink(path)
 
     def now(self) -> float:
-        """The time by the clock of the file system, which also sets `modified_seconds`, in seconds since 1970.
+        """The time by the clock that sets `modified_seconds`: that of a hidden file, which is written and removed.
 
-        It writes and removes a hidden file. If that fails, the result is the time of this machine.
+        If that fails, the result is the time of this machine.
         """
         path = os.path.join(self._root, _HIDDEN + os.urandom(8).hex())
         try:

@@ -321,10 +321,9 @@ def _identity_of_botocore(settings: Settings, reason: str) -> BotocoreIdentity:
 
 @dataclass(slots=True, eq=False)
 class Signer:
-    """Signs requests with one pair of keys, in one region. Safe for use by many threads.
+    """Signs requests without a body by AWS Signature Version 4, with one pair of keys, in one region.
 
-    Signatures are AWS Signature Version 4 for requests without a body, equal to those of botocore byte for byte
-    (tested). The signing key of a day is derived once, so a signature takes 8 us instead of botocore's 130.
+    Safe for use by many threads. The signing key of a day is derived once: 8 us a signature instead of botocore's 130.
     """
 
     credentials: Credentials

@@ -194,13 +194,9 @@ class Download:
         """The downloaded bytes, after the last `receive`."""
         assert self.etag is not None
         assert self._total_bytes is not None
+        data, modified, now = self._memory.getvalue(), parse_http_date(self._modified), parse_http_date(self._date)
         return Blob(
-            self._memory.getvalue(),
-            self.etag,
-            self._total_bytes,
-            refusals=self.refusals,
-            modified_seconds=parse_http_date(self._modified),
-            now_seconds=parse_http_date(self._date),
+            data, self.etag, self._total_bytes, refusals=self.refusals, modified_seconds=modified, now_seconds=now
         )
 
     def _missing(self) -> Span | None:
@@ -259,10 +255,9 @@ def _range_header(span: Span) -> str:
 def check_response(
     url: str, span: Span | None, status: int, content_range: str | None, length: int | None
 ) -> int | None:
-    """Check that a response has the requested span, or the whole object; returns the length of the whole object.
+    """The length of the whole object, after a check that a response has the requested span of it. Raises `DamagedData`.
 
-    `length` is that of the body, as the response announces it; `None` if it does not, and so may be the result. Raises
-    `DamagedData`.
+    `length` is that of the body if the response announces it. Without a span the result is the same.
     """
     expected = 206 if span else 200
     if status != expected:
@@ -282,10 +277,7 @@ def check_response(
 
 
 def modified_seconds(answer: dict[str, Any], url: str) -> float:
-    """The time of the last write in an answer of boto3, in seconds since 1970.
-
-    Raises `StoreFailure` if it is missing: as 0 it would be the time of an old object, which `gc` removes.
-    """
+    """The time of the last write, in seconds since 1970. Raises `StoreFailure` if it is missing: `gc` needs it."""
     if "LastModified" not in answer:
         raise StoreFailure(f"{url}: the response is damaged: it has no Last-Modified")
     return float(answer["LastModified"].timestamp())

@@ -79,7 +79,6 @@ class S3Store(StoreBase):
 
     @property
     def credentials_source(self) -> str:
-        """The source of the credentials that sign reads, with the reason if it is botocore; empty before a read."""
         return self._connection.credentials_source
 
     def __repr__(self) -> str:
@@ -165,11 +164,7 @@ class S3Store(StoreBase):
         return bare_etag(answer.get("ETag"), url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Yield objects page by page from AWS.
-
-        From other servers all pages are read first and sorted, since SeaweedFS lists folder by folder, `a/b` before
-        `a-b`.
-        """
+        """Yield objects page by page; those of other servers than AWS sorted: SeaweedFS lists `a/b` before `a-b`."""
         return self.list_usable([], prefix)
 
     def list_usable(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
@@ -273,10 +268,7 @@ def _is_usable(key: str) -> bool:
 
 
 def _check_page(page: Any, url: str) -> None:
-    """Raise `StoreFailure` for a page that is not part of a listing, or that has no token for the page after it.
-
-    Otherwise the missing objects would count as removed, and `gc` and `sync --delete` would act on that.
-    """
+    """Raise `StoreFailure` for a damaged page of a listing: `gc` and `sync --delete` would take objects for removed."""
     if "IsTruncated" not in page:
         kind = page.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "no type")
         raise StoreFailure(f"{url}: expected the listing of an S3 server, found {kind}: is there a proxy between?")
@@ -331,16 +323,12 @@ class S3Connection:
         return state.client
 
     def transport(self, bucket: str) -> Client | None:
-        """Our transport to a bucket; `None` if boto3 must read.
-
-        That is so if the caller chose it or gave a client, if a handler such as that of moto intercepts requests, and
-        if our transport cannot reach the bucket.
-        """
+        """Our transport to a bucket; `None` if boto3 must read, by choice or since our transport cannot reach it."""
         if self.given is not None or self.options.transport == "boto3":
             return None
         state = self._state()
         if state.handlers is None or any(getattr(handler, "enabled", True) for handler in state.handlers):
-            return None
+            return None  # moto and its like answer requests of boto3 only
         if bucket not in state.transports:
             with state.lock:
                 if bucket not in state.transports:
@@ -382,9 +370,9 @@ class S3Connection:
 
 
 def find_handlers(client: Any = None) -> list[Any] | None:
-    """Handlers that may respond instead of the network, as those of moto do; `None` if they cannot be determined.
+    """Handlers of a client, by default of a new one, that may respond instead of the network, as those of moto do.
 
-    By default those that a new client would have; before the import of botocore there are none.
+    `None` if they cannot be determined. Before the import of botocore there are none.
     """
     try:
         if client is not None:
