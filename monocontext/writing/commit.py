@@ -47,7 +47,6 @@ from monocontext.stores.protocol import Store, StoreWrapper, get_bounded, innerm
 from monocontext.writing.pages import id_in, named_objects
 
 Place = str | os.PathLike[str] | Store
-
 _ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
 _T = TypeVar("_T")
 

@@ -41,7 +41,7 @@ from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 
 _NO_PAGE = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
-_REQUESTS = 8  # the most requests at once
+READ_AT_ONCE = 8  # the most pages, roots or files that are read at once
 
 
 class DocumentInputs(NamedTuple):
@@ -214,7 +214,7 @@ def load_documents(store: Store, ref: DocumentsRef | None) -> list[DocumentPage]
     if ref is None:
         return []
     numbers = range(len(ref.pages))
-    return at_once(lambda n: load_document_page(ref, n, lambda key: store.get(key).data), numbers, _REQUESTS)
+    return at_once(lambda n: load_document_page(ref, n, lambda key: store.get(key).data), numbers, READ_AT_ONCE)
 
 
 def names_in(pages: Iterable[DocumentPage]) -> list[bytes]:

@@ -104,27 +104,22 @@ def named_file(path: Path, prefix: str = "") -> InputFile:
     return InputFile(displayable(prefix + path.name), str(path), opened, _facts(path, str(path)))
 
 
-def find_objects(store: Store, reading: InputOptions, own: str) -> Iterator[InputFile]:
-    """Yield the objects of a store, but not those of the context at `own`. Raises `NotFound` if there are none."""
-    is_empty = True
-    for info in store.list():
-        url = f"{store.url.rstrip('/')}/{info.key}"
-        if not url.startswith(own.rstrip("/") + "/"):
-            is_empty = False
-            yield _object(store, info, info.key, url, store.url, reading.selects(info.key))
-    if is_empty:
+def find_objects(store: Store, reading: InputOptions, own: str) -> list[InputFile]:
+    """The objects of a store, but not those of the context at `own`. Raises `NotFound` if there are none."""
+    files = [_object(store, info, info.key, store.url, reading.selects(info.key)) for info in store.list()]
+    files = [file for file in files if not file.label.startswith(own.rstrip("/") + "/")]
+    if not files:
         raise NotFound(f"{store.url}: no object there to sync")
+    return files
 
 
-def named_object(store: Store, key: str, url: str) -> InputFile:
+def named_object(store: Store, key: str) -> InputFile:
     """An object that is named by itself (1 HEAD). Raises `NotFound`."""
-    return _object(store, store.head(key), key.rpartition("/")[2], url)
+    return _object(store, store.head(key), key.rpartition("/")[2])
 
 
-def _object(
-    store: Store, info: ObjectInfo, name: str, url: str, where: str = "", is_selected: bool = True
-) -> InputFile:
-    facts = {"bytes": info.size_bytes, "etag": info.etag}
+def _object(store: Store, info: ObjectInfo, name: str, where: str = "", is_selected: bool = True) -> InputFile:
+    url, facts = f"{store.url.rstrip('/')}/{info.key}", {"bytes": info.size_bytes, "etag": info.etag}
     return InputFile(name, url, lambda: BytesIO(store.get(info.key).data), facts, where, is_selected)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from monocontext.errors import InvalidUrl, NotFound
+from monocontext.errors import InvalidText, InvalidUrl, NotFound
 from monocontext.format.documents import DocumentPage, encode_metadata
 from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
@@ -21,7 +21,7 @@ from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Place, Staged, commit, open_store_at, own_options
 from monocontext.writing.decoding import InputOptions, NotText, ReadingOptions
-from monocontext.writing.documents import Change, DocumentInputs, documents
+from monocontext.writing.documents import READ_AT_ONCE, Change, DocumentInputs, documents
 from monocontext.writing.publish import store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
@@ -36,8 +36,6 @@ from monocontext.writing.sources import (
 from monocontext.writing.splice import EMPTY_ROOT
 from monocontext.writing.stored_text import StoredText
 from monocontext.writing.upkeep.edit import Edit, edited
-
-_REQUESTS = 8  # the most files that are read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +75,14 @@ def sync(
 
     Reads sources that are new or have another size or time than recorded, and the documents of these. Changed texts are
     kept in memory, new ones are not. All changes are one generation. Cost: as for `replace` and `append`. Raises
-    `NotFound` for a missing path, and `InvalidText` for a source that is not text.
+    `NotFound` for a missing path, and `InvalidText` for a source that is not text, or for two of one name.
     """
     options = InputOptions(**reading)
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     own = own_options(url, store_options)
     with ExitStack() as stack:
         store = stack.enter_context(open_store_at(url, own))
-        files = {file.name: file for file in _find(paths, options, store.url, store_options or {}, stack)}
+        files = _find(paths, options, store.url, store_options or {}, stack)
         write = partial(store_text, executor=executor, url=url, store_options=own)
         planner = _Planner(files, options, own, delete, None if dry_run else write)
         root = commit(store, lambda base, store: edited(base, store, planner.plan, own))
@@ -177,7 +175,7 @@ def _compare_texts(
     """Compare sources with their documents; reads those with other facts than recorded, some at once."""
     result.known = len(known)
     unsure = [(file, page, i) for file, page, i in known if page.metadata(i).get("file") != file.facts]
-    texts = at_once(lambda item: _changed_text(text, *item, options), unsure, _REQUESTS)
+    texts = at_once(lambda item: _changed_text(text, *item, options), unsure, READ_AT_ONCE)
     for (file, page, i), new in zip(unsure, texts, strict=True):
         metadata = encode_metadata({**page.metadata(i), "file": file.facts}, 0)
         if isinstance(new, NotText):
@@ -207,20 +205,32 @@ def _changed_text(
 
 def _find(
     sources: list[str | os.PathLike[str]], options: InputOptions, own: str, remote: StoreOptions, stack: ExitStack
-) -> Iterator[InputFile]:
-    """Yield the sources at paths, and those at URLs of places, whose stores `stack` closes."""
+) -> dict[str, InputFile]:
+    """The sources at paths and URLs by the names of their documents. `stack` closes the stores of places. Raises
+    `InvalidText` if two have one name: one of them would be lost."""
 
     def opened(url: str) -> Store:
         return stack.enter_context(open_store_at(url, options_for(url, remote)))
 
     places = [item for item in sources if isinstance(item, str) and "://" in item]
-    yield from find_files([Path(item) for item in sources if item not in places], options)
+    files = list(find_files([Path(item) for item in sources if item not in places], options))
     for location in places:
         try:
             above, key = split_object(location)
-            yield named_object(opened(above), key, location)
+            files.append(named_object(opened(above), key))
         except (NotFound, InvalidUrl):  # no object: perhaps a place
-            yield from find_objects(opened(location), options, own)
+            files += find_objects(opened(location), options, own)
+    by_name: dict[str, InputFile] = {}
+    for file in files:
+        other = by_name.setdefault(file.name, file)
+        if not other.is_selected:
+            by_name[file.name] = file
+        elif file.is_selected and file.label != other.label:
+            labels = f"{other.label} and {file.label}"
+            raise InvalidText(
+                f"{labels} both give a document named {file.name!r}: rename one, or sync to different URLs"
+            )
+    return by_name
 
 
 def _read_new(

@@ -10,11 +10,9 @@ from monocontext.format.manifest import Manifest, listed_generations, read_gener
 from monocontext.options import StoreOptions
 from monocontext.stores.parallel import at_once
 from monocontext.writing.commit import Place, Staged, commit_at, open_store_at
-from monocontext.writing.documents import change_documents, load_documents
+from monocontext.writing.documents import READ_AT_ONCE, change_documents, load_documents
 from monocontext.writing.splice import covered, gaps, moved_frames, splice, wants_filters, with_copies
 from monocontext.writing.stored_text import StoredText, expanded
-
-_REQUESTS = 8  # the most GETs at once
 
 
 def list_versions(
@@ -36,7 +34,7 @@ def list_versions(
             except NotFound:  # `gc` has removed it since
                 return None
 
-        return [root for root in at_once(read, numbers, _REQUESTS) if root is not None]
+        return [root for root in at_once(read, numbers, READ_AT_ONCE) if root is not None]
 
 
 def restore(

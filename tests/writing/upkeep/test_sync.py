@@ -116,6 +116,19 @@ def test_bad_sources(store: MemoryStore, tree: Path) -> None:
     assert sync(tree, store).added == ("a.txt", "sub/b.txt", "sub/c.txt")
 
 
+def test_two_sources_of_one_name_are_refused(store: MemoryStore, tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.txt").write_text("another\n")
+    places = [str(tree), f"file://{tmp_path}/elsewhere"]
+    with pytest.raises(InvalidText, match=r"a\.txt and file://.*a\.txt both give a document named 'a\.txt': rename"):
+        sync(places, store)
+    assert read_newest(store) is None
+    (tree / "a.txt").unlink()
+    os.symlink("nowhere", tree / "a.txt")  # left out: the other is the document
+    assert sync(places, store, note=lambda text: None).added == ("sub/b.txt", "sub/c.txt", "a.txt")
+    assert documents_of(store)["a.txt"] == "another\n"
+
+
 def test_two_syncs_at_once_give_each_document_once(tree: Path, tmp_path: Path) -> None:
     """Whoever loses the commit compares again; a text that was doubled before is repaired."""
     place = tmp_path / "context"
