@@ -38,10 +38,8 @@ _OF_INTERPRETER = ("FinalOutput", "Interpreter", "create_interpreter", "get_defa
 
 
 def __getattr__(name: str) -> object:
-    """Import names at the first use of one: a worker, which imports modules of this package, uses none.
-
-    Names that load what most runs do not need (stores to write to, a table of prices) are apart.
-    """
+    """Import names at the first use of one: a worker, which imports modules of this package, uses none. Names that load
+    what most runs do not need (stores to write to, a table of prices) are apart."""
     if name in _OF_INTERPRETER:
         from rlm.interpreter import interpreter
 

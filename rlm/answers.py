@@ -100,11 +100,9 @@ def answers_by_code(parsed: ParsedReply) -> bool:
 
 
 def _readings(parsed: ParsedReply, thinking: str) -> list[ParsedReply]:
-    """The ways to read a reply to the forced call, the strictest first, since a loose one may take code for words.
-
-    The reply as in any turn; its words without the code beside them; blocks that are no Python, which cannot have run;
-    and, where no block was found, the text without its fences, if that only announces the answer.
-    """
+    """The ways to read a reply to the forced call, the strictest first, since a loose one may take code for words. The
+    reply as in any turn; its words without the code beside them; blocks that are no Python, which cannot have run; and,
+    where no block was found, the text without its fences, if that only announces the answer."""
     beside = parse_reply(parsed.words)
     broken = parse_reply("\n".join(block.code for block in parsed.blocks if not compiles(block.code)))
     readings = [parsed, beside, broken]

@@ -296,11 +296,9 @@ class Loop:
 
 
 def count_repeats(previous: Step, text: str, cells: Sequence[Cell], notice: str | None) -> int:
-    """The number of turns in a row that repeated the one before, including the turn with this reply and these cells.
-
-    A turn repeats another if its code and output are the same, whatever the words around the code; without code, if
-    its words are.
-    """
+    """The number of turns in a row that repeated the one before, including the turn with this reply and these cells. A
+    turn repeats another if its code and output are the same, whatever the words around the code; without code, if its
+    words are."""
     if cells or previous.cells:
         same = _shown(previous.cells) == _shown(cells)
     else:

@@ -45,10 +45,8 @@ def price_of(model: str, prices: Prices) -> Price | None:
 
 
 def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> float | None:
-    """The cost of a reply in dollars; None if the price of its model is not known.
-
-    The amount that the endpoint reports comes first, then `prices`, then the table as of `at`, by default now.
-    """
+    """The cost of a reply in dollars; None if the price of its model is not known. The amount that the endpoint reports
+    comes first, then `prices`, then the table as of `at`, by default now."""
     if reply.dollars is not None:
         return reply.dollars
     price = price_of(reply.model, prices) if prices else None

@@ -75,11 +75,8 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
 
 @dataclass(slots=True, eq=False)
 class WaitClock:
-    """Runs while any call does; overlapping calls count once. Safe for use by many threads.
-
-    Each call holds a lock of its own, in a `with`: an interrupted call releases it, wherever the interrupt struck, and
-    stops counting.
-    """
+    """Runs while any call does; overlapping calls count once. Safe for use by many threads. Each call holds a lock of
+    its own, in a `with`: an interrupted call releases it, wherever the interrupt struck, and stops counting."""
 
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _calls: list[threading.Lock] = field(default_factory=list)

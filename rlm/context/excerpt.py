@@ -39,11 +39,9 @@ def join_ends(head: str, tail: str, omitted: int) -> str:
 
 
 def bounded_repr(value: object, limit: int = 200) -> str:
-    """The repr of `value`, cut to about `limit` characters. Large builtin containers do not make it slower.
-
-    For other objects it calls their repr, or `_short_repr`, which a stored list has since its repr would read it all.
-    An object whose repr raises is shown by the name of its type.
-    """
+    """The repr of `value`, cut to about `limit` characters. Large builtin containers do not make it slower. For other
+    objects it calls their repr, or `_short_repr`, which a stored list has since its repr would read it all. An object
+    whose repr raises is shown by the name of its type."""
     parts: list[str] = []
     used = 0
     for part in _repr_parts(value, limit, 0):

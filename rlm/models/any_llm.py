@@ -19,11 +19,9 @@ from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options, read_
 
 
 class AnyLM(SDKModel):
-    """A model of `provider`, by its name in any-llm. The library is imported at the first call.
-
-    Without `api_key` any-llm reads the provider's usual variable. An option that a provider cannot take (such as
-    `headers`, if its SDK has none) is an error of the first call.
-    """
+    """A model of `provider`, by its name in any-llm. The library is imported at the first call. Without `api_key`
+    any-llm reads the provider's usual variable. An option that a provider cannot take (such as `headers`, if its SDK
+    has none) is an error of the first call."""
 
     def __init__(self, provider: str, model: str, **options: Unpack[SDKOptions]) -> None:
         known = client_options(options)

@@ -44,10 +44,8 @@ def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> Non
 def count_usage(
     usage: Any, tier: object, endpoint: object, kinds: tuple[str, str] = ("prompt", "completion")
 ) -> ReportedUsage:
-    """The usage in a completion. `kinds` are the endpoint's words for input and output.
-
-    Only OpenRouter reports dollars. DeepSeek has its own name for the tokens of its cache.
-    """
+    """The usage in a completion. `kinds` are the endpoint's words for input and output. Only OpenRouter reports
+    dollars. DeepSeek has its own name for the tokens of its cache."""
     usage = usage if isinstance(usage, Mapping) else {}
     input_tokens, output_tokens = (sum_tokens(usage.get(f"{kind}_tokens")) for kind in kinds)
     into, out = usage.get(f"{kinds[0]}_tokens_details"), usage.get(f"{kinds[1]}_tokens_details")

@@ -161,11 +161,8 @@ class CallTarget:
 def make_error(
     report: ErrorReport, target: CallTarget, *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> LLMError:
-    """The error for a failure; its message is one line.
-
-    The status decides whether the error is transient. For a failure in a stream or in a body with status 200, the
-    status follows from the code or the words of the report.
-    """
+    """The error for a failure; its message is one line. The status decides whether the error is transient. For a
+    failure in a stream or in a body with status 200, the status follows from the code or the words of the report."""
     status = status or report.status or guess_status(report)
     if status == 400 and "throttl" in report.code:  # AWS
         status = 429
@@ -191,11 +188,9 @@ def make_error(
 
 
 def retry_after_seconds(headers: Mapping[str, str], field: object = None, message: str = "") -> float | None:
-    """The seconds to wait, by the headers, by a `field` of the body or by the message; None if none says so.
-
-    A wait for the next call (`Retry-After`) goes before the resets of all limits (`x-ratelimit-reset-*`), of which
-    those of spent limits count, or all if the headers do not say which are spent.
-    """
+    """The seconds to wait, by the headers, by a `field` of the body or by the message; None if none says so. A wait for
+    the next call (`Retry-After`) goes before the resets of all limits (`x-ratelimit-reset-*`), of which those of spent
+    limits count, or all if the headers do not say which are spent."""
     milliseconds = headers.get("retry-after-ms")
     for text in (f"{milliseconds}ms" if milliseconds else None, headers.get("retry-after"), field):
         if text is not None and (seconds := read_wait(str(text))) is not None:

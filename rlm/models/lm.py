@@ -244,11 +244,9 @@ def strip_url(url: str) -> str:
 
 
 def with_counted_usage(reply: Reply, messages: Sequence[Message]) -> Reply:
-    """The reply with usage that a budget can count, whatever the endpoint or the `LM` reported.
-
-    Unknown tokens are counted as the bytes of the text, an upper bound: English has about a quarter as many tokens.
-    Invalid dollars become unknown.
-    """
+    """The reply with usage that a budget can count, whatever the endpoint or the `LM` reported. Unknown tokens are
+    counted as the bytes of the text, an upper bound: English has about a quarter as many tokens. Invalid dollars become
+    unknown."""
     input_tokens, output_tokens = sum_tokens(reply.input_tokens), sum_tokens(reply.output_tokens)
     is_empty_reply = reply.output_tokens == 0 and not reply.text
     estimated = reply.estimated or not input_tokens or not (output_tokens or is_empty_reply)

@@ -39,11 +39,8 @@ class Received:
 
 
 def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
-    """The parts of a body.
-
-    Raises EndpointError for an event named `error`. Raises LLMError for a web page or anything else but JSON or events,
-    and when nothing but comments arrives for `timeout_seconds`.
-    """
+    """The parts of a body. Raises EndpointError for an event named `error`. Raises LLMError for a web page or anything
+    else but JSON or events, and when nothing but comments arrives for `timeout_seconds`."""
     pieces = _limit_size(chunks, target)
     start = b""
     for piece in pieces:
@@ -131,11 +128,9 @@ def _parse(body: bytes, target: CallTarget) -> Any:
 
 
 def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
-    """The data and the name of each event of a stream; None and no name for a comment.
-
-    The empty line after the last event may be missing. A field `error`, and a line that is no field at all, count as
-    events of the name `error`: servers and proxies write errors into a stream that has begun.
-    """
+    """The data and the name of each event of a stream; None and no name for a comment. The empty line after the last
+    event may be missing. A field `error`, and a line that is no field at all, count as events of the name `error`:
+    servers and proxies write errors into a stream that has begun."""
     data: list[str] = []
     name = ""
     for line in _read_lines(pieces):

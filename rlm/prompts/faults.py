@@ -114,11 +114,9 @@ def explain_code(reply: str, hidden: str) -> str:
 
 
 def judge(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = "") -> str:
-    """Why an answer in words, or a variable that it names, does not count; empty if it does.
-
-    `known`: names of the run, and of code that failed. `is_alone`: nothing beside it may change a variable. `seen`:
-    output that the model has seen, where code of unknown names is a quote.
-    """
+    """Why an answer in words, or a variable that it names, does not count; empty if it does. `known`: names of the run,
+    and of code that failed. `is_alone`: nothing beside it may change a variable. `seen`: output that the model has
+    seen, where code of unknown names is a quote."""
     if final.is_name or final.variable in known:
         if not final.variable:
             return NO_NAME.format(final.text[:80])

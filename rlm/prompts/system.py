@@ -120,12 +120,9 @@ def system_prompt(
     context: Description, *, prompt_characters: int, output_limit: int, children: bool = False,
     tools: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The system prompt for a context.
-
-    It is the same for all contexts of a kind, so that providers can cache it; the question states the size.
-    `prompt_characters`: the longest prompt of a sub-call. `output_limit`: the longest output of a block, in characters.
-    `tools`: a line on each custom tool.
-    """
+    """The system prompt for a context. It is the same for all contexts of a kind, so that providers can cache it; the
+    question states the size. `prompt_characters`: the longest prompt of a sub-call. `output_limit`: the longest output
+    of a block, in characters. `tools`: a line on each custom tool."""
     kind = KINDS.get(context.kind, "")
     access = "\n".join(filter(None, (_ACCESS[context.kind], context.access)))
     sections = (

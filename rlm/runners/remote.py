@@ -44,10 +44,8 @@ class SharedOptions(TypedDict, total=False):
 
 
 class RemoteRunner(ABC):
-    """One namespace in a worker. A worker that dies is replaced by another, without the variables of the first.
-
-    Raises ChannelAbuse when the worker breaks the protocol.
-    """
+    """One namespace in a worker. A worker that dies is replaced by another, without the variables of the first. Raises
+    ChannelAbuse when the worker breaks the protocol."""
 
     name: str
     """The name of the runner, for messages."""

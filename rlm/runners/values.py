@@ -19,11 +19,9 @@ _ROWS = (Sequence, Set, Iterator, ValuesView)
 
 
 def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Sequence[object] = ()) -> Any:
-    """`value` as plain data for JSON, with an empty text in place of each text, which is appended to `texts`.
-
-    Lone surrogates are escaped. A value in `known`, which the host has too, is sent as its number there; another lazy
-    text as its `str`. Raises TypeError for what is not plain data, ValueError for what is nested too deeply.
-    """
+    """`value` as plain data for JSON, with an empty text in place of each text, which is appended to `texts`. Lone
+    surrogates are escaped. A value in `known`, which the host has too, is sent as its number there; another lazy text
+    as its `str`. Raises TypeError for what is not plain data, ValueError for what is nested too deeply."""
     for number, entry in enumerate(known):
         if value is entry and value is not None:
             return {"known": number}

@@ -92,11 +92,9 @@ def format_sources(sources: Sequence[Source]) -> str:
 
 
 def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None) -> tuple[list[Source], list[str]]:
-    """Look up the sources that a model claims. Returns those that hold, and a note on each claim that does not.
-
-    `read`: the ranges that the run has read, where quotes are looked for; None for a context that does not record them.
-    Costs one GET for each source that is not in the cache.
-    """
+    """Look up the sources that a model claims. Returns those that hold, and a note on each claim that does not. `read`:
+    the ranges that the run has read, where quotes are looked for; None for a context that does not record them. Costs
+    one GET for each source that is not in the cache."""
     if not claims:
         return [], []
     parts = text_parts(context)
