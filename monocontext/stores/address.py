@@ -15,13 +15,13 @@ Scheme = str
 """`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+PROTOCOL`."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
-_MISTAKE = re.compile(r"(?:(?P<scheme>s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):")
+_MISTAKE = r"(?:(?P<scheme>s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):"
 """The start of a common mistake: `s3:bucket/key`, or the ARN of a bucket."""
-_CHAINED = re.compile(r"[A-Za-z][\w+.-]*:[^/]*://")
+_CHAINED = r"[A-Za-z][\w+.-]*:[^/]*://"
 """The start of what is a URL, but of no known form: fsspec's `simplecache::http://host`."""
 _LOGIN = r"(?s)(:/+|\b(?:s3|gs|az|https?):(?!/))(?:[^/@:]*:.*|[^/@]*)@|(//)[^/@:]*:.*@"
 """A user, a password or a token before a host, with a scheme or without; a password may contain `/` and `@`.
-This pattern and the next three are compiled at their first use: few URLs have parameters."""
+Patterns without `re.compile` are compiled at their first use: few URLs need them."""
 _PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]{1,80})=((?:(?![?&;#][\w.%\[\]-]{1,80}=).)*)"
 """A parameter and its value, which ends where another parameter begins: a password may contain `&` and `#`."""
 _SECRET_NAME = (
@@ -111,11 +111,11 @@ def parse(url: str | os.PathLike[str]) -> Address:
 
 def _check_path(text: str) -> None:
     """Raise `InvalidUrl` for a text without `scheme:/` that was meant to be a URL."""
-    mistake = _MISTAKE.match(text)
+    mistake = re.match(_MISTAKE, text)
     if mistake:
         meant = without_secrets(f"{mistake['scheme'] or 's3'}://{text[mistake.end() :]}")
         raise InvalidUrl(f"not a URL or a path: {without_secrets(text)!r}; did you mean {meant}?")
-    if _CHAINED.match(text):
+    if re.match(_CHAINED, text):
         raise InvalidUrl(f"not a URL: {without_secrets(text)!r}; expected {_FORMS}")
 
 

@@ -16,7 +16,7 @@ from monocontext.errors import AlreadyExists, ContextChanged, DamagedData, Inval
 from monocontext.records import dataclass, field
 from monocontext.stores import log
 
-_MARKER = re.compile(r"(?:(?!\.{1,2}/)[^/]+/)*")
+_MARKER = r"(?:(?!\.{1,2}/)[^/]+/)*"
 CONTENT_TYPE = "application/vnd.monocontext"
 """The content type of all objects. Unlike text, servers do not compress it by themselves."""
 
@@ -60,7 +60,7 @@ def describe_left_out(keys: list[str], *, markers: bool) -> str:
 
     `markers` includes keys such as `folder/`, which web consoles create to show a folder.
     """
-    shown = [key for key in keys if markers or not _MARKER.fullmatch(key)]
+    shown = [key for key in keys if markers or not re.fullmatch(_MARKER, key)]
     if not shown:
         return ""
     some = ", ".join(map(repr, shown[:10])) + (", ..." if len(shown) > 10 else "")
