@@ -108,13 +108,7 @@ def cat(
     part, line_range = _parse_range(chars or ":"), _line_range(lines)
     options = options_of(url, s3)
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
-        view = context.view(part.start, part.stop)
-        if document is not None:
-            try:
-                record = context.documents.record(document)
-            except KeyError as error:
-                raise NotFound(f"{url}: {error}; `ls-documents` lists all") from None
-            view = context.view(record.start, record.stop)
+        view = context.view(part.start, part.stop) if document is None else _document_view(context, url, document)
         if line_range is not None:
             first, last, _ = line_range.indices(len(view.lines))
             view = view.view(view.span.line_start(first), view.span.line_start(max(first, last)))
@@ -124,6 +118,14 @@ def cat(
         for piece in view.chunks(1 << 20):
             write_text(piece)
         sys.stdout.flush()
+
+
+def _document_view(context: Monocontext, url: str, name: str) -> Monocontext:
+    try:
+        record = context.documents.record(name)
+    except KeyError as error:
+        raise NotFound(f"{url}: {error}; `ls-documents` lists all") from None
+    return context.view(record.start, record.stop)
 
 
 def _parse_range(text: str) -> slice:

@@ -60,8 +60,6 @@ class Memory(StoreUser):
         """
         return cls._open_at(url, store_options)
 
-    # -- one key ---------------------------------------------------------------------------------------------------
-
     def put(
         self,
         key: str,
@@ -160,8 +158,6 @@ class Memory(StoreUser):
         self.store.delete(name, if_match=if_match)
         return True
 
-    # -- many keys -------------------------------------------------------------------------------------------------
-
     def list(self, prefix: str = "") -> list[str]:
         """Keys that begin with `prefix`, in order of their code points (cost as of `entries`)."""
         return [entry.key for entry in self.entries(prefix)]
@@ -246,8 +242,6 @@ class Memory(StoreUser):
 
         return sum(at_once(remove, expired, MEMORY_REQUESTS))
 
-    # -- more than text --------------------------------------------------------------------------------------------
-
     @validate_options(TextOptions)
     def context(self, prefix: str = "", *, documents: bool = False, **options: Unpack[TextOptions]) -> Monocontext:
         """The values as one lazy text, in the order of their keys, each below a line `=== KEY: key ===`; with
@@ -269,8 +263,6 @@ class Memory(StoreUser):
             pieces.append(FramePiece(self._object_name(entry.key), header.header_bytes, header.frames, entry.etag))
             between = "" if documents or not header.frames or ends_line(header.frames) else "\n"
         return assemble(self.store.url, self.store, iter([*pieces, *filter(None, [between])]), **options)
-
-    # -- conditions ------------------------------------------------------------------------------------------------
 
     def _create(self, name: str, data: bytes) -> str:
         """Store an entry if there is none, or an expired one; returns its ETag."""

@@ -73,8 +73,6 @@ class ContextFeed:
             "sources": [source[:_NAME_CHARACTERS] for source in root.sources[:10]],
         }
 
-    # -- documents -----------------------------------------------------------------------------------------------------
-
     def documents(self, request: Parameters) -> dict[str, Any]:
         """Documents from number `first` on whose names match `glob`, or contain it (1 GET for each 4,096 examined).
 
@@ -106,8 +104,6 @@ class ContextFeed:
             arguments["file"] = f"modified {modified:%Y-%m-%d %H:%M} UTC"
         parts = (f"{key}: {value if isinstance(value, str) else json.dumps(value)}" for key, value in arguments.items())
         return ", ".join(parts)[:_METADATA_CHARACTERS]
-
-    # -- the text ------------------------------------------------------------------------------------------------------
 
     def text(self, request: Parameters) -> dict[str, Any]:
         """A piece of the text, with lines numbered within their documents (GETs: as a slice, 4 more at most).
@@ -212,8 +208,6 @@ class ContextFeed:
             yield row
             offset += len(line)
 
-    # -- searches ------------------------------------------------------------------------------------------------------
-
     def grep(self, request: Parameters) -> dict[str, Any]:
         """Lines that match `pattern`, from character `start` on (GETs: those of `Monocontext.grep`).
 
@@ -258,8 +252,6 @@ class ContextFeed:
             for item in match
         ]  # fmt: skip
         return {"hits": hits, "next": 4 * most if match.note else None, "note": match.note}
-
-    # -- versions ------------------------------------------------------------------------------------------------------
 
     def history(self, _: Parameters) -> dict[str, Any]:
         """The newest `MOST_VERSIONS` versions with their size and growth (1 LIST for each thousand, 1 GET for each)."""
