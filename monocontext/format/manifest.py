@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from functools import reduce
 from typing import Any
 
 import google_crc32c
@@ -272,13 +273,14 @@ class Manifest:
 
 def checksum(root: dict[str, Any]) -> str:
     """The CRC-32C of the canonical form: keys sorted, no white space, ASCII only, without the field `crc32c`."""
-    canonical = {name: _CANONICAL.encode(value) for name, value in root.items() if name not in ("crc32c", "text")}
-    if "text" in root:  # most of the root of a text of 5 MB; in JSON, base64 is as it is, which saves 5 ms of encoding
-        text = root["text"]
-        is_base64 = isinstance(text, str) and text.isascii() and not text.encode().translate(None, _BASE64)
-        canonical["text"] = f'"{text}"' if is_base64 else _CANONICAL.encode(text)
-    members = ",".join(f"{_CANONICAL.encode(name)}:{canonical[name]}" for name in sorted(canonical))
-    return f"{google_crc32c.value(f'{{{members}}}'.encode()):08x}"
+    pieces = []
+    for name in sorted(root.keys() - {"crc32c"}):
+        value = root[name]
+        plain = value.encode() if name == "text" and isinstance(value, str) and value.isascii() else b"\n"
+        is_base64 = not plain.translate(None, _BASE64)  # as it is in JSON: to encode that of 5 MB takes 5 ms
+        pieces += [b",", _CANONICAL.encode(name).encode(), b":"]
+        pieces += [b'"', plain, b'"'] if is_base64 else [_CANONICAL.encode(value).encode()]
+    return f"{reduce(google_crc32c.extend, [b'{', *pieces[1:], b'}'], 0):08x}"
 
 
 # -- the roots of a store ----------------------------------------------------------------------------------------------
