@@ -43,7 +43,7 @@ class BadQuestions(RLMError, ValueError):
 def read_questions(path: Path) -> dict[str, str]:
     """The questions of a file by id. A line is a text, or an object with `question` (or `query`) and maybe `id`, which
     is the number of the line by default. Raises OSError, and BadQuestions for any other line."""
-    results: dict[str, str] = {}
+    questions: dict[str, str] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
             continue
@@ -53,12 +53,12 @@ def read_questions(path: Path) -> dict[str, str]:
             question, name = fields.get("question", fields.get("query")), fields.get("id", number)
             if not isinstance(question, str) or not question.strip():
                 raise ValueError("a question must be a text, or an object with one in its field 'question'")
-            if isinstance(name, bool) or not isinstance(name, (str, int)) or str(name) in results:
+            if isinstance(name, bool) or not isinstance(name, (str, int)) or str(name) in questions:
                 raise ValueError(f"an id must be a text or a number that no other question has, not {name!r}")
         except (ValueError, RecursionError) as exc:
             raise BadQuestions(f"{path}, line {number}: {exc}") from None
-        results[str(name)] = question
-    return results
+        questions[str(name)] = question
+    return questions
 
 
 def run_batch(
@@ -68,7 +68,9 @@ def run_batch(
     """Answer each question once and append its result to `out`; those with a result there are skipped, unless they
     failed or a shared limit ended them.
 
-    - `questions`: by id
+    - `questions`: by id, as `read_questions` returns them
+    - `out`: a file of JSON lines; the folder `OUT.runs` beside it has the questions in progress
+    - `rlm`, `context`: what answers them, and about what
     - `budget`: calls, tokens and dollars hold for the whole batch with its earlier runs, iterations and seconds for
       each question
     - `at_once`: the most questions under way

@@ -24,7 +24,7 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
     builder.raise_failure(value)
     if not isinstance(value, dict):
         return
-    builder.usage = value.get("usage") or ("x_groq" in value and get(value, "x_groq", "usage")) or builder.usage
+    builder.usage = value.get("usage") or get(value, "x_groq", "usage") or builder.usage
     builder.tier = value.get("service_tier") or builder.tier
     choice = _choice(value)
     if isinstance(choice, dict):
@@ -67,20 +67,22 @@ def _choice(value: object) -> Any:
 
 
 def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
+    """Take the thinking, the text, the tool call and the end of a choice, or the parts of them that it has."""
     if choice.get("error"):
         builder.raise_failure(choice)
     message = _message_of(choice, builder)
     text, thinking, refusal = read_parts(message.get("content"))
-    if "extra_content" in message and get(message, "extra_content", "google", "thought") is True:
+    if get(message, "extra_content", "google", "thought") is True:
         text, thinking = "", text
-    native, finish = choice.get("native_finish_reason"), next(filter(None, map(choice.get, _END_FIELDS)), None)
     for name in _THINKING_FIELDS:
         if name in message and not thinking:
             thinking = read_thinking(message[name])
+    finish = next((choice[name] for name in _END_FIELDS if choice.get(name)), None)
     builder.add_thinking(thinking)
     builder.add_text(_new_part(text, choice, builder, is_last=finish is not None) or choice.get("text"))
     builder.refusal += [part for part in (refusal, message.get("refusal")) if isinstance(part, str) and part]
     _read_tool_call(message, builder)
+    native = choice.get("native_finish_reason")
     builder.set_end(native if isinstance(native, str) and native.lower() in _NATIVE_LIMITS else finish)
     if details := get(choice, "content_filter_results", "error", "message"):
         builder.end_details = one_line(details)

@@ -112,6 +112,7 @@ class WorkerLink(Channel):
             self.shielded = True
 
     def _read_or_sleep(self, slot: _Slot) -> None:
+        """Read messages for all threads until the slot has its own; while another thread reads, sleep once."""
         if not self._reading.acquire(blocking=False):
             is_main = threading.get_ident() == self._main
             if is_main:
@@ -135,6 +136,7 @@ class WorkerLink(Channel):
                     break
 
     def _deliver(self, message: Message) -> None:
+        """Give a message to the thread that waits for it."""
         head, _ = message
         if head.get("op") == "interrupt":
             self._is_interrupted = True

@@ -54,6 +54,7 @@ def main(link: WorkerLink, thread: MainThread, hello: dict[str, Any]) -> NoRetur
 
 
 def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: memoryview) -> NoReturn:
+    """Make the runner that the host's first command describes, then run a cell for each further command."""
     try:
         calls = RemoteCalls(link)
         runner = _make_runner(link, thread, calls, start, body)
@@ -74,6 +75,7 @@ def _serve(link: WorkerLink, thread: MainThread, start: dict[str, Any], body: me
 
 
 def _send_result(link: WorkerLink, number: int, result: CellResult, is_broken: bool) -> None:
+    """Send the result of cell `number`. `is_broken`: the host should replace this worker."""
     texts: list[bytes] = []
     last_variables = list(result.variables.items())[-_MOST_VARIABLES:]
     fields = [
@@ -113,6 +115,7 @@ def _open_texts(link: WorkerLink, count: int) -> tuple[list[object], Callable[[]
 
 
 def _read_text(link: WorkerLink, number: int, request: bytes) -> memoryview:
+    """The host's answer to a request for one of its texts. Raises ValueError for one that is too long to send."""
     if len(request) > MOST_HEAD_BYTES:
         size = f"{len(request):,} bytes, at most {MOST_HEAD_BYTES:,}"
         raise ValueError(f"this search is too long ({size}): search for fewer or shorter patterns")
@@ -224,6 +227,7 @@ class MainThread:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
     def _on_timer(self, number: int, frame: FrameType | None) -> None:
+        """Interrupt the cell if its time is up or the host asks for it; else set the timer again."""
         if not self._is_running:
             return
         if self._link.shielded:
