@@ -87,22 +87,27 @@ class LazyList(LazyItems, Sequence[str]):
         self._length = first
 
     def _find(self, item: int) -> str:
-        """An item by its number from 0. Raises `IndexError`. If its block follows the kept one, the pass stays open, so
-        that later blocks are fetched ahead."""
-        with self._lock:
-            if not self._block[0] <= item < self._block[0] + len(self._block[1]):
-                number, blocks = self._open
-                if number != item:
-                    blocks = self._blocks_from(item)
-                block = next(blocks, None)
-                if block is None:
-                    raise IndexError("list index out of range")
-                follows = block[0] == self._block[0] + len(self._block[1])
-                self._block = block
-                self._open = (block[0] + len(block[1]), blocks) if follows else (-1, iter(()))
-            first, items, start, stop = self._block
+        """An item by its number from 0. Raises `IndexError`."""
+        first, items, start, stop = self._block  # one tuple, which other threads replace as a whole
+        if not 0 <= item - first < len(items):
+            first, items, start, stop = self._keep_block(item)
         self._span.log_read(start, stop)
         return items[item - first]
+
+    def _keep_block(self, item: int) -> Block:
+        """The block with an item. If it follows the kept one, the pass stays open, so that later blocks are fetched
+        ahead."""
+        with self._lock:
+            number, blocks = self._open
+            if number != item:
+                blocks = self._blocks_from(item)
+            block = next(blocks, None)
+            if block is None:
+                raise IndexError("list index out of range")
+            follows = block[0] == self._block[0] + len(self._block[1])
+            self._block = block
+            self._open = (block[0] + len(block[1]), blocks) if follows else (-1, iter(()))
+            return block
 
     # -- as a list -------------------------------------------------------------------------------------------------
 
@@ -129,9 +134,9 @@ class LazyList(LazyItems, Sequence[str]):
     def __getitem__(self, key: SupportsIndex | slice) -> str | Sequence[str]:
         if isinstance(key, slice):
             return self._slice(key)
-        if not hasattr(key, "__index__"):
+        if type(key) is not int and not hasattr(key, "__index__"):
             return cast(str, [][key])  # raises the error of `list`
-        index = key.__index__()
+        index = key if type(key) is int else key.__index__()
         if index < 0:
             index += len(self)
         if index < 0:
@@ -256,21 +261,23 @@ class LazyListOfLines(LazyListOfParts):
 
     def _find(self, item: int) -> str:
         last, self._last = self._last, item
-        if item == last + 1 or item >= len(self):
+        if item == last - 1 and not 0 <= item - self._block[0] < len(self._block[1]) and item < len(self):
+            self._keep_block_up_to(item)
+        if abs(item - last) == 1 or item >= len(self):
             return super()._find(item)  # a loop
         span = self._span
-        if item == last - 1:  # a loop from the end: those before it are read with it
-            with self._lock:
-                first = max(item + 1 - ITEMS_PER_CHECKPOINT, 0)
-                if not self._block[0] <= item < self._block[0] + len(self._block[1]) and (
-                    items := super()._range(first, item + 1)
-                ):
-                    self._block = first, items, span.line_start(first), span.line_start(item + 1)
-                    self._open = -1, iter(())
-            return super()._find(item)
         start, stop = span.line_start(item), span.line_start(item + 1) - 1 if item + 1 < len(self) else len(span)
         span.log_received(start, stop)
         return span.read(start, stop)
+
+    def _keep_block_up_to(self, item: int) -> None:
+        """Keep the block that ends with an item, for a loop from the end, unless that is too large."""
+        first, span = max(item + 1 - ITEMS_PER_CHECKPOINT, 0), self._span
+        low, high = span.line_start(first), span.line_start(item + 1)
+        if high - low <= min(self._limit, _READ_CHARACTERS):
+            with self._lock:
+                self._block = first, span.read(low, high).split("\n")[: item + 1 - first], low, high
+                self._open = -1, iter(())
 
     def _range(self, start: int, stop: int) -> list[str] | None:
         stop = min(stop, len(self))
