@@ -226,10 +226,8 @@ def _find(
         if not other.is_selected:
             by_name[file.name] = file
         elif file.is_selected and file.label != other.label:
-            labels = f"{other.label} and {file.label}"
-            raise InvalidText(
-                f"{labels} both give a document named {file.name!r}: rename one, or sync to different URLs"
-            )
+            clash = f"{other.label} and {file.label} both give a document named {file.name!r}"
+            raise InvalidText(f"{clash}: rename one, or sync them to different URLs")
     return by_name
 
 
