@@ -14,12 +14,11 @@ text of its own. Empty lists and dicts, 0 and False are answers.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from numbers import Number
 from typing import Any, NoReturn
 
 from monocontext.text.lazy_kinds import LazyContext
-from rlm.context.lazy import lazy_parts
 from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
@@ -238,9 +237,22 @@ def _why_items_no_answer(value: object, slot: object) -> str:
         return "`answer` itself is not an answer: write FINAL(value) with the value that you found"
     by_type = {type(item): item for item in items}
     # Its repr would stand in the answer in place of its characters.
-    if any(issubclass(kind, LazyContext | dict | list | tuple) for kind in by_type) and any(lazy_parts(list(items))):
+    if _holds_lazy_text(items):
         return f"the {type(value).__name__} holds a lazy text: give slices such as context[a:b], or str(...) of it"
     for item in by_type.values():
         if why := _why_no_text(item):
             return f"what the {type(value).__name__} holds is not an answer: {why}"
     return ""
+
+
+def _holds_lazy_text(items: Iterable[object]) -> bool:
+    """Whether one of the items is a lazy text, or a list or dict with one in it, however deep."""
+    remaining, seen = [items], set[int]()
+    while remaining:
+        for item in remaining.pop():
+            if isinstance(item, LazyContext):
+                return True
+            if isinstance(item, dict | list | tuple) and id(item) not in seen:  # a list may hold itself
+                seen.add(id(item))
+                remaining.append(item.values() if isinstance(item, dict) else item)
+    return False

@@ -181,6 +181,8 @@ def test_a_lazy_text_in_a_list_is_refused_and_a_huge_answer_too(
         "whole stored" in runner_of("x", names={"a": wrap_str("b")}).run("answer['content'] = a; FINAL(answer)").stderr
     )
     assert "`context` itself" in runner_of("plain").run("answer['content'] = context\nFINAL(answer)").stderr
+    itself = runner_of("x").run("v = [1]; v += [v] * 20; FINAL(v)").final_answer
+    assert itself == f"[1{', [...]' * 20}]"  # and at once, however many ways lead through it
     for value in ("notes", "more['a']"):
         tools = {"notes": wrap_str("a note"), "more": {"a": wrap_str("another")}}
         assert "whole stored text" in runner_of("plain", names=tools).run(f"FINAL({value})").stderr
