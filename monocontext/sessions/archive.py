@@ -91,8 +91,7 @@ class Sessions(StoreUser):
         return Project(self.store, name)
 
     def find(self, session_id: str, project: str | None = None) -> tuple[Project, str]:
-        """The project and the id of the one session whose id is or begins with `session_id` (cost as of
-        `list_sessions`). Raises `NotFound`."""
+        """The project and the id of the one session whose id begins so (cost of `list_sessions`). Raises `NotFound`."""
         projects = map(self.project, [project] if project else self.projects())
         stored = [(item, name) for item in projects for name in item.list_sessions()]
         results = [pair for pair in stored if pair[1] == session_id]
@@ -148,9 +147,8 @@ class Project:
     ) -> ProjectText:
         """All sessions as one text, in the order in which they came: a heading, then the turns of each.
 
-        Each is a document of the text, named by its id, with `agent`, `title`, `started`, `ended`, `branch`, `cwd`,
-        `users`, `tools` and `turns` as metadata. It is a `Monocontext` in the archive, with search filters; what was
-        uploaded since it was last opened is added to it first, which needs the right to write.
+        Each is a document, named by its id, with `agent`, `title`, `started`, `ended`, `branch`, `cwd`, `users`,
+        `tools` and `turns` as metadata. The text is in the archive; who may write adds what is new to it first.
 
         `since` and `until`: only turns of that time; datetimes, seconds since 1970, or ISO 8601 (a date means the whole
         day). `sessions`: only these. Cost: 1 LIST a thousand sessions, 2 GETs to open the text, 1 for each session that
@@ -245,8 +243,7 @@ class Project:
             return text.search(words, k=k, max_seconds=max_seconds, per_document=True)
 
     def search_sessions(self, words: str, k: int = 10) -> list[dict[str, Any]]:
-        """The sessions that `search` finds, as dicts for a REPL: `session_id`, `score`, `content`. A last dict has a
-        `note` if text was left unread."""
+        """What `search` finds, as dicts for a REPL; a last one has a `note` if text was left unread."""
         match = self.search(words, k)
         rows = [{"session_id": item.document, "score": round(item.score, 2), "content": item.text} for item in match]
         return [*rows, {"note": match.note}] if match.note else rows

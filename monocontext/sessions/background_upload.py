@@ -50,17 +50,14 @@ def upload_missing(job: dict[str, Any]) -> None:
     """Upload what is missing; a session that goes on waits for its time. Raises `StoreFailure` if the store is down."""
     folder = Path(home())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # One name for what two hooks would both upload, in the same way.
-    options = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
-    scope = json.dumps(["" if job.get("user") else _project_here(job), *map(job.get, options)])
-    name = hashlib.sha256(scope.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    name = _name_of(job)
     lock = FileLock(folder / f"{name}.lock")
     try:
         if job["event"] == "stop":
             with FileLock(folder / f"{name}.stop", timeout=0), suppress(OSError):  # none was uploaded yet
                 since = time.time() - (folder / f"{name}.json").stat().st_mtime
-                # A clock that was set back makes it no longer.
-                time.sleep(min(_COOLDOWN_SECONDS, max(0.0, _COOLDOWN_SECONDS - since)))
+                since = max(0.0, since)  # a clock that was set back makes it no longer
+                time.sleep(max(0.0, _COOLDOWN_SECONDS - since))
         with FileLock(folder / f"{name}.next", timeout=0):
             lock.acquire()
     except Timeout:
@@ -69,11 +66,20 @@ def upload_missing(job: dict[str, Any]) -> None:
     store_options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
     try:
         with closing(open_store(str(job["url"]), **store_options)) as store:
-            upload_changed(_files_of(job), folder / f"{name}.json", partial(_upload, store, job, projects), _log)
-        for project in sorted(projects) if job.get("compile") and job["event"] == "session-end" else ():
-            _compile(job, project)
+            upload = partial(_upload_wanted, store, job, projects)
+            upload_changed(_files_of(job), folder / f"{name}.json", upload, _log)
+        if job.get("compile") and job["event"] == "session-end":
+            for project in sorted(projects):
+                _compile(job, project)
     finally:
         lock.release()
+
+
+def _name_of(job: dict[str, Any]) -> str:
+    """One name for what two hooks would both upload, in the same way."""
+    options = ("url", "project", "agent", "patterns", "no_redact", "user", *_STORE_OPTIONS)
+    scope = json.dumps(["" if job.get("user") else _project_here(job), *map(job.get, options)])
+    return hashlib.sha256(scope.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
@@ -93,13 +99,13 @@ def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     return {file.path: file for file in files}.values()
 
 
-def _upload(store: Store, job: dict[str, Any], projects: set[str], file: SessionFile) -> Uploaded | None:
-    """Upload a session if the hook is there for it (its own, of its project, with `--user` any); notes its project."""
+def _upload_wanted(store: Store, job: dict[str, Any], projects: set[str], file: SessionFile) -> Uploaded | None:
+    """Upload a session of the hook or of its project, with `--user` any, and add its project to `projects`."""
     own_id, patterns = job.get("session_id"), job.get("patterns")
     is_own = str(file.path) == job.get("transcript_path") or (own_id and file.session_id.split("/")[0] == own_id)
     if not (is_own or job.get("user") or project_of_session(file) == _project_here(job)):
         return None
-    # A subagent is of the project of the session that it belongs to, if its file tells.
+    # A subagent is of the project of the session that it belongs to, if its file is here.
     above = next((parent.parent for parent in file.path.parents if parent.name == "subagents"), None)
     top = above.with_suffix(".jsonl") if above is not None else None
     of_main = project_of_session(SESSION_READERS[file.agent].file(top)) if top is not None and top.is_file() else None

@@ -21,9 +21,8 @@ _CUT = "[cut here; the rest is in the bucket]"
 
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object], complain: Callable[[object], object]) -> None:
-    """Print the brief of the project in which the agent starts, and after a compaction where the session is archived;
-    nothing if there is neither. It is read in a thread, since the store's own timeouts are longer than a session should
-    wait."""
+    """Print the brief of the project in which the agent starts, and after a compaction where the session is archived.
+    It is read in a thread: the store's own timeouts are longer than a session should wait."""
     url, results = str(options["url"]), list[str | MonocontextError]()
     project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
     names = ("endpoint", "region", "profile", "anonymous")
@@ -53,9 +52,8 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object], compla
 def hook_output(text: str, project: str, url: str, session: str = "") -> str:
     """The JSON of a SessionStart hook with a brief, cut at the end of a line so that it fits in `HOOK_CHARACTERS`.
 
-    `session`: the id of a session that was compacted; the model is told where the whole of it is. A brief contains text
-    of other users and of their tools. So it is fenced, and the model is told that it is data. Raises `ValueError` if
-    the names alone are too long.
+    `session`: the id of a session that was compacted; the model is told where all of it is. The brief, in which others
+    and their tools wrote, is fenced and called data. Raises `ValueError` if the names alone are too long.
     """
 
     def output(lines: list[str]) -> str:

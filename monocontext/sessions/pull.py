@@ -48,10 +48,9 @@ class Pulled:
 def pull_session(archive: Sessions, session_id: str | None, into: Path, project: str | None = None) -> Pulled:
     """Write a session and those of its subagents into the folder of their agent (1 LIST; 1 GET each).
 
-    `session_id`: its id, or how it begins; None for the last session of the repository around `into`. `into`: a
-    directory of the clone in which it shall go on. `project`: by default that of the repository. Raises `NotFound`, and
-    `MonocontextError` for a session of another project, one that its agent cannot resume, or one that is longer here or
-    went on in another way.
+    `session_id`: its id, or how it begins; None for the last one of the repository around `into`. `into`: a directory
+    of the clone in which it goes on. `project`: by default that of the repository. Raises `NotFound`; also
+    `MonocontextError` for one of another project, that its agent cannot resume, or that is longer or different here.
     """
     into = into.expanduser().resolve()
     own = project or project_of(str(into))

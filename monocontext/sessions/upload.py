@@ -1,7 +1,6 @@
 """Upload a session of this machine: all its records without secrets, as one object, by a conditional PUT.
 
-The archive keeps the longer of two copies. A session that goes on replaces what was stored of it. Where two machines
-went on with the same session in different ways, the longer one has the id, and the other one is `<id>.2`.
+The archive keeps the longer of two copies; of two that went on in different ways, the shorter one is `<id>.2`.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read
 from monocontext.stores.protocol import Store, put_own
 
 Note = Callable[[str], object]
+_Stored = tuple[SessionInfo, str | None]  # a description in the archive, and the ETag of its object
 _HEAD_LINES = 200  # a session names its directory within so many lines, or not at all
 _ATTEMPTS = 30  # attempts to write while other machines upload the same session
 _MOST_COPIES = 20  # the most sessions of one id that differ
@@ -42,19 +42,13 @@ class Uploaded:
 
     session_id: str
     project: str
-    records: int
-    """The number of new records."""
-    turns: int
-    """The number of new turns."""
-    bytes: int
-    """Bytes of the object that was written; 0 if nothing was new."""
-    findings: tuple[Finding, ...] = ()
-    """Secrets that were taken out."""
-    problems: tuple[str, ...] = ()
-    """Lines that were kept as unknown, or left for later, one sentence each."""
+    records: int = 0  # the number of new records
+    turns: int = 0  # the number of new turns
+    bytes: int = 0  # of the object that was written; 0 if nothing was new
+    findings: tuple[Finding, ...] = ()  # secrets that were taken out
+    problems: tuple[str, ...] = ()  # lines that were kept as unknown, or left for later, one sentence each
     is_dry: bool = False
-    is_partial: bool = False
-    """Whether an incomplete last line was left for later."""
+    is_partial: bool = False  # whether an incomplete last line was left for later
 
     @property
     def counts(self) -> dict[str, int]:
@@ -62,13 +56,14 @@ class Uploaded:
         return dict(sorted(Counter(finding.kind for finding in self.findings).items()))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Copy:
-    """A session that wants a place in the archive."""
+    """What one machine, or the archive, has of a session."""
 
-    ids: list[str]
-    count: int  # of records
+    ids: list[str]  # what tells its records apart, in order
+    count: int  # of records, with those that have no id
     make: Callable[[], tuple[SessionInfo, list[bytes]]]  # its description and records
+    etag: str | None = None  # of the object in the archive
 
 
 def upload_session(
@@ -93,20 +88,19 @@ def upload_session(
     name = project or project_of_session(file)
     redactor = Redactor(patterns, enabled=redact)
     records, problems, is_partial = _read(file, is_open)
-    make = cache(partial(_describe, file, name, records, redactor, user))
-    new = turns = size = 0
+    make, report = cache(partial(_describe, file, name, records, redactor, user)), Uploaded(file.session_id, name)
     if records and dry_run:
-        before, (info, lines) = _read_stored(store, session_key(name, file.session_id)), make()
-        stored = before[0] if before else SessionInfo(file.session_id, name)
-        new, turns = max(0, info.records - stored.records), max(0, info.turns - stored.turns)
-        size = sum(map(len, lines))
+        stored, (info, lines) = _read_stored(store, session_key(name, file.session_id)), make()
+        report = _report(info, stored[0] if stored else SessionInfo(file.session_id, name), sum(map(len, lines)))
     elif records:
         copy = _Copy(ids_of(record for _, record in records), len(records), make)
         if file.agent == "chat":  # its records have neither uuid nor time: what they say tells them apart
             copy = _copy_of(*make())
-        new, turns, size = _place(store, name, file.session_id, copy)
-    findings = tuple(redactor.findings) if new else ()
-    return Uploaded(file.session_id, name, new, turns, size, findings, tuple(problems), dry_run, is_partial)
+        report = _store(store, name, file.session_id, copy)
+    findings = tuple(redactor.findings) if report.records else ()
+    return replace(
+        report, session_id=file.session_id, findings=findings, problems=tuple(problems), is_dry=dry_run,
+        is_partial=is_partial)  # fmt: skip
 
 
 def upload_changed(
@@ -209,85 +203,96 @@ def _describe(
     return SessionInfo(
         file.session_id, project, file.agent, maker.title, maker.first_prompt, maker.cwd, began_in,
         find_repository(began_in)[0], file.path.name, maker.branch, maker.started, maker.ended,
-        users=(user,) if user else (), records=len(records), turns=len(turns),
-        identities=len(ids), identity=_digest(ids),
-        redacted=dict(Counter(finding.kind for finding in redactor.findings)), is_redacted=redactor.enabled,
-        unknown=dict(maker.unknown), unreadable=unreadable, tools=tuple(sorted(tools - {""})),
-        content_sha256=digest_of(lines),
+        users=(user,) if user else (), records=len(records), turns=len(turns), identities=len(ids),
+        identity=_digest(ids), redacted=dict(Counter(finding.kind for finding in redactor.findings)),
+        is_redacted=redactor.enabled, unknown=dict(maker.unknown), unreadable=unreadable,
+        tools=tuple(sorted(tools - {""})), content_sha256=digest_of(lines),
     ), lines  # fmt: skip
 
 
-def _place(store: Store, project: str, session_id: str, copy: _Copy) -> tuple[int, int, int]:
-    """Give a copy its place: under the id, or the next free one. Returns new records, new turns and bytes written."""
+def _store(store: Store, project: str, session_id: str, new: _Copy) -> Uploaded:
+    """Store a copy under the session's id or a further one of it, unless the archive has as much."""
+    key = session_key(project, session_id)
     for _ in range(_ATTEMPTS):
         with suppress(AlreadyExists, NotFound, ContextChanged):  # another machine was faster: look again
-            return _try(store, project, session_id, copy)
+            before = _read_stored(store, key)
+            if before is None:
+                return _put(store, project, session_id, new, None)
+            info, _ = before
+            if info.identity != _digest(new.ids[: info.identities]):
+                return _Copies(store, project, session_id).add(new)
+            is_longer = len(new.ids) > info.identities or new.count > info.records
+            return _put(store, project, session_id, new, before) if is_longer else Uploaded(session_id, project)
     raise MonocontextError(f"{store.url}: {session_id}: others kept writing it, {_ATTEMPTS} times in a row: try again")
 
 
-def _try(store: Store, project: str, session_id: str, new: _Copy) -> tuple[int, int, int]:
-    """Write a copy under its id, or as a further one of it, unless the archive has as much."""
-    key = session_key(project, session_id)
-    before = _read_stored(store, key)
-    if before is None:
-        return _put(store, project, session_id, new, None)
-    info, _ = before
-    if info.identity == _digest(new.ids[: info.identities]):  # the new one goes on from there
-        is_known = info.identities == len(new.ids) and new.count <= info.records
-        return (0, 0, 0) if is_known else _put(store, project, session_id, new, before)
-    copy_names = [session_id, *(f"{session_id}.{number}" for number in range(2, _MOST_COPIES + 1))]
-    places = {session_key(project, name): name for name in copy_names}
-    stored: dict[str, tuple[_Copy, set[str], tuple[SessionInfo, str]]] = {}
-    for item in store.list(key.removesuffix(session_info.ENDING) + "."):
-        if name := places.get(item.key):
-            info, lines, etag = read_session(store, item.key)
-            copy = _copy_of(info, lines)
-            stored[name] = copy, set(copy.ids), (info, etag)
+class _Copies:
+    """The copies of a session in the archive, by their ids (1 LIST, 1 GET of each).
 
-    def further(ids: set[str]) -> str:
-        """The first place below the id itself that is free, or has a part of these records."""
-        for name in copy_names[1:]:
-            if name not in stored or stored[name][1] < ids:
+    A set of records is taken away only where a larger one was stored, or under the session's id itself an equal one
+    elsewhere: whatever several machines do at once, or leave undone, each set is in a stored one.
+    """
+
+    def __init__(self, store: Store, project: str, session_id: str) -> None:
+        self._store, self._project, self._session_id = store, project, session_id
+        self._further = [f"{session_id}.{number}" for number in range(2, _MOST_COPIES + 1)]
+        names = {session_key(project, name): name for name in (session_id, *self._further)}
+        self._copies = dict[str, _Copy]()
+        for item in store.list(session_key(project, session_id).removesuffix(session_info.ENDING) + "."):
+            if name := names.get(item.key):
+                self._copies[name] = _copy_of(*read_session(store, item.key))
+
+    def add(self, new: _Copy) -> Uploaded:
+        """Store a copy. Raises `AlreadyExists`, `NotFound`, `ContextChanged` if another machine was faster."""
+        ids, first = set(new.ids), self._copies.get(self._session_id)
+        for name, copy in self._copies.items():
+            if ids <= set(copy.ids):
+                is_longer = ids == set(copy.ids) and new.count > copy.count
+                return self._put(name, new) if is_longer else Uploaded(name, self._project)
+        if first is None:
+            raise NotFound(session_key(self._project, self._session_id))  # removed meanwhile
+        others = [set(copy.ids) for copy in self._copies.values() if copy is not first]
+        takes_id = set(first.ids) < ids or any(set(first.ids) <= other for other in others)
+        if not takes_id and new.count > first.count:  # the longer one has the id
+            self._put(self._further_id(first), first)
+            takes_id = True
+        chosen = self._session_id if takes_id else self._further_id(new)
+        report = self._put(chosen, new)
+        for name, copy in self._copies.items():  # a part of another's records is no longer needed
+            is_part = any(set(copy.ids) < other for other in (ids, set(first.ids), *others))
+            if is_part and name not in (self._session_id, chosen):
+                with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
+                    self._store.delete(session_key(self._project, name), if_match=copy.etag)
+        return report
+
+    def _further_id(self, copy: _Copy) -> str:
+        """The first further id that is free, or has a part of these records."""
+        for name in self._further:
+            if name not in self._copies or set(self._copies[name].ids) < set(copy.ids):
                 return name
-        raise MonocontextError(f"{store.url}: {session_id}: more than {_MOST_COPIES} different sessions have this id")
+        raise MonocontextError(f"{self._store.url}: more than {_MOST_COPIES} sessions have the id {self._session_id}")
 
-    def write(name: str, copy: _Copy) -> tuple[int, int, int]:
-        return _put(store, project, name, copy, stored[name][2] if name in stored else None)
-
-    # A set of records is taken away only where a larger one was stored, or under the id itself an equal one elsewhere:
-    # whatever several machines do at once, or leave undone, each set is in a stored one.
-    own = set(new.ids)
-    for name, (copy, old_ids, _) in stored.items():
-        if own <= old_ids:
-            return write(name, new) if own == old_ids and new.count > copy.count else (0, 0, 0)
-    if session_id not in stored:
-        raise NotFound(key)  # removed meanwhile
-    first, firsts, _ = stored[session_id]
-    is_first = firsts < own or any(firsts <= old_ids for name, (_, old_ids, _) in stored.items() if name != session_id)
-    if not is_first and new.count > first.count:  # the longer one has the id
-        write(further(firsts), first)
-        is_first = True
-    done = write(chosen := session_id if is_first else further(own), new)
-    sets = [own, *(old_ids for _, old_ids, _ in stored.values())]
-    for name, (_, old_ids, (_, etag)) in stored.items():
-        if name not in (session_id, chosen) and any(old_ids < other for other in sets):
-            with suppress(NotFound, AlreadyExists):  # it has just changed: it stays
-                store.delete(session_key(project, name), if_match=etag)
-    return done
+    def _put(self, name: str, copy: _Copy) -> Uploaded:
+        before = self._copies.get(name)
+        return _put(self._store, self._project, name, copy, (before.make()[0], before.etag) if before else None)
 
 
 def _digest(ids: list[str]) -> str:
     return digest_of([name.encode("utf-8", "backslashreplace") for name in ids])
 
 
-def _copy_of(info: SessionInfo, lines: list[bytes]) -> _Copy:
-    return _Copy(ids_of(parse_lines(lines)), len(lines), lambda: (info, lines))
+def _copy_of(info: SessionInfo, lines: list[bytes], etag: str | None = None) -> _Copy:
+    return _Copy(ids_of(parse_lines(lines)), len(lines), lambda: (info, lines), etag)
 
 
-def _put(
-    store: Store, project: str, name: str, copy: _Copy, before: tuple[SessionInfo, str] | None
-) -> tuple[int, int, int]:
-    """Write a copy under a name, in the place of `before`. Raises `AlreadyExists`, `NotFound` if another was faster."""
+def _report(info: SessionInfo, stored: SessionInfo, size_bytes: int) -> Uploaded:
+    """What it adds to write a description and its records in the place of what is stored."""
+    records, turns = max(0, info.records - stored.records), max(0, info.turns - stored.turns)
+    return Uploaded(info.session_id, info.project, records, turns, size_bytes)
+
+
+def _put(store: Store, project: str, name: str, copy: _Copy, before: tuple[SessionInfo, str | None] | None) -> Uploaded:
+    """Write a copy under an id, in the place of `before`. Raises `AlreadyExists`, `NotFound` if another was faster."""
     info, lines = copy.make()
     stored, etag = before or (SessionInfo(name, info.project), None)
     kinds = {*info.redacted, *stored.redacted}  # of a pulled session the marks stay, and are not finds
@@ -297,10 +302,10 @@ def _put(
         is_redacted=info.is_redacted and stored.is_redacted, write_id=uuid.uuid4().hex)  # fmt: skip
     data = pack(written, lines)
     put_own(store, session_key(project, name), data, if_match=etag)
-    return max(0, info.records - stored.records), max(0, info.turns - stored.turns), len(data)
+    return _report(info, stored, len(data))
 
 
-def _read_stored(store: Store, key: str) -> tuple[SessionInfo, str] | None:
+def _read_stored(store: Store, key: str) -> _Stored | None:
     """The description under a key and its ETag (1 HEAD, 1 GET); None if there is none."""
     try:
         head = store.head(key)
