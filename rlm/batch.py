@@ -172,13 +172,13 @@ class _Batch:
         """The budget of the next question: an equal part of what remains, at least half of a first one's part. None if
         a limit is spent."""
         parts: dict[str, Any] = {}
-        given = self._shares.values()
+        shares = self._shares.values()  # of the questions under way
         for key in _SHARED:
             limit = getattr(self._limits, key)
             if limit is None:
                 continue
-            remaining = limit - self.spent[key] - sum(getattr(share, key) for share in given)
-            part = max(remaining / max(1, at_once - len(given)), limit / (2 * at_once))
+            remaining = limit - self.spent[key] - sum(getattr(share, key) for share in shares)
+            part = max(remaining / max(1, at_once - len(shares)), limit / (2 * at_once))
             part = min(remaining, part if key == "dollars" else max(1, int(part)))
             if part <= 0:
                 return None

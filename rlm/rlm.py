@@ -270,8 +270,8 @@ class RLM:
     def _session(self, context: object) -> Session:
         with self._lock:
             session = self._persistent_session = self._persistent_session or self.session(context)
-            known = session.context
-            is_same = context is known or (isinstance(context, str) and isinstance(known, str) and context == known)
+            first = session.context
+            is_same = context is first or (isinstance(context, str) and isinstance(first, str) and context == first)
             if context is not None and not is_same:
                 raise ValueError(
                     "a persistent RLM keeps the context of its first question: call close() before one about another"

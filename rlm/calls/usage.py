@@ -55,8 +55,8 @@ def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> floa
     fresh, out, read, write = [*price, price[0], price[0]][:4]
     details = reply.details
     uncached = reply.input_tokens - details.cache_read - details.cache_write
-    into = uncached * fresh + details.cache_read * read + details.cache_write * write
-    return float(into + reply.output_tokens * out) / 1e6
+    millionths = uncached * fresh + details.cache_read * read + details.cache_write * write + reply.output_tokens * out
+    return float(millionths) / 1e6
 
 
 def _by_table(reply: Reply, at: datetime | None) -> float | None:

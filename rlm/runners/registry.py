@@ -23,23 +23,22 @@ _ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
 
 def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
     """Raise RunnerUnavailable unless this system can have the runner of this name. `options`: its own."""
-    value = options or {}
+    own = options or {}
     if name == "sandbox":
-        if not callable(value.get("make")):
+        if not callable(own.get("make")):
             raise RunnerUnavailable(
                 "runner 'sandbox' needs runner_options={'make': ...}, a callable; see docs/runners.md"
             )
     elif name not in RUNNERS:
         raise RunnerUnavailable(f"no runner {name!r}; there are {', '.join(map(repr, RUNNERS))}")
     elif name == "wasm":
-        if lacks := what_is_missing(value.get("pyodide")):
-            raise RunnerUnavailable(f"runner 'wasm': {lacks}")
+        if missing := what_is_missing(own.get("pyodide")):
+            raise RunnerUnavailable(f"runner 'wasm': {missing}")
     elif name in ("confined", "subprocess") and not _is_linux():
-        hint = "use --runner wasm"
-        if name == "confined":
-            if not (wasm_lacks := what_is_missing(value.get("pyodide"))):
-                return
-            hint = f"--runner wasm is not available either: there is {wasm_lacks}"
+        missing = what_is_missing(own.get("pyodide")) if name == "confined" else ""
+        if name == "confined" and not missing:
+            return
+        hint = f"--runner wasm is not available either: there is {missing}" if missing else "use --runner wasm"
         raise RunnerUnavailable(
             f"runner 'subprocess' needs Linux, and this system is {sys.platform}; {hint}; or use --runner docker, or, "
             "to run the code of a model with your own rights, --runner local"
@@ -85,8 +84,8 @@ def make_runner(
         except NothingConfines as exc:
             if name == "subprocess":
                 raise
-            if lacks := what_is_missing(options.get("pyodide")):
-                raise RunnerUnavailable(f"{exc}; --runner wasm is not available either: there is {lacks}") from exc
+            if missing := what_is_missing(options.get("pyodide")):
+                raise RunnerUnavailable(f"{exc}; --runner wasm is not available either: there is {missing}") from exc
     from rlm.runners.wasm import WasmRunner
 
     if name == "confined":

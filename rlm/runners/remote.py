@@ -59,9 +59,9 @@ class RemoteRunner(ABC):
         self._subcalls = subcalls
         self._cell_timeout = math.inf if cell_timeout is None else cell_timeout
         self._output_limit = output_limit
-        given = {**subcalls.functions, **(names or {})}
-        self._functions: dict[str, Any] = {name: value for name, value in given.items() if callable(value)}
-        values = {name: value for name, value in given.items() if not callable(value)} | {"context": context}
+        all_names = {**subcalls.functions, **(names or {})}
+        self._functions: dict[str, Any] = {name: value for name, value in all_names.items() if callable(value)}
+        values = {name: value for name, value in all_names.items() if not callable(value)} | {"context": context}
         texts: list[Any] = []
         self._packed = {name: self._pack(name, value, texts) for name, value in values.items()}
         self._context_repr = bounded_repr(context)

@@ -48,8 +48,8 @@ class WasmRunner(RemoteRunner):
         super().__init__(context, subcalls, **shared)
 
     def launch(self) -> tuple[PipedProcess, Mapping[str, Any]]:
-        if lacks := what_is_missing(self._pyodide):
-            raise RunnerUnavailable(f"runner 'wasm': {lacks}")
+        if missing := what_is_missing(self._pyodide):
+            raise RunnerUnavailable(f"runner 'wasm': {missing}")
         folder = find_folder(self._pyodide)
         process = PipedProcess(
             node_command(shutil.which("node") or "node", folder, self._memory_bytes),
