@@ -33,7 +33,7 @@ class CommandGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name)
         if command:
             used_flags = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
@@ -41,7 +41,9 @@ class CommandGroup(click.Group):
             command.params += [option for option in shared if not used_flags.intersection(option.opts)]
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the first word names. The error for an unknown word suggests the nearest command."""
         names = self.list_commands(ctx)
         if args[0] not in names and not args[0].startswith("-") and not ctx.resilient_parsing:
@@ -78,7 +80,7 @@ class Program(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._places)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         location = self._places.get(cmd_name)
         if location and cmd_name not in self.commands:
             module, _, name = location[0].partition(":")

@@ -168,7 +168,7 @@ def get(
             _fetch_all(store, Path(target).expanduser(), force)
         return
     root, key = split_object(url)
-    with open_place(root, s3) as store, _naming_what_is_below(url, s3, "a / at its end fetches everything in it"):
+    with open_place(root, s3) as store, _explain_folders(url, s3, "a / at its end fetches everything in it"):
         data = store.get(key).data
     if target == "-":
         write_bytes(data)
@@ -248,14 +248,14 @@ def rm(
             _say_removed(store, store.url, len(keys), left_out)
         return
     root, key = split_object(url)
-    with open_place(root, s3) as store, _naming_what_is_below(url, s3, "-r removes everything in it"):
+    with open_place(root, s3) as store, _explain_folders(url, s3, "-r removes everything in it"):
         store.head(key)
         store.delete(key)
 
 
 @contextmanager
-def _naming_what_is_below(url: str, s3: StoreOptions, hint: str) -> Iterator[None]:
-    """Raise `InvalidUrl` where no object has a URL, but objects are below it."""
+def _explain_folders(url: str, s3: StoreOptions, hint: str) -> Iterator[None]:
+    """Raise `InvalidUrl` in place of `NotFound` for the URL of a folder or a text. `hint`: how to take all of it."""
     try:
         yield
     except NotFound as error:

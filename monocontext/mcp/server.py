@@ -55,22 +55,22 @@ def make_server(
     - `more`: further tools by name. A call that is cancelled cancels the task of an `async` one
     - `uploads`: offer `upload_context`, which reads session files of this machine
     """
-    own = Tools(served).by_name(uploads=uploads) if served.has_texts or not more else {}
-    offer = _Offer(served, {**own, **(more or {})})
+    text_tools = Tools(served).by_name(uploads=uploads) if served.has_texts or not more else {}
+    handlers = _Handlers(served, {**text_tools, **(more or {})})
     return Server(
         name,
         version=version,
-        instructions=INSTRUCTIONS if own else None,
-        on_list_tools=offer.list_tools,
-        on_call_tool=offer.call_tool,
-        on_list_resources=offer.list_resources,
-        on_list_resource_templates=offer.list_templates,
-        on_read_resource=offer.read_resource,
+        instructions=INSTRUCTIONS if text_tools else None,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
     )
 
 
-class _Offer:
-    """The tools and resources of a server: a method for each request of the protocol."""
+class _Handlers:
+    """Answers requests for the tools and resources of a server: a method for each kind of request."""
 
     def __init__(self, served: Served, functions: Mapping[str, Callable[..., Any]]) -> None:
         self._served, self._functions = served, functions

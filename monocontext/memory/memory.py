@@ -247,7 +247,7 @@ class Memory(StoreUser):
         """The values as one lazy text, in the order of their keys, each below a line `=== KEY: key ===`; with
         `documents` each is a document named by its key, without that line.
 
-        The text has the entries of now; no value is read yet (cost as of `entries`). `options` are those of
+        It has the entries of this moment; no value is read yet (cost as of `entries`). `options` are those of
         `Monocontext.open` that need no place. Reading a value that was replaced meanwhile raises `ContextChanged`.
         """
         pieces: builtins.list[str | DocumentStart | FramePiece] = []

@@ -51,10 +51,10 @@ MOST_PASSAGES = 10
 
 class TextTools:
     """The tools over one text. Each public method is a tool, and raises `ToolRefusal` for arguments that the caller can
-    correct. `name`: how `describe` calls the text; its URL if empty."""
+    correct."""
 
     def __init__(self, text: Monocontext | Callable[[], Monocontext], name: str = "") -> None:
-        """`text`: the text, or a function that returns it as it is now."""
+        """`text`: the text, or a function that returns its newest state. `name`: shown by `describe`, else its URL."""
         self._text_or_function = text
         self._name = name
 
@@ -217,8 +217,8 @@ def tools(
     elif isinstance(context, Mapping):
         raise TypeError("several texts need shell=True: each set of the other functions is over one text")
     else:
-        own = TextTools(_open(context, options))
-        methods = [own.describe, own.read, own.grep, own.search, own.list_documents, own.outline]
+        text = TextTools(_open(context, options))
+        methods = [text.describe, text.read, text.grep, text.search, text.list_documents, text.outline]
     functions = [_as_function(method, prefix + method.__name__) for method in methods]
     if kept:
         functions.append(_as_function(kept.keep, f"{prefix}keep"))

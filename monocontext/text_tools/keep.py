@@ -66,7 +66,7 @@ class KeepTool:
         return ToolReply(reply, kept)
 
     def text(self) -> Monocontext:
-        """The kept texts of now as documents; the same object as before if they are the same (1 LIST)."""
+        """The texts that are kept now, as documents: the same object while they stay the same (1 LIST)."""
         with self._lock:
             versions = [(entry.key, entry.etag) for entry in self._memory.entries()]
             if self._text is None or versions != self._versions:

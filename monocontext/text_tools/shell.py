@@ -17,7 +17,7 @@ _TAKEN = frozenset(["bin", "dev", "etc", "home", "kept", "proc", "root", "tmp", 
 
 
 def folder_of(name: str, used: Container[str] = ()) -> str:
-    """The folder of a text, from its name or its URL: `/logs` for `s3://bucket/logs`; none that is `used`."""
+    """The folder of a text, from its name or its URL: `/logs` for `s3://bucket/logs`. It is not one of `used`."""
     path = re.sub(r"[^\w./-]", "-", name.rstrip("/") if "://" not in name else name.rstrip("/").rpartition("/")[2])
     first, slash, rest = path.strip("./").partition("/")
     folder = f"/{first or 'text'}{'-text' if first in _TAKEN else ''}{slash}{rest}"

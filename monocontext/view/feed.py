@@ -17,6 +17,7 @@ from monocontext.format.filters.layout import FilterLayout
 from monocontext.globs import Globs
 from monocontext.page.assembly import WebPage, load_page
 from monocontext.page.serving import InvalidRequest, PageServer, Parameters
+from monocontext.stores.protocol import Store
 from monocontext.text.documents.by_name import UnknownDocument
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.search import ranked
@@ -280,7 +281,7 @@ class ContextFeed:
             return document_changes(old, new)
 
     @property
-    def _store(self) -> Any:
+    def _store(self) -> Store:
         assert self._text._opened is not None
         return self._text._opened.store
 
