@@ -13,16 +13,8 @@ import google_crc32c
 import zstandard
 
 from monocontext.errors import DamagedData
-from monocontext.format.index import (
-    ASCII,
-    ENDS_LINE,
-    HAS_CR,
-    HAS_OTHER_BREAKS,
-    HAS_SIGMA,
-    LOWER_KEEPS_LENGTH,
-    Frame,
-    FrameRecord,
-)
+from monocontext.format import index
+from monocontext.format.index import Frame, FrameRecord
 
 RAW_FRAME_BYTES = 256 << 10
 _local = threading.local()  # zstd contexts are cheap to keep and not safe to share between threads
@@ -83,14 +75,14 @@ class Framer:
 
 def describe(data: bytes, stored: bytes) -> FrameRecord:
     """The record of a frame, given its text and its stored form. Raises `UnicodeDecodeError` if it is not UTF-8."""
-    characters, flags, breaks = len(data), ASCII | LOWER_KEEPS_LENGTH, _BREAKS_ASCII
+    characters, flags, breaks = len(data), index.ASCII | index.LOWER_KEEPS_LENGTH, _BREAKS_ASCII
     if not data.isascii():
         characters, breaks = len(data.decode()), _BREAKS_ASCII + _BREAKS_OTHER
-        flags = 0 if _has(data, b"\xc4\xb0") else LOWER_KEEPS_LENGTH
-        flags |= HAS_SIGMA if _has(data, b"\xce\xa3") else 0
-    flags |= HAS_CR if b"\r" in data else 0
-    flags |= ENDS_LINE if data.endswith(b"\n") else 0
-    flags |= HAS_OTHER_BREAKS if any(_has(data, mark) for mark in breaks) else 0
+        flags = 0 if _has(data, b"\xc4\xb0") else index.LOWER_KEEPS_LENGTH
+        flags |= index.HAS_SIGMA if _has(data, b"\xce\xa3") else 0
+    flags |= index.HAS_CR if b"\r" in data else 0
+    flags |= index.ENDS_LINE if data.endswith(b"\n") else 0
+    flags |= index.HAS_OTHER_BREAKS if any(_has(data, mark) for mark in breaks) else 0
     return FrameRecord(len(stored), len(data), characters, data.count(b"\n"), google_crc32c.value(stored), flags)
 
 
@@ -122,7 +114,7 @@ def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
     data = body if frame.codec == "raw" else _inflate(body, frame)
     if len(data) != frame.bytes:
         raise _damaged(frame, f"expected {frame.bytes} bytes of text, found {len(data)}")
-    if frame.flags & ASCII:
+    if frame.flags & index.ASCII:
         if not data.isascii():
             raise _damaged(frame, "expected ASCII, found other characters")
         return data

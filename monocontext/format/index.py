@@ -178,8 +178,6 @@ class Page:
         try:
             self._parse(data)
             self._check(before)
-            self.size_bytes = len(self) * 64 + len(self.runs) * 200
-            """An estimate of the page's memory, for the cache."""
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise DamagedData(f"{ref.key}: not a page of this context: {error}") from None
 
@@ -226,6 +224,8 @@ class Page:
         expected = (ref.bytes, ref.characters, ref.newlines)
         require(sums == expected, f"sums differ: expected {expected}, found {sums}")
         self.first_frame = ref.frames - count
+        self.size_bytes = count * 64 + len(self.runs) * 200
+        """An estimate of the page's memory, for the cache."""
         self._run_starts = list(accumulate((run.frames for run in self.runs), initial=0))
         for run, start in zip(self.runs, self._run_starts, strict=False):
             part = slice(start, start + run.frames)

@@ -23,24 +23,22 @@ from monocontext.stores.protocol import Store, get_bounded
 _FORMAT = 1
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+_TEXT_FIELD = b'\n  "text": "'
 _LATER_FIELDS = ("newlines", "final_newline", "frames", "stored_bytes", "frame_bytes", "codec")
 ROOT_KEY = "manifest.json"
 _ROOT = re.compile(r"generations/(\d{20})\.json")
 INLINE_PAGE_BYTES = 32 << 10
 """The most bytes of an index page in a root: some 1400 frames, 350 MB of text. Such a root has at most 45 KB."""
-
 MOST_ROOT_BYTES = 64 << 20
 """The largest root: 100,000 pages (107 TB of text in frames of 256 KiB) take 19 MB, and their filters at most 30 MB."""
 DIRECTORIES = "directories"
 """The feature that a root requires of its readers if directories name some of its pages or filters."""
+ANCESTORS = 16
+"""The number of generations that a root names. A writer that was paused between requests looks for its own there."""
 
 
 def generation_key(generation: int) -> str:
     return f"generations/{generation:020d}.json"
-
-
-ANCESTORS = 16
-"""The number of generations that a root names. A writer that was paused between requests looks for its own there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +207,7 @@ class Manifest:
         if len(data) > MOST_ROOT_BYTES:
             raise DamagedData(f"{name}: the root has {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed")
         try:
-            root = json.loads(data)
+            root = _parse(data)
             computed = checksum(root) if isinstance(root, dict) else ""
         except (ValueError, RecursionError) as error:
             problem = f"found {data[:40]!r} ({error})"
@@ -269,6 +267,17 @@ class Manifest:
             if root[name] != total:
                 raise ValueError(f"{name} is {root[name]!r}, the pages say {total}")
         return manifest
+
+
+def _parse(data: bytes) -> Any:
+    """The JSON value of a root. The copy of its text, megabytes of base64, is cut out without parsing it."""
+    start = data.find(_TEXT_FIELD) + len(_TEXT_FIELD)
+    stop = data.find(b'"', start)
+    if start >= len(_TEXT_FIELD) and stop >= 0 and data.find(b"\\", start, stop) < 0 and b'"@"' not in data:
+        root = json.loads(data[:start] + b"@" + data[stop:])
+        if isinstance(root, dict) and root.get("text") == "@":  # not a field of that name in another object
+            return root | {"text": str(memoryview(data)[start:stop], "utf-8")}
+    return json.loads(data)
 
 
 def checksum(root: dict[str, Any]) -> str:
