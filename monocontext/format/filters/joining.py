@@ -90,25 +90,29 @@ def added(
     """All filters of a text, given those before and new ones (1 GET for each object that is joined, 1 PUT). A filter is
     joined with later ones if it has at most twice their frames, or `most_times` if it is small, and all can be read:
     their number stays small."""
-    if not new:
-        return tuple(refs)
-    stays, frames = len(refs), sum(ref.frames for ref in new)
-    while stays:
-        before = refs[stays - 1]
+    kept = _count_kept(refs, new, most_times) if new else len(refs)
+    if kept == len(refs):
+        return (*refs, *new)
+    try:
+        return (*refs[:kept], join([*refs[kept:], *new], get, put))
+    except (DamagedData, NotFound):
+        return (*refs, *new)
+
+
+def _count_kept(refs: Sequence[FilterRef], new: Sequence[FilterRef], most_times: int) -> int:
+    """The number of filters that stay as they are; those after them are joined with the new ones."""
+    kept, frames = len(refs), sum(ref.frames for ref in new)
+    while kept:
+        before = refs[kept - 1]
         times = most_times if FilterLayout(before).size_bytes <= _MOST_BYTES else 2
         if before.frames > max(times * frames, SMALL_FRAMES):
             break
-        stays -= 1
+        kept -= 1
         frames += before.frames
-    stays = next((n for n, ref in enumerate(refs[:stays]) if len(ref.runs) > MOST_RUNS), stays)
-    while stays < len(refs) and not can_join([*refs[stays:], *new]):
-        stays += 1
-    if stays == len(refs):
-        return (*refs, *new)
-    try:
-        return (*refs[:stays], join([*refs[stays:], *new], get, put))
-    except (DamagedData, NotFound):
-        return (*refs, *new)
+    kept = next((number for number, ref in enumerate(refs[:kept]) if len(ref.runs) > MOST_RUNS), kept)
+    while kept < len(refs) and not can_join([*refs[kept:], *new]):
+        kept += 1
+    return kept
 
 
 def can_join(refs: Sequence[FilterRef]) -> bool:

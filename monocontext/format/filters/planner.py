@@ -56,8 +56,7 @@ class Planner:
         self.layouts = [FilterLayout(ref) for ref in refs if any(self._clipped(ref))]
 
     def rows_to_read(self, query: Query | None, *, first: bool = False) -> list[tuple[FilterLayout, int]]:
-        """The rows that `candidates` reads for a query, in the order of the text; or those to read first, which may
-        suffice."""
+        """The rows that `candidates` reads for a query, in the order of the text; or the `first`, which may suffice."""
         results: dict[tuple[FilterLayout, int], None] = {}
         for leaf in leaves(self._answerable_part(query)):
             for layout, rows in zip(self.layouts, self._rows_of(leaf), strict=True):
@@ -81,8 +80,7 @@ class Planner:
         return self._candidates(self._answerable_part(query), rows, records, within_line)
 
     def _answerable_part(self, query: Query | None) -> Query | None:
-        """The part of a query that filters can answer, alternatives only if all of them are; `None` if there is
-        none."""
+        """The part of a query that filters can answer, alternatives only if all are; `None` if there is none."""
         if isinstance(query, All | AnyOf):
             parts = tuple(part for part in map(self._answerable_part, query.queries) if part)
             if isinstance(query, All):
@@ -151,8 +149,7 @@ class Planner:
         return is_known
 
     def _clipped(self, ref: FilterRef) -> Iterator[tuple[slice, int]]:
-        """The runs of a filter within the frames of this planner: the frames, counted from the first one, and the first
-        column."""
+        """The runs of a filter in these frames: a slice of the frames, counted from `first`, and the first column."""
         for first, column, frames in ref.runs:
             start, stop = max(first, self.first), min(first + frames, self.stop)
             if start < stop:

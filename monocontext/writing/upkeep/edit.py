@@ -62,7 +62,7 @@ def replace(
     Cost: 1 GET a page of 4096 documents, each index page and each range of frames that changes; 1 PUT for 16 MiB of new
     frames and each page with a change; about 6 requests for the commit.
     """
-    return _put(url, documents, allow, store_options, adds=False)
+    return _store_texts(url, documents, allow, store_options, adds=False)
 
 
 def update(
@@ -77,10 +77,10 @@ def update(
     Parameters and cost as for `replace`, and those of `append`. Two writers at once that add a name both succeed: the
     second replaces the document of the first.
     """
-    return _put(url, documents, allow, store_options, adds=True)
+    return _store_texts(url, documents, allow, store_options, adds=True)
 
 
-def _put(
+def _store_texts(
     url: Place,
     documents: Mapping[str, str] | Iterable[Any],
     allow: Iterable[str | os.PathLike[str]],
