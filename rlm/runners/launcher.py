@@ -27,7 +27,7 @@ FAILED = 70
 _POLL_SECONDS = 0.05
 
 
-class Plan(TypedDict, total=False):
+class LaunchPlan(TypedDict, total=False):
     """What a launcher has to do. It is passed as JSON."""
 
     way: str  # how to confine the worker: one of `confine.WAYS`, or `container`, which confines it already
@@ -41,7 +41,7 @@ def main() -> NoReturn:
     _run_plan(json.loads(sys.argv[1]))
 
 
-def command(python: str, plan: Plan, view: FolderView) -> list[str]:
+def command(python: str, plan: LaunchPlan, view: FolderView) -> list[str]:
     """The command line of a launcher: `python`, which sees no modules but those on the view's path."""
     code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
     return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
@@ -52,7 +52,7 @@ def make_container_plan(limits: Limits) -> str:
     return json.dumps({"way": "container", "limits": asdict(limits)})
 
 
-def _run_plan(plan: Plan) -> NoReturn:
+def _run_plan(plan: LaunchPlan) -> NoReturn:
     """Do what a plan says."""
     os.umask(0o022)
     bounds = Limits(**plan["limits"])
@@ -69,10 +69,10 @@ def _run_plan(plan: Plan) -> NoReturn:
         _give_up(exc)
 
 
-def _confine(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
+def _confine(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
     """Enter the view of the plan, then run the worker."""
     if plan["way"] == "bubblewrap":
-        inner = command(view.python, Plan({**plan, "way": "inside bubblewrap"}), view)
+        inner = command(view.python, LaunchPlan({**plan, "way": "inside bubblewrap"}), view)
         program = bubblewrap.command(plan["bwrap"], view, bounds, inner)
         os.execve(program[0], program, {})
     if plan["way"] == "namespaces":
@@ -87,7 +87,7 @@ def _confine(plan: Plan, view: FolderView, bounds: Limits) -> NoReturn:
     _run_worker(plan, bounds)
 
 
-def _run_worker(plan: Plan, bounds: Limits) -> NoReturn:
+def _run_worker(plan: LaunchPlan, bounds: Limits) -> NoReturn:
     """Apply the remaining limits, then run the worker."""
     worker.prepare()
     system.no_new_privileges()

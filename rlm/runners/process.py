@@ -13,7 +13,7 @@ from rlm.errors import RunnerUnavailable
 from rlm.runners.confine import WAYS, bubblewrap
 from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import FolderView, python_view
-from rlm.runners.launcher import Plan, command
+from rlm.runners.launcher import LaunchPlan, command
 from rlm.runners.piped_process import PipedProcess, receive_hello
 from rlm.runners.remote import RemoteRunner, SharedOptions
 from rlm.runners.runner import NothingConfines
@@ -86,7 +86,7 @@ def _start_worker(method: str, view: FolderView, limits: Limits) -> tuple[Proces
     program = bubblewrap.find() if method == "bubblewrap" else None
     if method == "bubblewrap" and program is None:
         raise RunnerUnavailable("bwrap is not installed")
-    plan: Plan = {"way": method, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
+    plan: LaunchPlan = {"way": method, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
     try:
         process = Process(command(view.python, plan, view), env={}, cwd="/", start_new_session=True)
     except OSError as exc:
