@@ -15,7 +15,7 @@ _FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL
 _LITERAL = re.compile(r"\s*(?:[rRbBuUfF]{0,2}[\"']|[\[{(]|\w+=)")  # the beginning of Python, which may hold parentheses
 _SMILEY = re.compile(r"(?<=[\s(])[:;=]['\u2019-]?[()](?=[\s).,!?*]|\Z)")
 _LINE_END = re.compile(r"[*_`. \t]*(?=\n|\Z)")
-_PARENTHESIS = re.compile("[()（）]")
+_PARENTHESIS, _CLOSING = re.compile("[()（）]"), re.compile(r"\)")
 _MOST_FINALS = 25  # the answers of a reply that are read
 _MOST_ENDS = 50  # the parentheses that are tried as the end of one: each costs a parse of the text before it
 _CHANGE = re.compile(
@@ -38,10 +38,10 @@ class TextFinal:
     text: str  # the answer, or the name of the variable that holds it
     is_name: bool  # whether `text` is the name of a variable: true for `FINAL_VAR`
     claims: tuple[Claim, ...] = ()  # its citations, as the model wrote them
-    call: ast.Call | None = field(default=None, compare=False)  # it as Python; None for words
+    call: ast.Call | None = field(default=None, compare=False)  # the same as Python; None for words
     span: tuple[int, int] = field(default=(0, 0), compare=False)  # the characters of the reply that it takes
     is_sure: bool = field(default=True, compare=False)  # whether no other parenthesis may close it
-    ends_line: bool = field(default=True, compare=False)
+    ends_line: bool = field(default=True, compare=False)  # whether only marks follow it on its line
 
     @property
     def variable(self) -> str:
@@ -78,7 +78,7 @@ def _end_of_python(text: str, start: int) -> int:
     """The offset of the parenthesis before which the text from `start` on is arguments of Python; -1 if none is."""
     if not _LITERAL.match(text, start):
         return -1
-    ends = (match.start() for match in islice(re.compile(r"\)").finditer(text, start), _MOST_ENDS))
+    ends = (match.start() for match in islice(_CLOSING.finditer(text, start), _MOST_ENDS))
     return next((end for end in ends if call_of(text[start:end])), -1)
 
 
@@ -93,7 +93,9 @@ def _end_of_words(hidden: str, masked: str, start: int) -> tuple[int, bool]:
         paragraph_end = hidden.find("\n\n", end, stop) if "\n" in hidden[start:end] else end
         stop = paragraph_end if paragraph_end > 0 else stop
     is_sure = _balance(masked[:stop], end + 1) < 0
-    return (end if is_sure else max(end, hidden.rfind(")", 0, stop))), is_sure  # all of it, for a forced answer
+    if not is_sure:
+        end = max(end, hidden.rfind(")", 0, stop))  # all of it, for a forced answer
+    return end, is_sure
 
 
 def _balance(text: str, start: int) -> int:

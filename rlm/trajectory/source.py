@@ -172,6 +172,7 @@ def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] |
 
 
 def _place(location: _Location) -> Read:
+    """A location as characters of the whole context, with its lines and the name of its document."""
     part, start, stop = location.part, location.start, location.stop
     document = part.document_at(start)
     before = part.line_of(int(document.start)) - 1 if document else 0
@@ -181,6 +182,7 @@ def _place(location: _Location) -> Read:
 
 
 def _source(location: _Location) -> Source:
+    """A location with its text (1 GET, if that is not in the cache)."""
     part, place = location.part, _place(location)
     text = str(part.text[location.start : location.stop])
     half = _SHOWN // 2
