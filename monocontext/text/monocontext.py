@@ -18,18 +18,18 @@ from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
 from monocontext.errors import AccessDenied, InvalidUrl, NotAContext, NotFound, NotPicklable
 from monocontext.notebook import context_card
-from monocontext.options import StoreOptions, check_int, check_seconds, validate_options
+from monocontext.options import StoreOptions, check_int, validate_options
 from monocontext.stores import store_at
 from monocontext.stores.disk import CAPACITY_BYTES
 from monocontext.stores.protocol import Store
 from monocontext.text.lazy_kinds import LazyContext
 from monocontext.text.lines import LineView, TextLines
+from monocontext.text.search.methods import Searchable
 from monocontext.text.source import Span, StoredSource, TextSource
+from monocontext.text.splitting import cut_pieces
 from monocontext.text.str_methods import StrLike, iterate
-from monocontext.text.windows import Window
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
     from typing import Literal
 
     from monocontext.engine.open import OpenOptions
@@ -41,26 +41,18 @@ if TYPE_CHECKING:
     from monocontext.text.documents.by_name import Documents
     from monocontext.text.documents.shapes import DocumentDict, DocumentList
     from monocontext.text.namespace import NamespacePatch
-    from monocontext.text.search.grep import Query
-    from monocontext.text.search.hits import GrepHits
-    from monocontext.text.search.outline import Outline
-    from monocontext.text.search.passages import Passages
 
 MATERIALIZE_LIMIT = 64 << 20
 """The most characters of one real `str`: at most 256 MiB of memory."""
 CACHE_BYTES = 256 << 20
 """The default memory for decoded text and index pages."""
 
-SPARSE_STEP = 1 << 19
-"""A slice with at least this step, two frames of the usual size, fetches only the frames that have its characters.
-Where the reader cannot name these frames, a slice with eight times this step reads character by character."""
-
 Place = str | os.PathLike[str] | Store
 _INTERNAL = frozenset({"is_large", "reads_since", "repl_namespace", "serve", "span"})
 """Names for other parts of this package, which `dir` leaves out."""
 
 
-class Monocontext(StrLike, LazyContext, Sequence[str]):
+class Monocontext(Searchable, StrLike, LazyContext, Sequence[str]):
     """A text in a bucket that behaves as a `str`: `context = Monocontext.open("s3://bucket/prefix")`.
 
     The text may have any size; only what code looks at is fetched. Immutable, safe for use by many threads.
@@ -277,20 +269,9 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
 
     def _stepped(self, positions: range) -> str:
         """The characters at positions whose step is not 1."""
-        if not positions:
-            return ""
-        step = positions.step
-        low, high = min(positions[0], positions[-1]), max(positions[0], positions[-1]) + 1
-        if len(positions) > self._limit:
-            raise self._too_large(f"a slice with step {step}", len(positions), "take context[a:b] first, then the step")
-        only = None
-        if abs(step) >= SPARSE_STEP and isinstance(reader := self._reader, Reader):
-            rising = positions if step > 0 else positions[::-1]
-            only = reader.holding_characters(range(rising[0] + self._start, rising[-1] + self._start + 1, abs(step)))
-        elif abs(step) >= 8 * SPARSE_STEP:
-            return "".join(self._read(position, position + 1) for position in positions)
-        windows = self.span.windows(low, high, reverse=step < 0, eager=True, only=only)
-        return _pick_characters(windows, positions, self._start)
+        if (size := len(positions)) > self._limit:
+            raise self._too_large(f"a slice with step {positions.step}", size, "take context[a:b] first, then the step")
+        return self.span.pick(positions)
 
     def _read(self, start: int, stop: int) -> str:
         """Characters [start, stop) of this text."""
@@ -327,9 +308,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
 
     def _part(self, start: int, stop: int) -> str | Monocontext:
         """Characters [start, stop): a `str` up to the limit, above it a view."""
-        if stop - start <= self._limit:
-            return self._read(start, stop)
-        return self._view(start, stop)
+        return self._read(start, stop) if stop - start <= self._limit else self._view(start, stop)
 
     @property
     def _snapshot(self) -> Monocontext:
@@ -362,7 +341,7 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
 
         A piece ends after a newline if there is one in its last eighth. Joined, the pieces are the text.
         """
-        return _pieces(self.span.texts(), check_int("characters", characters, 1))
+        return cut_pieces(self.span.texts(), check_int("characters", characters, 1))
 
     @property
     def lines(self) -> LineView:
@@ -406,111 +385,6 @@ class Monocontext(StrLike, LazyContext, Sequence[str]):
         `ContextTooLarge` above `materialize_limit`.
         """
         return str(self[start:stop])
-
-    # -- search by line --------------------------------------------------------------------------------------------
-
-    @validate_options()
-    def grep(
-        self,
-        pattern: Query,
-        *,
-        ignore_case: bool = False,
-        fixed: bool = False,
-        max_hits: int | None = None,
-        start: int | None = None,
-        stop: int | None = None,
-        executor: Executor | None = None,
-    ) -> GrepHits:
-        r"""The lines that a pattern matches, in order: `Hit(offset, line_number, line)` for each; streams.
-
-        The result is an iterator that finds each hit once, on demand. `print` shows the first 20 and keeps them in it.
-
-        - `pattern`: a regular expression, a pattern compiled by `re` or `monocontext.regex`, or a list of these, any of
-          which may match
-        - `fixed`: the pattern is literal text
-        - `max_hits`: the most hits
-        - `start`, `stop`: only lines that begin at characters [start, stop)
-        - `executor`: any `concurrent.futures.Executor`; its workers search parts of the text
-
-        Each line is searched by itself, as in `grep`: it ends before `\n`. A pattern that needs a newline is a
-        `ValueError`. `offset` is the character at which the first match in the line begins, `line_number` counts from
-        1, `line` has no `\n`.
-
-        GETs: the blocks of search filters (up to 16 for a literal and 16 GiB of text, at once), then 1 for about 8 MiB
-        stored of frames in which a match may begin, and 1 for the rest of a line that reaches into other frames. Where
-        no filter applies, all frames are read.
-
-        `ContextTooLarge` for a hit in a line of more characters than `materialize_limit`. For offsets within a part,
-        take `context.view(a, b)`.
-        """
-        from monocontext.text.search.grep import compile_query, grep
-        from monocontext.text.search.hits import GrepHits
-
-        linewise = compile_query(pattern, ignore_case=ignore_case, fixed=fixed)
-        if max_hits is not None:
-            max_hits = check_int("max_hits", max_hits, 0)
-        first, last = 0, None
-        if start is not None or stop is not None:
-            first, end, _ = slice(start, stop).indices(len(self))
-            last = max(first, end) if end < len(self) else None
-        if executor is not None:
-            from monocontext.text.search.grep_parallel import grep_parts
-
-            hits = grep_parts(self, linewise, first, last, max_hits, executor)
-        else:
-            hits = grep(self.span, linewise, self._limit, first, last, max_hits)
-        return GrepHits(hits, self._own_documents)
-
-    @validate_options()
-    def search(
-        self,
-        query: str,
-        *,
-        k: int = 10,
-        max_bytes: int | None = None,
-        max_seconds: float | None = None,
-        per_document: bool = False,
-    ) -> Passages:
-        """The passages that best match some words, best first: `Passage(start, stop, line, document, score, text)`.
-
-        - `query`: words in any order and form; `"a phrase"` that a passage must have; `-word` that it must not have;
-          `doc:src/*.py` for passages of documents with such names
-        - `k`: the most passages
-        - `max_bytes`, `max_seconds`: the most text to look at (64 MiB by default) and the most time; the result's
-          `note` says what was left unread
-        - `per_document`: rank documents, each by its best passage
-
-        A passage has a few lines. BM25 gives its score, with a bonus for words that are near each other. The result
-        is deterministic; where `note` is empty, no passage of the text scores more.
-
-        GETs: the rows of the filters in one wave, then frames that may hold the words, best first, in waves of 6 MB and
-        more; without filters the text from its beginning. Documents cost 1 GET more for 4,096 of those that are read.
-
-        Raises `ValueError` for a query without a word to look for.
-        """
-        from monocontext.text.search.ranked import search
-
-        k = check_int("k", k, 1)
-        if max_bytes is not None:
-            max_bytes = check_int("max_bytes", max_bytes, 0)
-        check_seconds("max_seconds", max_seconds)
-        passages = search(
-            self.span, query, k, max_bytes, max_seconds, documents=self._own_documents, per_document=per_document
-        )
-        for passage in passages:
-            self.span.log_received(passage.start, passage.stop)
-        return passages
-
-    def outline(self) -> Outline:
-        """Describe this text: its size, its documents, and headings, definitions, turns or log lines from its head, its
-        tail and five frames between. Prints as at most 58 lines.
-
-        GETs: at most 16 for a text of any size: these frames, their index pages, and a page of documents. If the
-        length is unknown without a pass, only the beginning is described.
-        """
-        from monocontext.text.search.outline import outline
-
-        return outline(self.span, self._own_documents)
 
     def __repr__(self) -> str:
         """The kind, size and URL of the text (no GET)."""
@@ -722,38 +596,3 @@ def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext
     base, name, *arguments = recipe
     derived: Monocontext = getattr(base, name)(*arguments)
     return derived.view(start, stop)
-
-
-def _pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
-    """The text in pieces of at most `characters`, each cut after a newline if one is in its last eighth."""
-    pending = ""
-    for text in texts:
-        pending += text
-        start = 0
-        while len(pending) - start > characters:
-            stop = start + characters
-            newline = pending.rfind("\n", stop - characters // 8, stop)
-            if newline >= 0:
-                stop = newline + 1
-            yield pending[start:stop]
-            start = stop
-        pending = pending[start:]
-    if pending:
-        yield pending
-
-
-def _pick_characters(windows: Iterable[Window], positions: range, base: int) -> str:
-    """The characters at `positions`, counted from `base`. The windows come in the direction of the step."""
-    picked = []
-    i = 0  # the characters at positions[:i] are taken
-    for window in windows:
-        text, start = window.text, window.start - base
-        stop = start + len(text)
-        if positions.step > 0:
-            after = min(len(positions), -(-(stop - positions.start) // positions.step))
-        else:
-            after = min(len(positions), (positions.start - start) // -positions.step + 1)
-        if after > i:
-            picked.append(text[positions[i] - start :: positions.step][: after - i])
-            i = after
-    return "".join(picked)

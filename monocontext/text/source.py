@@ -5,23 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.engine.candidates import Candidates
+from monocontext.engine.reader import Reader
 from monocontext.format.filters.query import Literal, Query
 from monocontext.records import dataclass
 from monocontext.text import windows
 from monocontext.text.windows import Window
 
 if TYPE_CHECKING:
-    from monocontext.engine.reader import Reader
     from monocontext.engine.remote.reader import ServedReader
 
 
 ONE_FRAME = 1 << 20
 """A read of at most this many characters may be in one frame, which is then kept for the next one."""
+
+SPARSE_STEP = 1 << 19
+"""A slice with at least this step, two frames of the usual size, fetches only the frames that have its characters.
+Where the reader cannot name these frames, a slice with eight times this step reads character by character."""
 
 
 class TextSource(Protocol):
@@ -198,6 +202,19 @@ class Span:
         """The windows of [start, stop) as `str`."""
         return (window.text for window in self.windows(start, stop, reverse=reverse))
 
+    def pick(self, positions: range) -> str:
+        """The characters at positions within the span."""
+        if not positions:
+            return ""
+        first, last = sorted((positions[0], positions[-1]))
+        step, only = abs(positions.step), None
+        if step >= SPARSE_STEP and isinstance(self.source, StoredSource) and isinstance(self.source.reader, Reader):
+            only = self.source.reader.holding_characters(range(first + self.start, last + self.start + 1, step))
+        elif step >= 8 * SPARSE_STEP:
+            return "".join([self.read(position, position + 1) for position in positions])
+        is_reversed = positions.step < 0
+        return _pick(self.windows(first, last + 1, reverse=is_reversed, eager=True, only=only), positions, self.start)
+
     def between(self, start: int, stop: int) -> Span:
         """The part [start, stop) of this span, in its own offsets."""
         return Span(self.source, self.start + start, self.start + stop)
@@ -281,3 +298,20 @@ class StoredSource:
 
     def line_of(self, character: int) -> int:
         return self.reader.line_of(character)
+
+
+def _pick(windows: Iterable[Window], positions: range, base: int) -> str:
+    """The characters at `positions`, counted from `base`. The windows come in the direction of the step."""
+    picked = []
+    i = 0  # the characters at positions[:i] are taken
+    for window in windows:
+        text, start = window.text, window.start - base
+        stop = start + len(text)
+        if positions.step > 0:
+            after = min(len(positions), -(-(stop - positions.start) // positions.step))
+        else:
+            after = min(len(positions), (positions.start - start) // -positions.step + 1)
+        if after > i:
+            picked.append(text[positions[i] - start :: positions.step][: after - i])
+            i = after
+    return "".join(picked)

@@ -74,3 +74,21 @@ def split_lines(texts: Iterable[str], keepends: bool) -> Blocks:
             yield lines if keepends else [line.splitlines()[0] for line in lines], read_characters - len(last)
             rest, rest_characters = [last], 0
     yield "".join(rest).splitlines(keepends), read_characters
+
+
+def cut_pieces(texts: Iterable[str], characters: int) -> Iterator[str]:
+    """The text in pieces of at most `characters`, each cut after a newline if one is in its last eighth."""
+    pending = ""
+    for text in texts:
+        pending += text
+        start = 0
+        while len(pending) - start > characters:
+            stop = start + characters
+            newline = pending.rfind("\n", stop - characters // 8, stop)
+            if newline >= 0:
+                stop = newline + 1
+            yield pending[start:stop]
+            start = stop
+        pending = pending[start:]
+    if pending:
+        yield pending

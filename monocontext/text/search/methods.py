@@ -1,0 +1,137 @@
+"""`grep`, `search` and `outline` of a text: the methods with which code looks before it reads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from monocontext.options import check_int, check_seconds, validate_options
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from monocontext.text.documents.by_name import Documents
+    from monocontext.text.search.grep import Query
+    from monocontext.text.search.hits import GrepHits
+    from monocontext.text.search.outline import Outline
+    from monocontext.text.search.passages import Passages
+    from monocontext.text.source import Span
+
+
+class Searchable:
+    """The methods that search, over a span, its documents and a limit for real text."""
+
+    __slots__ = ()
+    _limit: int
+
+    @property
+    @abstractmethod
+    def span(self) -> Span: ...
+
+    @property
+    @abstractmethod
+    def _own_documents(self) -> Documents[Any] | None:
+        """The documents of a whole text that has documents."""
+
+    @validate_options()
+    def grep(
+        self,
+        pattern: Query,
+        *,
+        ignore_case: bool = False,
+        fixed: bool = False,
+        max_hits: int | None = None,
+        start: int | None = None,
+        stop: int | None = None,
+        executor: Executor | None = None,
+    ) -> GrepHits:
+        r"""The lines that a pattern matches, in order: `Hit(offset, line_number, line)` for each; streams.
+
+        The result is an iterator that finds each hit once, on demand. `print` shows the first 20 and keeps them in it.
+
+        - `pattern`: a regular expression, a pattern compiled by `re` or `monocontext.regex`, or a list of these, any of
+          which may match
+        - `fixed`: the pattern is literal text
+        - `max_hits`: the most hits
+        - `start`, `stop`: only lines that begin at characters [start, stop)
+        - `executor`: any `concurrent.futures.Executor`; its workers search parts of the text
+
+        Each line is searched by itself, as in `grep`: it ends before `\n`. A pattern that needs a newline is a
+        `ValueError`. `offset` is the character at which the first match in the line begins, `line_number` counts from
+        1, `line` has no `\n`.
+
+        GETs: the blocks of search filters (up to 16 for a literal and 16 GiB of text, at once), then 1 for about 8 MiB
+        stored of frames in which a match may begin, and 1 for the rest of a line that reaches into other frames. Where
+        no filter applies, all frames are read.
+
+        `ContextTooLarge` for a hit in a line of more characters than `materialize_limit`. For offsets within a part,
+        take `context.view(a, b)`.
+        """
+        from monocontext.text.search.grep import compile_query, grep
+        from monocontext.text.search.hits import GrepHits
+
+        linewise = compile_query(pattern, ignore_case=ignore_case, fixed=fixed)
+        if max_hits is not None:
+            max_hits = check_int("max_hits", max_hits, 0)
+        first, last = 0, None
+        if start is not None or stop is not None:
+            first, end, _ = slice(start, stop).indices(len(self.span))
+            last = max(first, end) if end < len(self.span) else None
+        if executor is not None:
+            from monocontext.text.search.grep_parallel import grep_parts
+
+            hits = grep_parts(self, linewise, first, last, max_hits, executor)
+        else:
+            hits = grep(self.span, linewise, self._limit, first, last, max_hits)
+        return GrepHits(hits, self._own_documents)
+
+    @validate_options()
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        max_bytes: int | None = None,
+        max_seconds: float | None = None,
+        per_document: bool = False,
+    ) -> Passages:
+        """The passages that best match some words, best first: `Passage(start, stop, line, document, score, text)`.
+
+        - `query`: words in any order and form; `"a phrase"` that a passage must have; `-word` that it must not have;
+          `doc:src/*.py` for passages of documents with such names
+        - `k`: the most passages
+        - `max_bytes`, `max_seconds`: the most text to look at (64 MiB by default) and the most time; the result's
+          `note` says what was left unread
+        - `per_document`: rank documents, each by its best passage
+
+        A passage has a few lines. BM25 gives its score, with a bonus for words that are near each other. The result
+        is deterministic; where `note` is empty, no passage of the text scores more.
+
+        GETs: the rows of the filters in one wave, then frames that may hold the words, best first, in waves of 6 MB and
+        more; without filters the text from its beginning. Documents cost 1 GET more for 4,096 of those that are read.
+
+        Raises `ValueError` for a query without a word to look for.
+        """
+        from monocontext.text.search.ranked import search
+
+        k = check_int("k", k, 1)
+        if max_bytes is not None:
+            max_bytes = check_int("max_bytes", max_bytes, 0)
+        check_seconds("max_seconds", max_seconds)
+        passages = search(
+            self.span, query, k, max_bytes, max_seconds, documents=self._own_documents, per_document=per_document
+        )
+        for passage in passages:
+            self.span.log_received(passage.start, passage.stop)
+        return passages
+
+    def outline(self) -> Outline:
+        """Describe this text: its size, its documents, and headings, definitions, turns or log lines from its head, its
+        tail and five frames between. Prints as at most 58 lines.
+
+        GETs: at most 16 for a text of any size: these frames, their index pages, and a page of documents. If the
+        length is unknown without a pass, only the beginning is described.
+        """
+        from monocontext.text.search.outline import outline
+
+        return outline(self.span, self._own_documents)
