@@ -50,13 +50,9 @@ class GrepQuery:
         self.is_recursive = self.is_rg or self.has("recursive")
         self.most_lines = self._number("max-count")
         """The most lines of a file; None for all."""
-        is_rare = (
-            self.most_lines == 0
-            or self.has("files")
-            or (self.has("with-filename") and self.has("no-filename"))
-            or (self.has("only-matching") and self.has("count", "invert-match") and not self.is_rg)
-        )
-        if is_rare:
+        is_undone = self.has("with-filename") and self.has("no-filename")
+        has_no_lines = self.has("only-matching") and self.has("count", "invert-match") and not self.is_rg
+        if self.has("files") or is_undone or has_no_lines or self.most_lines == 0:
             raise LeftToShell
         try:
             self.pattern = self._compile()

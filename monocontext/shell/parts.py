@@ -53,21 +53,19 @@ async def wc(call: ShellCall) -> int:
     options, operands = call.options(_SIZES)
     units = [unit for unit in _SIZES.values() if (unit, "") in options]
     stored = [(operand, call.document(operand)) for operand in operands]
-    missing = [operand for operand, document in stored if document is None]
+    missing = [operand for operand, item in stored if item is None]
     if not units or len(missing) == len(stored) or any(call.files.exists(call.path(name)) for name in missing):
         raise LeftToShell
     for operand in missing:
         await call.complain(f"{operand}: No such file or directory")
-    records = [(operand, document[1]) for operand, document in stored if document is not None]
-    sizes = [{"lines": item.newlines, "chars": len(item), "bytes": item.bytes} for _, item in records]
-    rows = [[size[unit] for unit in units] for size in sizes]
-    width = len(str(sum(item.bytes for _, item in records))) if len(stored) > 1 or len(units) > 1 else 1
-    names = [operand for operand, _ in records]
+    records = [(operand, item[1]) for operand, item in stored if item is not None]
+    sizes = [{"lines": record.newlines, "chars": len(record), "bytes": record.bytes} for _, record in records]
+    rows = [(operand, [size[unit] for unit in units]) for (operand, _), size in zip(records, sizes, strict=True)]
     if len(stored) > 1:
-        names.append("total")
-        rows.append([sum(column) for column in zip(*rows, strict=True)])
-    for name, row in zip(names, rows, strict=True):
-        await call.write(" ".join(f"{count:>{width}}" for count in row) + f" {name}\n")
+        rows.append(("total", [sum(column) for column in zip(*(counts for _, counts in rows), strict=True)]))
+    width = len(str(sum(size["bytes"] for size in sizes))) if len(stored) > 1 or len(units) > 1 else 1
+    for name, counts in rows:
+        await call.write(" ".join(f"{count:>{width}}" for count in counts) + f" {name}\n")
     return int(bool(missing))
 
 

@@ -119,12 +119,11 @@ class _Worker:
         """Run a command of ours; `context` is bashkit's `CommandContext`. Returns the exit code."""
         call = ShellCall(context, {folder: capsule.files for folder, capsule in self._capsules.items()})
         try:
-            try:
-                status = await command(call)
-            except LeftToShell:
-                status = await call.run_plain(self._new_bash(call.cwd, without=call.name))
+            status = await command(call)
             await call.flush()
             return status
+        except LeftToShell:
+            return await call.run_plain(self._new_bash(call.cwd, without=call.name))
         except BrokenPipeError:
             return 141  # as of a program that SIGPIPE ends: the next command reads no further
         except (MonocontextError, OSError, re.error, ValueError, OverflowError, RuntimeError) as error:
