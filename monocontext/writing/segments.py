@@ -39,12 +39,10 @@ class SegmentLayout:
 
     frame_bytes: int = FRAME_BYTES
     """The most bytes of text in a frame. A single character or CR LF may be longer."""
-    segment_bytes: int = SEGMENT_BYTES
-    """The most stored bytes in a segment, unless one frame is larger."""
+    segment_bytes: int = SEGMENT_BYTES  # the most stored bytes in a segment, unless one frame is larger
     codec: str = "zstd"
     """`zstd`, or `raw`: then segments are plain text, with a line of 16 random characters at the end."""
-    filters: bool = True
-    """Whether to make search filters, where frames are large enough for them."""
+    filters: bool = True  # whether to make search filters, where frames are large enough for them
 
     def columns(self, frames_before: int = 0) -> Columns | None:
         """A collector of filter columns for frames that follow `frames_before` others, or None for no filters."""

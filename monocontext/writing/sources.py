@@ -47,18 +47,13 @@ _GIT_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
 class InputFile:
     """A file or an object that may become a document."""
 
-    name: str
-    """The name of the document."""
-    label: str
-    """Its path or URL in messages."""
+    name: str  # the name of the document
+    label: str  # its path or URL in messages
     open: Callable[[], IO[bytes]]
     """Open it, to read from the beginning. Raises `OSError`, or errors of the store."""
-    facts: dict[str, Any]
-    """Values that change when it changes, such as size and time."""
-    where: str = ""
-    """The folder or place in which it was found; empty if it was named by itself."""
-    is_selected: bool = True
-    """Whether the globs of the options and git select it."""
+    facts: dict[str, Any]  # values that change when it changes, such as size and time
+    where: str = ""  # the folder or place in which it was found; empty if it was named by itself
+    is_selected: bool = True  # whether the globs of the options and git select it
 
 
 def find_files(

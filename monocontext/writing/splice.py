@@ -42,8 +42,7 @@ class Stretch:
     frames: int  # the number of new frames
     keeps_text: bool = False
     """Whether each new frame has the text of the old one in its place: then filters keep their columns."""
-    kept_bytes: int = 0
-    """At least how many bytes at the start of frame `first` are the same afterwards."""
+    kept_bytes: int = 0  # at least how many bytes at the start of frame `first` are the same afterwards
 
 
 def splice(

@@ -17,14 +17,12 @@ from monocontext.format.refs import FILTER_KIND, GRAM_BYTES, FilterRef
 if TYPE_CHECKING:
     from monocontext.format.filters.columns import ColumnFile
 
-GROUP_FRAMES = 1 << 16
-"""The most columns of one filter: 16 GiB of text, rows of 8 KiB."""
+GROUP_FRAMES = 1 << 16  # the most columns of one filter: 16 GiB of text, rows of 8 KiB
 LEAST_FRAME_BYTES = 512
 """The size of the smallest frames with a filter, which would be larger than smaller frames."""
 _HELD_FRAMES = 1024
 """A new filter of up to this many frames is joined with others before it is stored: it takes some 5 to 40 MB."""
-LEAST_FRAMES = 9
-"""The least number of frames of a text with a filter: two requests read all of a shorter text."""
+LEAST_FRAMES = 9  # the least number of frames of a text with a filter: two requests read all of a shorter text
 OVERLAP_BYTES = 4096
 """The most folded text after a frame that its column covers too, so that one column finds a needle that begins in the
 frame and ends after it."""

@@ -24,10 +24,8 @@ from monocontext.format.refs import GRAM_BYTES, FilterRef
 _GRAMS_AT_ONCE = 1 << 15
 """The most grams that are hashed at once. 256 KiB fit the processor's cache; with less, threads would wait for each
 other."""
-_GROUPS = 4
-"""The words of a slot are counted in this many groups, of which the most frequent one counts."""
-_LONGEST_WORD = 99
-"""Longer words count as words of this length."""
+_GROUPS = 4  # the words of a slot are counted in this many groups, of which the most frequent one counts
+_LONGEST_WORD = 99  # longer words count as words of this length
 _CJK_LEADS = range(0xE3, 0xEA)
 """The first bytes of CJK characters."""
 _MASKS = np.array([(1 << 8 * min(size, hashing.EDGE)) - 1 for size in range(_LONGEST_WORD + 1)], np.uint64)
@@ -42,8 +40,7 @@ FULL = 0.45
 left 40 candidates, with twice the rows 4 (docs/decisions/005-search-filters.md)."""
 _TILE_FRAMES = 256
 """The columns that are in memory at once, and written or read together: 8 MiB of the highest filter."""
-_IN_MEMORY_BYTES = 4 << 20
-"""A file up to this size is in memory instead."""
+_IN_MEMORY_BYTES = 4 << 20  # a file up to this size is in memory instead
 _TILE_ROW_BYTES = _TILE_FRAMES // 8
 
 
@@ -125,18 +122,14 @@ class ColumnFile:
 
     def __init__(self) -> None:
         self.frames = 0
-        self.bits = MIN_BITS
-        """The columns so far need 2 ** bits rows."""
-        self.top_bits = MAX_BITS
-        """Tiles are stored with 2 ** top_bits rows."""
+        self.bits = MIN_BITS  # the columns so far need 2 ** bits rows
+        self.top_bits = MAX_BITS  # tiles are stored with 2 ** top_bits rows
         self._rows = np.empty(HIGHEST, np.uint8)
         """Reused: fresh memory for each frame would cost as much as the grams."""
-        self._grams: list[float] = []
-        """The estimated number of distinct grams of each frame."""
+        self._grams: list[float] = []  # the estimated number of distinct grams of each frame
         self._tile: list[NDArray[np.uint8]] = []
         self._tile_frames = 0
-        self._tile_widths: list[int] = []
-        """The width of each tile in the file, in bytes."""
+        self._tile_widths: list[int] = []  # the width of each tile in the file, in bytes
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115  (lives as long as this object)
         # It is closed with this object: after a conflict with another writer, the next commit reads the rows again.
         weakref.finalize(self, self._file.close)
@@ -193,8 +186,7 @@ class StoredRows:
     def __init__(self, ref: FilterRef, get: Callable[[str], bytes], *, checks_blocks: bool = False):
         """Read and check the objects of a filter (1 GET each): their names, which are hashes, and blocks if asked."""
         self._ref, self._layout = ref, FilterLayout(ref)
-        self.errors: list[MonocontextError] = []
-        """What is wrong with its objects; then the rows cannot be read."""
+        self.errors: list[MonocontextError] = []  # what is wrong with its objects; then the rows cannot be read
         self._tile: tuple[int, NDArray[np.uint8]] | None = None
         if len(ref.parts) != self._layout.parts:
             message = f"expected {self._layout.parts} objects, found {len(ref.parts)}"

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MAX_BYTES = 6
-"""The most UTF-8 bytes that one character becomes, such as U+FB03 and U+1FB7."""
+MAX_BYTES = 6  # the most UTF-8 bytes that one character becomes, such as U+FB03 and U+1FB7
 
 _SAME = ("14.0.0", "15.0.0", "15.1.0")
 """Versions of Unicode with the same case foldings."""
@@ -33,38 +32,30 @@ _SAME = ("14.0.0", "15.0.0", "15.1.0")
 TABLES = "unicode-15.1" if unicodedata.unidata_version in _SAME else f"unicode-{unicodedata.unidata_version}"
 """The name of the folding tables of this Python, which filters record. In a filter with other tables, only ASCII
 literals are looked up, since their foldings never change."""
-MAX_BITS = 18
-"""At most 2 ** 18 rows: 32 KiB a frame, an eighth of a frame of 256 KiB."""
+MAX_BITS = 18  # at most 2 ** 18 rows: 32 KiB a frame, an eighth of a frame of 256 KiB
 MIN_BITS = 8
 MAX_ROWS = 16
 """The most rows that a search for one literal reads: more would rule out few other frames, and each is a request."""
 
 _COMMON = b" etaoinsrldcmup_hfgbyvwkx.,=-0123456789()jqz"
 """The most common bytes, the first most; all others are as rare as the last."""
-MULTIPLIER = 0x9E3779B97F
-"""2 ** 40 over the golden ratio."""
+MULTIPLIER = 0x9E3779B97F  # 2 ** 40 over the golden ratio
 GRAM_BITS = 8 * GRAM_BYTES
 
-LEAST_BYTES = 3
-"""The least number of bytes in a word."""
+LEAST_BYTES = 3  # the least number of bytes in a word
 LEVELS = (3, 8, 24, 64)
 """The counts of a word in a frame that filters distinguish; rows of grams say whether it occurs at all. Eight levels
 would give 0.01 more recall for twice the space (docs/decisions/005-search-filters.md)."""
-SLOT_BITS = 4
-"""A filter has 2 ** (bits - SLOT_BITS) slots."""
+SLOT_BITS = 4  # a filter has 2 ** (bits - SLOT_BITS) slots
 GRAM_ROWS_PER_WORD_ROW = (1 << SLOT_BITS) // len(LEVELS)
 """The number of rows of grams for each row of words."""
 
-_TOP_BITS = 14
-"""The number of bits of a slot in the highest filter."""
-HASH_BITS = 16
-"""The hash of a word is the number of its group, then its slot: 2 ** _TOP_BITS * _GROUPS values."""
+_TOP_BITS = 14  # the number of bits of a slot in the highest filter
+HASH_BITS = 16  # the hash of a word is the number of its group, then its slot: 2 ** _TOP_BITS * _GROUPS values
 FIRST, LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 """The factors of the first and the last 8 bytes of a word in its hash."""
-MIX = LAST
-"""The factor that mixes the bits of both: the hash is the upper bits of the product."""
-EDGE = 8
-"""The bytes at either end of a word that its hash depends on."""
+MIX = LAST  # the factor that mixes the bits of both: the hash is the upper bits of the product
+EDGE = 8  # the bytes at either end of a word that its hash depends on
 ENDINGS = (b"ed", b"er", b"or", b"ing", b"ion", b"e")
 
 

@@ -22,16 +22,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SMALL_FRAMES = 64
-"""A filter of at most this many frames is joined with the next one."""
+SMALL_FRAMES = 64  # a filter of at most this many frames is joined with the next one
 MOST_RUNS = 512
 """A filter whose frames are cut into more runs is joined with the later ones, to keep roots small."""
-_MOST_FRAMES = 1 << 16
-"""The most columns of a joined filter."""
+_MOST_FRAMES = 1 << 16  # the most columns of a joined filter
 _MOST_BYTES = 64 << 20
 """A filter that is joined with much smaller ones has at most this size: it is stored again."""
-_ROWS_AT_ONCE_BYTES = 1 << 20
-"""The rows of filters to read or write at a time."""
+_ROWS_AT_ONCE_BYTES = 1 << 20  # the rows of filters to read or write at a time
 
 Put = Callable[[str, bytes], object]
 Get = Callable[[str], bytes]
@@ -44,8 +41,7 @@ class Moved(NamedTuple):
     """The first of the frames before these whose columns may cover their old text; `first` if there is none."""
     first: int
     stop: int
-    grown: int
-    """How many more frames there are afterwards; negative if fewer."""
+    grown: int  # how many more frames there are afterwards; negative if fewer
 
 
 def moved(refs: Iterable[FilterRef], changes: Sequence[Moved]) -> tuple[FilterRef, ...]:

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1024
 """Shorter rows share a block: a request for 1 KiB costs as much as one for 16 bytes, and there are fewer checksums."""
-FILTER_PART_BYTES = 16 << 20
-"""The size of an object of a filter; a larger filter has several."""
-WHOLE_BYTES = 1 << 20
-"""The size of a small filter: a request is never longer."""
+FILTER_PART_BYTES = 16 << 20  # the size of an object of a filter; a larger filter has several
+WHOLE_BYTES = 1 << 20  # the size of a small filter: a request is never longer
 CHECKSUM_BYTES = 4
 
 

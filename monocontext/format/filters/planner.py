@@ -28,10 +28,8 @@ from monocontext.format.refs import FilterRef
 MOST_TRACED = 10_000
 """The most frames that are traced back: each takes 2 us, and in a large text loads an index page."""
 
-Frames = NDArray[np.bool_]
-"""For each frame from the first on, whether a match may begin in it."""
-Rows = Mapping[tuple[FilterLayout, int], bytes]
-"""The rows that were read, by filter and number."""
+Frames = NDArray[np.bool_]  # for each frame from the first on, whether a match may begin in it
+Rows = Mapping[tuple[FilterLayout, int], bytes]  # the rows that were read, by filter and number
 
 
 class Records(Protocol):

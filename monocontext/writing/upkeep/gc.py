@@ -112,8 +112,7 @@ def _requests_at_once(store: Store) -> int:
     return 1 if isinstance(store, StoreBase) and store.is_near else REQUESTS
 
 
-_Roots = dict[int, ObjectInfo]
-"""The stored roots by generation."""
+_Roots = dict[int, ObjectInfo]  # the stored roots by generation
 
 
 @dataclass(frozen=True, slots=True)
