@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from monocontext.format.documents import Document
 from monocontext.records import NamedTuple, dataclass
-from monocontext.shell.patterns import KEPT_GROUP
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.hits import Hit
@@ -143,8 +142,7 @@ class Style:
             yield before + self._column(first) + text
             return
         for match in self.pattern.finditer(line.text):
-            shown = match[KEPT_GROUP if KEPT_GROUP in match.re.groupindex else 0]
-            yield before + self._column(match) + self.paint(MATCH, self.escape(shown))
+            yield before + self._column(match) + self.paint(MATCH, self.escape(match[0]))
 
     def _column(self, match: re.Match[str] | None) -> str:
         return f"{len(match.string[: match.start()].encode()) + 1}:" if self.has_columns and match else ""

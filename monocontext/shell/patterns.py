@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-KEPT_GROUP = "kept"
-"""The group of what `grep -o` prints, in a pattern that has it."""
 _CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
     "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\s", "upper": "A-Z",
@@ -67,11 +65,5 @@ def _bracket(token: str) -> str:
 
 
 def from_perl(pattern: str) -> str:
-    r"""A pattern of `grep -P` or `rg`. Python lacks the classes of POSIX, `\h`, and `\K`: what follows `\K` outside of
-    groups becomes the group `KEPT_GROUP`."""
-    pattern = _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern).replace(r"\h", r"[ \t]")
-    outside = re.sub(r"\([^()]*\)", "", pattern)
-    if r"\K" not in outside or "|" in outside:
-        return pattern
-    before, _, after = pattern.partition(r"\K")
-    return f"{before}(?P<{KEPT_GROUP}>{after})"
+    """A pattern of `grep -P` or `rg`, with the classes that Python lacks."""
+    return _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern).replace(r"\h", r"[ \t]")
