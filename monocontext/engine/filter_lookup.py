@@ -51,8 +51,7 @@ class FilterHits:
 
 
 class FilterLookup:
-    """The search filters of one text: which of their blocks a query needs, and the frames in which its matches
-    begin."""
+    """The search filters of one text: which blocks of them a query needs, and in which frames its matches begin."""
 
     elsewhere: Callable[[Query, bool], Runs | None] | None = None
     """Looks up a query, and `within_line`, in filters outside of this text, with separate requests. Returns the
@@ -113,8 +112,7 @@ class FilterLookup:
         return _narrow_to(runs, has_rows, within)
 
     def beginnings(self, frames: range) -> list[int]:
-        """The numbers of the frames, after the first, at which other filters begin to apply; none without
-        directories."""
+        """The numbers of the frames, after the first, where other filters begin to apply; none without directories."""
         return [section.first for section in self._sections_of(frames) if section.first > frames.start]
 
     def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:

@@ -238,8 +238,7 @@ class FrameTable:
                 yield frame
 
     def _pages_of(self, frames: Sequence[int]) -> list[int]:
-        """The numbers of the index pages with the records of some frames (1 GET for each directory that is not open, in
-        parallel)."""
+        """The numbers of the index pages of some frames (1 GET for each directory that is not open, in parallel)."""
         while True:
             pages: list[int] = []
             missing: dict[Hashable, FetchItem] = {}

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from functools import reduce
+from itertools import chain
 from typing import Any
 
 import google_crc32c
@@ -23,6 +24,7 @@ from monocontext.stores.protocol import Store, get_bounded
 _FORMAT = 1
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+_PART = 64 << 10
 _TEXT_FIELD = b'\n  "text": "'
 _LATER_FIELDS = ("newlines", "final_newline", "frames", "stored_bytes", "frame_bytes", "codec")
 ROOT_KEY = "manifest.json"
@@ -59,8 +61,7 @@ class History:
         return History(ancestors, max(self.floor, before.floor), max(self.fence, before.fence))
 
     def descends_from(self, generation: int, write_id: str, own_generation: int) -> bool | None:
-        """Whether the root `own_generation`, which has this history, follows an earlier root; `None` if that is too
-        long ago to tell."""
+        """Whether the root `own_generation`, which has this history, follows an earlier root; None if it is too old."""
         if generation >= self.floor:
             return True  # that root was not removed, so its number was not used twice
         back = own_generation - generation
@@ -273,23 +274,27 @@ def _parse(data: bytes) -> Any:
     """The JSON value of a root. The copy of its text, megabytes of base64, is cut out without parsing it."""
     start = data.find(_TEXT_FIELD) + len(_TEXT_FIELD)
     stop = data.find(b'"', start)
-    if start >= len(_TEXT_FIELD) and stop >= 0 and data.find(b"\\", start, stop) < 0 and b'"@"' not in data:
-        root = json.loads(data[:start] + b"@" + data[stop:])
-        if isinstance(root, dict) and root.get("text") == "@":  # not a field of that name in another object
+    if start >= len(_TEXT_FIELD) and stop >= 0 and data.find(b"\\", start, stop) < 0:
+        around = data[:start] + b"@" + data[stop:]
+        root = json.loads(around)
+        if isinstance(root, dict) and root.get("text") == "@" and around.count(b'"@"') == 1:  # not in an inner object
             return root | {"text": str(memoryview(data)[start:stop], "utf-8")}
     return json.loads(data)
 
 
 def checksum(root: dict[str, Any]) -> str:
     """The CRC-32C of the canonical form: keys sorted, no white space, ASCII only, without the field `crc32c`."""
-    pieces = []
-    for name in sorted(root.keys() - {"crc32c"}):
-        value = root[name]
-        plain = value.encode() if name == "text" and isinstance(value, str) and value.isascii() else b"\n"
-        is_base64 = not plain.translate(None, _BASE64)  # as it is in JSON: to encode that of 5 MB takes 5 ms
-        pieces += [b",", _CANONICAL.encode(name).encode(), b":"]
-        pieces += [b'"', plain, b'"'] if is_base64 else [_CANONICAL.encode(value).encode()]
-    return f"{reduce(google_crc32c.extend, [b'{', *pieces[1:], b'}'], 0):08x}"
+    crc = google_crc32c.value(b"{")
+    for number, (name, value) in enumerate(sorted(item for item in root.items() if item[0] != "crc32c")):
+        # JSON has base64 as it is. The copy of a text is read in parts: fresh memory for megabytes takes milliseconds.
+        is_copy = name == "text" and isinstance(value, str) and value.isascii()
+        starts = range(0, len(value), _PART) if is_copy else range(0)
+        is_base64 = is_copy and not any(value[i : i + _PART].encode().translate(None, _BASE64) for i in starts)
+        parts = (value[i : i + _PART].encode() for i in starts)
+        pieces = chain([b'"'], parts, [b'"']) if is_base64 else [_CANONICAL.encode(value).encode()]
+        begin = f"{',' if number else ''}{_CANONICAL.encode(name)}:".encode()
+        crc = reduce(google_crc32c.extend, pieces, google_crc32c.extend(crc, begin))
+    return f"{google_crc32c.extend(crc, b'}'):08x}"
 
 
 # -- the roots of a store ----------------------------------------------------------------------------------------------

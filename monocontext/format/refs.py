@@ -1,5 +1,4 @@
-"""The entries of a root and of its directories: references to index pages, filters, documents, and directories of them.
-No I/O."""
+"""The entries of a root and of its directories: references to index pages, filters, documents, and directories."""
 
 from __future__ import annotations
 

@@ -394,7 +394,6 @@ class FrameCache:
 
 
 def _row(query: Query | None) -> Any:
-    """A query in the form of a request; None for no query, or for one with thousands of literals, which no filter would
-    narrow."""
+    """A query in the form of a request; None for none, or for one of thousands of literals, which no filter narrows."""
     row = wire.query_row(query)
     return row if len(json.dumps(row)) <= wire.MAX_REQUEST_BYTES // 2 else None

@@ -22,8 +22,7 @@ MAX_REQUEST_BYTES = 1 << 20
 MAX_BATCH_BYTES = 4 << 20
 """The most text in one answer. Larger ones are no faster, and delay the answers to other threads."""
 MAX_LITERAL = 4096
-"""The most characters of a literal. A longer one is cut, which is safe: a frame that lacks its beginning lacks all of
-it."""
+"""The most characters of a literal. A longer one is cut: a frame that lacks its beginning lacks all of it."""
 _DEEPEST = 30
 """The deepest nesting of queries."""
 
