@@ -37,16 +37,16 @@ _CACHE_BYTES = 16 << 20
 _KEPT_BYTES = 10 << 20
 """What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
 _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
-"""What a command line without any has no place in which output would be kept, other than that of its last command."""
+"""Where none of these is in a command line, a pipe takes all that our commands print, or it is the final output."""
 _COMMANDS: dict[str, Command] = {
     "grep": grep, "egrep": grep, "fgrep": grep, "rg": grep, "ls": ls, "find": find,
     "head": head_or_tail, "tail": head_or_tail, "sed": sed, "wc": wc,
 }  # fmt: skip
 _FEEDS = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
-"""What a command line without has no loop or group that reads a pipe."""
+"""Where this is not in a command line, no loop and no group reads a pipe, as in `| while read f; do`."""
 _TAKE_INPUT = (*_COMMANDS, "cat", "seq", "yes")
-"""In a loop or group that reads a pipe, bashkit gives the first of these the rest of it, unless `command` runs it. Not
-for plain pipes, since it is then given all of its input at once."""
+"""Commands that need `command` before them in such a loop or group, or bashkit gives the first of them the rest of the
+pipe. In plain pipes they are better without: `command` gives them all of their input at once."""
 
 
 class _Worker:
