@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from pathspec import PathSpec
     from pathspec.pattern import Pattern
 
-_MOST_OF_BRACES = 1_000
-"""The most globs that braces in one may stand for."""
-_MOST_FOLDERS = 10_000
-"""The most folders that are remembered."""
+_MOST_OF_BRACES = 1_000  # the most globs that braces in one may stand for
+_MOST_FOLDERS = 10_000  # the most folders that are remembered
 _PARTS = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|[{},]|.", re.DOTALL)
 """The parts of a glob: an escaped character, a class in brackets, a brace or comma, another character."""
 

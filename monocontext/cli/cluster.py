@@ -17,8 +17,7 @@ Dask = Annotated[
     str | None, Option(metavar="ADDRESS", help="Let workers of this Dask scheduler do the work, as tcp://host:8786.")
 ]
 
-_CONNECT_SECONDS = 10
-"""The time to wait for a Dask scheduler."""
+_CONNECT_SECONDS = 10  # the time to wait for a Dask scheduler
 
 
 @contextmanager

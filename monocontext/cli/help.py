@@ -13,8 +13,7 @@ from monocontext.cli import printing
 from monocontext.cli.parameters import make_command
 from monocontext.options import nearest
 
-SHARED = ("quiet", "verbose")
-"""The options of a program that each of its commands takes too."""
+SHARED = ("quiet", "verbose")  # the options of a program that each of its commands takes too
 
 
 _Place = tuple[str, str, str]

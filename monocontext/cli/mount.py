@@ -27,8 +27,7 @@ from monocontext.text.monocontext import Monocontext
 _DEVICE = Path("/dev/fuse")
 _KEPT = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), 86_400)
 """The seconds for which the kernel may keep names, sizes and data: the version that is mounted never changes."""
-_SIGNALLED = 8
-"""What libfuse returns when a signal ended it."""
+_SIGNALLED = 8  # what libfuse returns when a signal ended it
 
 
 def mount(

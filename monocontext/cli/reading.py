@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 Url = Annotated[str, Argument(help="The context: s3://bucket/prefix, or a directory.")]
 
 _SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")
-_MOST_CITED = 1_000_000
-"""The longest source that `cite` reads, in characters."""
+_MOST_CITED = 1_000_000  # the longest source that `cite` reads, in characters
 _SHOWN_OF_PLAIN = ("url", "characters", "lines", "bytes", "documents")
 _SHOWN_OF_STORED = ("url", "version", "created", "characters", "lines", "bytes", "stored_bytes", "filters", "documents",
                     "sources")  # fmt: skip

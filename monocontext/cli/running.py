@@ -13,10 +13,8 @@ from typing import Any, NoReturn
 from monocontext.cli.printing import fail, note, say
 from monocontext.errors import MonocontextError
 
-INTERRUPTED = 130
-"""The exit status after Ctrl-C, as a shell reports it: 128 + SIGINT."""
-CLOSED_PIPE = 141
-"""The exit status if the reader of stdout has closed the pipe: 128 + SIGPIPE."""
+INTERRUPTED = 130  # the exit status after Ctrl-C, as a shell reports it: 128 + SIGINT
+CLOSED_PIPE = 141  # the exit status if the reader of stdout has closed the pipe: 128 + SIGPIPE
 
 
 def run_program(name: str, version: str) -> NoReturn:

@@ -33,8 +33,7 @@ from monocontext.text.search.grep import compile_query
 if TYPE_CHECKING:
     from monocontext.engine.stats import Stats
 
-PATTERN_SECONDS = 30
-"""The most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C."""
+PATTERN_SECONDS = 30  # the most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C
 _GLOBAL_FLAGS = r"\(\?([aimsux]+)\)"
 _TOKENS = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"
 """The parts of a pattern in which `$` is not the end of a line, and those that are one."""

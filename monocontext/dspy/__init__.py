@@ -34,8 +34,7 @@ __all__ = ["AgentMemoryRetrieval", "ExploreMemory", "MemoryAgent", "MemoryChainR
 MEMORY_FIELDS = frozenset({"memory_context", "memory_bank", "memory_database", "agent_memories"})
 _LONG = 20_000
 """Characters. A longer `str` in another field is made lazy, too: `dspy.RLM` sends a `str` again with every step."""
-PROMPT_CHARACTERS = 200_000
-"""The longest lazy text that goes into a prompt: some 50,000 tokens."""
+PROMPT_CHARACTERS = 200_000  # the longest lazy text that goes into a prompt: some 50,000 tokens
 
 
 def interpreter(context: object, **options: Any) -> Any:

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from monocontext.memory.memory import Memory
     from monocontext.sessions.archive import Sessions
 
-_CACHE_BYTES = 64 << 20
-"""The most decoded text that each open context keeps in memory."""
-_MOST_OPEN = 16
-"""Contexts that stay open at once."""
+_CACHE_BYTES = 64 << 20  # the most decoded text that each open context keeps in memory
+_MOST_OPEN = 16  # contexts that stay open at once
 MEMORY = "memory"
 SESSIONS_PREFIX = "sessions/"
 _MANIFEST = "/manifest.json"

@@ -28,8 +28,7 @@ from monocontext.text_tools.replies import fit_error, slice_reply
 SCHEME = "monocontext"
 PROGRESS_SECONDS = 2.0
 """The time between two reports about a call that goes on. Clients that ask for reports take them as a sign of life."""
-_MOST_TYPO = 100
-"""Characters. For a longer unknown name no similar one is suggested."""
+_MOST_TYPO = 100  # characters. For a longer unknown name no similar one is suggested
 _WRITES = frozenset({"memory", "keep", "upload_context", "chat_rlm_query"})
 
 INSTRUCTIONS = (

@@ -21,8 +21,7 @@ from pydantic import ValidationError
 
 from monocontext.text_tools.arguments import HALF_A_PAIR, is_text
 
-GRACE_SECONDS = 0.5
-"""The time for calls under way to end after stdin has ended."""
+GRACE_SECONDS = 0.5  # the time for calls under way to end after stdin has ended
 
 
 def serve(server: Server[Any]) -> None:

@@ -22,8 +22,7 @@ _WHITE = "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B
 _SPACES = re.compile(f"[{_WHITE}]+")
 _TTL = re.compile(r"\+?[0-9]+")
 _NOTHING_OR_TTL = re.compile(f"(?:[{_WHITE}]+(\\+?[0-9]+))?")
-_WORDS = 3
-"""The most words after the verb that a command has; the rest is not split."""
+_WORDS = 3  # the most words after the verb that a command has; the rest is not split
 
 _VERBS: dict[str, Verb] = {
     **{"P": "P", "PUT": "P", "G": "G", "GET": "G", "L": "L", "LIST": "L", "D": "D", "DELETE": "D"},

@@ -25,12 +25,9 @@ from monocontext.errors import DamagedData, InvalidEntry
 from monocontext.format.codec import raw_frames
 from monocontext.format.index import FrameRecord
 
-FIRST_READ_BYTES = 2048
-"""The first read of an entry, to get its header."""
-MAX_TTL_SECONDS = 315_360_000
-"""3,650 days: a longer lifetime is a mistake, and some clocks cannot count that far."""
-MAX_METADATA_BYTES = 2048
-"""The longest metadata of an entry, as JSON."""
+FIRST_READ_BYTES = 2048  # the first read of an entry, to get its header
+MAX_TTL_SECONDS = 315_360_000  # 3,650 days: a longer lifetime is a mistake, and some clocks cannot count that far
+MAX_METADATA_BYTES = 2048  # the longest metadata of an entry, as JSON
 _MOST_FRAMELESS_HEADER_BYTES = 32 << 10
 """Longest header without frames: a key takes at most 12 KB, metadata 2. Each frame of 256 KiB adds 40 bytes."""
 _MAGIC = b"monocontext-memory 1 "

@@ -25,8 +25,7 @@ from monocontext.memory.objects import MEMORY_REQUESTS
 from monocontext.stores.parallel import at_once
 
 _PREFIX = "store:"
-_UPDATED = "updated"
-"""The time of the last change, in the metadata of an item that a read has stored again."""
+_UPDATED = "updated"  # the time of the last change, in the metadata of an item that a read has stored again
 
 
 class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]

@@ -34,8 +34,7 @@ from monocontext.text.assembled import DocumentStart, FramePiece, assemble, ends
 if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
-_NAME_BYTES = 1024
-"""Longest name of an object in S3, in bytes, with the prefix of the memory."""
+_NAME_BYTES = 1024  # longest name of an object in S3, in bytes, with the prefix of the memory
 
 
 class Memory(StoreUser):

@@ -15,14 +15,11 @@ from urllib.parse import unquote_to_bytes
 
 from monocontext.errors import InvalidEntry
 
-FOLDER = "entries/"
-"""The folder of all objects of a memory; nothing else below its URL is touched."""
+FOLDER = "entries/"  # the folder of all objects of a memory; nothing else below its URL is touched
 _LITERAL = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _ESCAPED = {byte: chr(byte) if byte in _LITERAL else f"%{byte:02x}" for byte in range(256)}
-_PART = 200
-"""File systems take 255 bytes for a name, and the store's temporary ones need some."""
-_NEXT = "+/+"
-"""Between the parts of a long name: `a` (an object) and `a+/+b` (another) can both be in a directory."""
+_PART = 200  # file systems take 255 bytes for a name, and the store's temporary ones need some
+_NEXT = "+/+"  # between the parts of a long name: `a` (an object) and `a+/+b` (another) can both be in a directory
 _NAME = re.compile(r"(?:[a-z0-9\-_.%]|\+/\+)+")
 
 

@@ -16,12 +16,9 @@ from monocontext.memory.names import key_of
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, innermost
 
-MEMORY_REQUESTS = 16
-"""Requests at once."""
-_MOST_TRIES = 100
-"""The most reads of an entry that others keep writing."""
-_REMEMBERED = 20_000
-"""The most headers that are kept in memory: some MB."""
+MEMORY_REQUESTS = 16  # requests at once
+_MOST_TRIES = 100  # the most reads of an entry that others keep writing
+_REMEMBERED = 20_000  # the most headers that are kept in memory: some MB
 
 
 class Entries:

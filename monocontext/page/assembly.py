@@ -15,8 +15,7 @@ from typing import Any
 
 from monocontext.records import dataclass
 
-_SHARED = ("format", "dom", "chart", "list", "keys")
-"""The scripts in `parts/`, which come before a page's own."""
+_SHARED = ("format", "dom", "chart", "list", "keys")  # the scripts in `parts/`, which come before a page's own
 
 
 @dataclass(frozen=True, slots=True)

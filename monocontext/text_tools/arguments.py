@@ -18,8 +18,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}\Z")
 """An integer of at most 4,000 digits, since Python parses no more than 4,300."""
 _BOOLEANS: dict[Any, bool] = {"true": True, "yes": True, "on": True, "1": True, 1: True}
 _BOOLEANS |= {"false": False, "no": False, "off": False, "0": False, 0: False}
-_NEAR_NAME = 100
-"""The longest unknown name, in characters, for which an error suggests a near one."""
+_NEAR_NAME = 100  # the longest unknown name, in characters, for which an error suggests a near one
 HALF_A_PAIR = "half a surrogate pair, which is not a character"
 
 

@@ -39,14 +39,11 @@ from monocontext.text_tools.shell import ShellTool, folder_of
 Place = Monocontext | str | os.PathLike[str] | Store
 """A text, or the place of one."""
 
-_HEAD_CHARACTERS = 500
-"""The length, in characters, of the head and the tail that `describe` shows."""
+_HEAD_CHARACTERS = 500  # the length, in characters, of the head and the tail that `describe` shows
 _MOST_QUERY_CHARACTERS = 10_000
 """The longest query, in characters. To parse a longer pattern could take more time than a search may."""
-_MOST_HITS = 1000
-"""The most hits of one `grep`."""
-MOST_PASSAGES = 10
-"""The most passages of one `search`."""
+_MOST_HITS = 1000  # the most hits of one `grep`
+MOST_PASSAGES = 10  # the most passages of one `search`
 
 
 class TextTools:

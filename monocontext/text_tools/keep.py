@@ -12,16 +12,13 @@ from monocontext.memory.memory import Memory
 from monocontext.text.monocontext import Monocontext
 from monocontext.text_tools.outputs import Kept, ToolReply
 
-KEPT = "/kept"
-"""The folder of kept texts in a shell."""
+KEPT = "/kept"  # the folder of kept texts in a shell
 DAY_SECONDS = 86_400
-_PURGE_SECONDS = 300.0
-"""The time between two purges: a LIST of a thousand entries costs as much as ten GETs."""
+_PURGE_SECONDS = 300.0  # the time between two purges: a LIST of a thousand entries costs as much as ten GETs
 _HEAD_CHARACTERS = 500
 _MOST_NAME = 200
 _MOST_CHARACTERS = 256 << 20
-_MOST_NUMBER = 1000
-"""The most texts that may be kept under one name, each with a number."""
+_MOST_NUMBER = 1000  # the most texts that may be kept under one name, each with a number
 
 
 class KeepTool:

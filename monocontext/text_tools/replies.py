@@ -17,20 +17,13 @@ if TYPE_CHECKING:
 
 MAX_REPLY_BYTES = 20_000
 """The longest reply in bytes of UTF-8. Hosts cut longer ones; Claude Code warns above 10,000 tokens."""
-_NOTE_BYTES = 200
-"""The bytes that are reserved for the last line, which says how to continue."""
-_MOST_ROWS = 500
-"""The most rows of a list."""
-_LINE_CHARACTERS = 300
-"""The most characters of a matching line that are shown."""
-_ERROR_CHARACTERS = 800
-"""The longest message about a refused call."""
-SEARCH_SECONDS = 20.0
-"""A search stops after this time and says how far it came. Clients give up on a call after 60 s."""
-_WINDOW = 16 << 20
-"""The characters of the first part of a search. The clock is read after each part."""
-NOT_A_PATTERN = (re.error, OverflowError, RecursionError)
-"""The errors that `re` raises for an invalid expression."""
+_NOTE_BYTES = 200  # the bytes that are reserved for the last line, which says how to continue
+_MOST_ROWS = 500  # the most rows of a list
+_LINE_CHARACTERS = 300  # the most characters of a matching line that are shown
+_ERROR_CHARACTERS = 800  # the longest message about a refused call
+SEARCH_SECONDS = 20.0  # a search stops after this time and says how far it came. Clients give up on a call after 60 s
+_WINDOW = 16 << 20  # the characters of the first part of a search. The clock is read after each part
+NOT_A_PATTERN = (re.error, OverflowError, RecursionError)  # the errors that `re` raises for an invalid expression
 
 
 def slice_reply(text: Monocontext, start: int, stop: int) -> ToolReply[Slice]:

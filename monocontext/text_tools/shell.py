@@ -10,8 +10,7 @@ from monocontext.shell.shell import Output, Shell
 from monocontext.text_tools.outputs import ToolReply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES
 
-_OUTPUT_BYTES = MAX_REPLY_BYTES * 3 // 4
-"""The most bytes of stdout in a reply; stderr has a quarter of this."""
+_OUTPUT_BYTES = MAX_REPLY_BYTES * 3 // 4  # the most bytes of stdout in a reply; stderr has a quarter of this
 _TAKEN = frozenset(["bin", "dev", "etc", "home", "kept", "proc", "root", "tmp", "usr"])
 """Folders that the shell has itself."""
 

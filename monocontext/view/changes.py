@@ -14,14 +14,10 @@ from monocontext.engine.reader import Reader
 from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 
-MOST_PAGES = 32
-"""The most pages to read of each version. A page lists 4,096 documents."""
-MOST_COMPARED_CHARACTERS = 1 << 20
-"""The most characters of text to compare, over all documents."""
-_MOST_NAMES = 200
-"""The most names in each list of an answer."""
-_MOST_FRAMES = 64
-"""The most frames of a document that are compared."""
+MOST_PAGES = 32  # the most pages to read of each version. A page lists 4,096 documents
+MOST_COMPARED_CHARACTERS = 1 << 20  # the most characters of text to compare, over all documents
+_MOST_NAMES = 200  # the most names in each list of an answer
+_MOST_FRAMES = 64  # the most frames of a document that are compared
 _NAME_CHARACTERS = 300
 
 _Key = tuple[str, int]

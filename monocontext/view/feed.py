@@ -28,18 +28,13 @@ from monocontext.view.changes import document_changes
 from monocontext.writing.upkeep.versions import list_versions
 
 _SCRIPTS = ("reader", "rows", "page")
-PIECE_CHARACTERS = 8_000
-"""The most characters of text in one answer. JSON takes up to 12 bytes for each."""
-PIECE_LINES = 300
-"""The most lines of text in one answer."""
-_LEAD_LINES, _LEAD_CHARACTERS = 8, 2_000
-"""The most lines and characters that are shown before the target of a jump."""
+PIECE_CHARACTERS = 8_000  # the most characters of text in one answer. JSON takes up to 12 bytes for each
+PIECE_LINES = 300  # the most lines of text in one answer
+_LEAD_LINES, _LEAD_CHARACTERS = 8, 2_000  # the most lines and characters that are shown before the target of a jump
 _NAME_CHARACTERS = 300
 _METADATA_CHARACTERS = 500
-LISTED = 100
-"""The most documents in one answer."""
-MOST_VERSIONS = 300
-"""The most versions in the history."""
+LISTED = 100  # the most documents in one answer
+MOST_VERSIONS = 300  # the most versions in the history
 _SEARCH_SECONDS = 10.0
 MOST_HITS = 100
 _MOST_PASSAGES = 20
