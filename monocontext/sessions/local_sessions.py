@@ -35,9 +35,7 @@ def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Mo
     return _open(files, "machine", note, options)
 
 
-def open_folder(
-    place: str | os.PathLike[str], note: Note | None = None, **options: Unpack[TextOptions]
-) -> Monocontext | None:
+def open_folder(place: str | os.PathLike[str], **options: Unpack[TextOptions]) -> Monocontext | None:
     """The sessions in a folder of an agent of this user as one text, each a document; None for any other folder.
 
     Such a folder is `~/.claude`, `~/.codex`, or one below it in which the agent keeps sessions.
@@ -51,7 +49,7 @@ def open_folder(
     if address.scheme != "file" or not any(map(folder.is_relative_to, homes)):
         return None
     files = [file for file in discover_sessions() if file.path.resolve().is_relative_to(folder)]
-    return _open(files, str(folder), note, options) if files else None
+    return _open(files, str(folder), None, options) if files else None
 
 
 def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOptions) -> Monocontext:

@@ -58,9 +58,6 @@ class HttpFault:
     bytes_per_second: float | None = None
     """The speed of the body."""
 
-    def __repr__(self) -> str:
-        return f"<HttpFault {self.name}>"
-
 
 # -- the end comes early --------------------------------------------------------------------------------------------
 

@@ -94,11 +94,6 @@ class S3StandIn:
         """The number of requests without a complete reply."""
         self.reset_counts()
 
-    def __repr__(self) -> str:
-        counts = ", ".join(f"{count:,} {verb}" for verb, count in sorted(self.counts.items())) or "no requests"
-        flow = f"{self.bytes_sent:,} bytes sent, {self.in_flight} in flight"
-        return f"<S3StandIn {self.endpoint} | {counts} | {flow} | {self.connections} connections>"
-
     @property
     def endpoint(self) -> str:
         """URL of the server, while it runs."""

@@ -70,11 +70,6 @@ class CountingStore(WrappedStore):
         self._lock = threading.Lock()
         self.reset()
 
-    def __repr__(self) -> str:
-        counts = ", ".join(f"{count:,} {verb}" for verb, count in sorted(self.counts.items())) or "no requests"
-        moved = f"{self.bytes_read:,} bytes read, {self.bytes_written:,} written"
-        return f"<CountingStore {counts} | {moved} | {self.store!r}>"
-
     def reset(self) -> None:
         """Clear the log and set all counts to zero."""
         with self._lock:

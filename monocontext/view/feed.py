@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
 from monocontext.engine.reader import Reader
@@ -15,7 +14,7 @@ from monocontext.errors import MonocontextError, ToolRefusal
 from monocontext.format.documents import Document
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.globs import Globs
-from monocontext.page.assembly import WebPage, load_page
+from monocontext.page.assembly import load_page
 from monocontext.page.serving import InvalidRequest, PageServer, Parameters
 from monocontext.stores.protocol import Store
 from monocontext.text.documents.by_name import UnknownDocument
@@ -281,12 +280,6 @@ class ContextFeed:
         return self._text._opened.store
 
 
-@cache
-def context_page() -> WebPage:
-    """The page without data."""
-    return load_page("monocontext.view", _SCRIPTS)
-
-
 class ContextServer(PageServer):
     """Serves the page at `/`, and a path of data for each method of `ContextFeed`, such as `/documents`."""
 
@@ -295,6 +288,6 @@ class ContextServer(PageServer):
         feed = ContextFeed(text)
         answers = (feed.state, feed.documents, feed.text, feed.grep, feed.search, feed.history, feed.change)
         super().__init__(
-            context_page(), {f"/{answer.__name__}": answer for answer in answers}, host, port,
+            load_page("monocontext.view", _SCRIPTS), {f"/{answer.__name__}": answer for answer in answers}, host, port,
             failures=(MonocontextError, OSError),
         )  # fmt: skip

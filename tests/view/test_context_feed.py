@@ -15,7 +15,7 @@ import pytest
 from monocontext import Monocontext, delete, publish
 from monocontext.page.serving import InvalidRequest, Parameters
 from monocontext.view.changes import document_changes
-from monocontext.view.feed import MOST_HITS, PIECE_CHARACTERS, PIECE_LINES, ContextFeed, ContextServer, context_page
+from monocontext.view.feed import MOST_HITS, PIECE_CHARACTERS, PIECE_LINES, ContextFeed, ContextServer
 
 
 def ask(feed: ContextFeed, name: str, **given: object) -> Any:
@@ -232,7 +232,7 @@ def test_the_server_knows_its_paths_alone(
     for path in ("/nothing", "/_piece", "/__init__", "/../etc/passwd"):
         assert get(server, path) == (404, {"error": "not found"})
     assert get(server, "/text?line=0") == (400, {"error": "line must be at least 1, not 0"})
-    html = context_page().served()
-    assert get(server, "/")[1] == html
+    html = get(server, "/")[1]
+    assert html == server.page.served()
     assert not re.search(r"https?://|\b(?:src|href)=\"(?!data:|#)|\son\w+=|style=\"", html)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", html)

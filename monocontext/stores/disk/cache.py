@@ -4,10 +4,8 @@ A file `monocontext-1/HASH` has one range of an object: 8 bytes of magic, a crc3
 
 - An object is cached only under a name that determines its content: its own if it is never reused, as those of a
   context are, else with the ETag in the index. So no entry becomes stale. Roots are not cached.
-- Only a read of the same range finds a file. Its checksum covers the name and the range too. A reader that finds the
-  bytes wrong calls `forget`: the response of the store may have been damaged.
-- A file under its final name is complete. Many threads and processes may read, write and make room at once: there is
-  no lock, and a lost count of bytes is corrected when room is made.
+- Only a read of the same range finds a file. Its checksum covers the name and the range too.
+- A file under its final name is complete. There is no lock: a lost count of bytes is corrected when room is made.
 - Only the owner can read the folder. Use none for texts that must become unreadable when a permission ends.
 """
 
@@ -16,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import shutil
 import stat
 import time
@@ -89,13 +86,13 @@ class DiskCache:
         except OSError as error:
             self._stop_writing(error)
 
+    def reader(self, store: RangeReader, place: str, *, is_own: bool) -> DiskCachedReader:
+        """A reader of `store`, whose objects `place` tells from others. `is_own`: it is a context's own store."""
+        return DiskCachedReader(store, self, place, is_own=is_own)
+
     def forget(self, name: str, start: int, length: int) -> None:
         """Remove this range of the object `name`."""
         _remove(self._path(name, start, length))
-
-    def reader(self, store: RangeReader, place: str, *, is_own: bool) -> DiskCachedReader:
-        """A reader of `store` through this folder. `place` tells its objects from those of other stores."""
-        return DiskCachedReader(store, self, place, is_own=is_own)
 
     def clear(self) -> None:
         """Remove all files of the cache, those of other stores included. Raises `OSError` if one cannot be removed."""
@@ -145,21 +142,19 @@ class DiskCache:
 
     def files(self) -> Iterator[tuple[float, int, str]]:
         """Yield the time of last use, the size and the path of each file; removes abandoned temporary files."""
-        for name in os.listdir(self._root) if os.path.isdir(self._root) else ():
-            path = os.path.join(self._root, name)
+        for entry in list(os.scandir(self._root)) if os.path.isdir(self._root) else ():
             with suppress(FileNotFoundError):  # another process makes room at the same time
-                status = os.lstat(path)
-                if name.startswith(TEMPORARY) and time.time() - status.st_mtime > _ABANDONED_SECONDS:
-                    _remove(path)
+                status = entry.stat(follow_symlinks=False)
+                if entry.name.startswith(TEMPORARY) and time.time() - status.st_mtime > _ABANDONED_SECONDS:
+                    _remove(entry.path)
                 else:
-                    yield status.st_mtime, status.st_size, path
+                    yield status.st_mtime, status.st_size, entry.path
 
 
 class DiskCachedReader:
     """A range reader over a store: it reads from the disk cache if possible, and caches bytes of the store."""
 
     def __init__(self, store: RangeReader, disk: DiskCache, place: str, *, is_own: bool) -> None:
-        """`place` names the store in the cache. `is_own`: it is the context's, whose names are never reused."""
         self.store, self._disk, self._place, self._is_own = store, disk, place, is_own
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
@@ -191,15 +186,14 @@ def _seal(name: str, start: int, facts: bytes, body: bytes) -> bytes:
 
 
 def _write(path: str, *parts: bytes) -> None:
-    temporary = os.path.join(os.path.dirname(path), TEMPORARY + secrets.token_hex(8))
+    temporary = os.path.join(os.path.dirname(path), TEMPORARY + os.urandom(8).hex())
     try:
         with open_descriptor(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PRIVATE_BINARY, 0o600) as descriptor:
             for part in parts:
                 write_all(descriptor, part)
         os.replace(temporary, path)
-    except BaseException:
-        _remove(temporary)
-        raise
+    finally:
+        _remove(temporary)  # if it did not get its name
 
 
 def _remove(path: str) -> None:

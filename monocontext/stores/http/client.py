@@ -57,22 +57,11 @@ MAX_ERROR_BYTES = 64 << 10
 class Client:
     """Sends GETs to one origin. Safe for use by many threads, and after a fork; starts no thread."""
 
-    def __init__(
-        self,
-        origin: Origin,
-        pool: Pool,
-        *,
-        attempts: int = 4,
-        silence_seconds: float = 10.0,
-        deadline_seconds: float = DEADLINE_SECONDS,
-        wall_clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, origin: Origin, pool: Pool, *, attempts: int, silence_seconds: float) -> None:
         self.pool = pool
         self.budget = RetryBudget(time.monotonic)
         self.pace = Pace(silence_seconds)
-        self._origin, self._attempts = origin, attempts
-        self._silence_seconds, self._deadline_seconds = silence_seconds, deadline_seconds
-        self._wall_clock = wall_clock
+        self._origin, self._attempts, self._silence_seconds = origin, attempts, silence_seconds
         self._server_ahead_seconds = 0.0
 
     def get(self, key: str, sink: Sink, expected_bytes: int = 0) -> None:
@@ -82,7 +71,7 @@ class Client:
         `ErrorResponse`, `NoAnswer`, errors of `sink`, and the origin's error for missing credentials.
         """
         route = self._origin.route
-        limit_seconds = self._deadline_seconds + expected_bytes * _SECONDS_PER_BYTE
+        limit_seconds = DEADLINE_SECONDS + expected_bytes * _SECONDS_PER_BYTE
         call = _Call(key, route, time.monotonic() + limit_seconds, limit_seconds)
         while True:
             try:
@@ -159,7 +148,7 @@ class Client:
         host = endpoint.host_header
         target = call.target = call.target or route.path + quote(call.key, safe="/-_.~")
         if route.signed:
-            now = self._wall_clock() + self._server_ahead_seconds
+            now = time.time() + self._server_ahead_seconds
             headers, call.signed_by = self._origin.sign(route, host, target, headers, now)
         else:
             headers["host"] = host
@@ -209,11 +198,9 @@ class Client:
         if response.is_expired and call.signed_by and _is_first_repair("credentials", call):
             self._origin.renew(call.signed_by)
             return True
-        if response.is_skewed and _is_first_repair("clock", call):
-            server_clock = response.server_clock
-            if server_clock is not None:
-                self._server_ahead_seconds = server_clock - self._wall_clock()
-                return True
+        if response.is_skewed and response.server_clock and _is_first_repair("clock", call):
+            self._server_ahead_seconds = response.server_clock - time.time()
+            return True
         if response.region and _is_first_repair("region", call):
             new_route = self._origin.move(response.region)
             if new_route is None or new_route == call.route:
@@ -331,9 +318,6 @@ class RetryBudget:
         self._most = self._tokens = tokens
         self._clock = clock
         self._refilled_at = clock()
-
-    def __repr__(self) -> str:
-        return f"<RetryBudget {self._tokens:.1f} of {self._most:g} retries>"
 
     def take(self) -> bool:
         """Take one retry from the budget; returns whether there was one."""

@@ -30,46 +30,22 @@ class ErrorResponse(Exception):
         self.message = _element(text, "Message")
         self.object_bytes = _element(text, "ActualObjectSize")
         """The length of an object that ends before the requested range; empty if the server does not send it."""
-        self.head = head
+        self.is_transient = self.status in _TRANSIENT_STATUS or self.code in _TRANSIENT_CODE
+        """Whether the same request may succeed later. The status counts too, since the body may be anything."""
+        self.is_throttling = is_throttling(self.status, self.code)
+        self.is_expired = self.code in _EXPIRED
+        self.is_skewed = self.code in _SKEWED
+        self.server_clock = parse_http_date(head.headers.get("date"))
+        """The time of the response by the clock of the server, in seconds since 1970; 0 if it is missing."""
+        is_elsewhere = self.status == 301 or self.code in OTHER_REGION
+        region = head.headers.get("x-amz-bucket-region") or _element(text, "Region")
+        self.region = region if is_elsewhere else ""
+        """The region of the bucket, if the request went to another one; else empty."""
+        self.location = head.headers.get("location") if self.status in REDIRECTS else None
+        """The target of a redirect, an absolute or relative URL."""
         self.elsewhere = ""
         """The reason why a redirect was not followed; the client sets it."""
-        self._region = head.headers.get("x-amz-bucket-region") or _element(text, "Region")
         super().__init__(f"HTTP {self.status} {self.code}: {self.message}")
-
-    @property
-    def is_transient(self) -> bool:
-        """Whether the same request may succeed later. The status counts too, since the body may be anything."""
-        return self.status in _TRANSIENT_STATUS or self.code in _TRANSIENT_CODE
-
-    @property
-    def is_throttling(self) -> bool:
-        """Whether the server throttles. The status counts too, since some gateways send no XML."""
-        return is_throttling(self.status, self.code)
-
-    @property
-    def is_expired(self) -> bool:
-        return self.code in _EXPIRED
-
-    @property
-    def is_skewed(self) -> bool:
-        return self.code in _SKEWED
-
-    @property
-    def server_clock(self) -> float | None:
-        """The time of the response by the clock of the server, in seconds since 1970; `None` if it is missing."""
-        return parse_http_date(self.head.headers.get("date")) or None
-
-    @property
-    def region(self) -> str | None:
-        """The region of the bucket, if the request went to another one."""
-        if self.status == 301 or self.code in OTHER_REGION:
-            return self._region or None
-        return None
-
-    @property
-    def location(self) -> str | None:
-        """The target of a redirect, an absolute or relative URL."""
-        return self.head.headers.get("location") if self.status in REDIRECTS else None
 
 
 def is_throttling(status: int, code: str) -> bool:

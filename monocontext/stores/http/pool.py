@@ -58,12 +58,7 @@ class Pool:
         self._make_tls = make_tls
         self._tls: SSLContext | None = None
         self._max_idle = max_idle
-        self.opened = 0
-        self.reused = 0
         self._reset()
-
-    def __repr__(self) -> str:
-        return f"<Pool {self.idle} idle, {self.lent} lent | {self.opened} opened, {self.reused} reused>"
 
     @property
     def idle(self) -> int:
@@ -93,13 +88,11 @@ class Pool:
             self._drop_inherited()
         while not fresh and (idle := self._take_idle(endpoint)):
             if _is_quiet(idle):
-                self.reused += 1
                 return idle
             self.discard(idle)
         connection = self._connect(endpoint, timer, avoid)
         with self._lock:
             self._open.add(connection)
-            self.opened += 1
         return connection
 
     def give_back(self, connection: Connection) -> None:

@@ -177,9 +177,6 @@ class S3Origin:
         """Held while the plan is replaced."""
         self._signer: Signer | None = None
 
-    def tls(self) -> SSLContext:
-        return self._account.tls()
-
     def move(self, region: str) -> Route | None:
         with self._lock:
             if self.route.region != region:

@@ -148,8 +148,7 @@ def error_for_response(refused: ErrorResponse, url: str, etag: str | None) -> Mo
     """The error for a response to a GET, of the version `etag` if it is not `None`, that is not the object."""
     if refused.elsewhere:
         return Unsupported(f"{url}: HTTP {refused.status}: {refused.elsewhere}")
-    failure = _FailedRequest(refused.status, refused.code, refused.message, refused.object_bytes, refused.region or "")
-    return _error_for(failure, url, etag, writing=False)
+    return _error_for(refused, url, etag, writing=False)
 
 
 def _error_for_client_error(response: Any, url: str, etag: str | None, writing: bool) -> MonocontextError:
@@ -166,7 +165,7 @@ def _error_for_client_error(response: Any, url: str, etag: str | None, writing: 
 
 @dataclass(frozen=True, slots=True)
 class _FailedRequest:
-    """What a server says about a request that it did not carry out. A text is empty if the server does not send it."""
+    """What boto3 reports of an error response, under the same names; a text is empty if the server does not send it."""
 
     status: int
     """The HTTP status, not 2xx."""
@@ -178,7 +177,7 @@ class _FailedRequest:
     """The region of the bucket."""
 
 
-def _error_for(failure: _FailedRequest, url: str, etag: str | None, writing: bool) -> MonocontextError:
+def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | None, writing: bool) -> MonocontextError:
     status, code = failure.status, failure.code
     reason = f"HTTP {status} {code}: {failure.message}"
     if code == "NoSuchBucket":

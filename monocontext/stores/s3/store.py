@@ -81,10 +81,6 @@ class S3Store(StoreBase):
     def credentials_source(self) -> str:
         return self._connection.credentials_source
 
-    def __repr__(self) -> str:
-        server = f" at {self._options.endpoint}" if self._options.endpoint else ""
-        return f"<S3Store {self.url}{server}>"
-
     def __reduce__(self) -> tuple[Any, ...]:
         if self._connection.given is not None:
             raise NotPicklable(f"{self.url} was opened with client=: open it with endpoint=, region= or profile=")
@@ -356,7 +352,7 @@ class S3Connection:
         self.credentials_source = plan.identity.source + (f", because {plan.reason}" if plan.reason else "")
         origin = S3Origin(self.options, bucket, learn_plan, account, plan)
         if state.pool is None:
-            state.pool = Pool(origin.tls, MAX_IDLE if self.options.keep_alive else 0)
+            state.pool = Pool(account.tls, MAX_IDLE if self.options.keep_alive else 0)
         attempts, silence_seconds = s3_client.S3_ATTEMPTS, s3_client.READ_TIMEOUT_SECONDS
         return Client(origin, state.pool, attempts=attempts, silence_seconds=silence_seconds)
 
