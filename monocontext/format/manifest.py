@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Iterator
 from functools import reduce
 from itertools import chain
 from typing import Any
@@ -284,17 +285,28 @@ def _parse(data: bytes) -> Any:
 
 def checksum(root: dict[str, Any]) -> str:
     """The CRC-32C of the canonical form: keys sorted, no white space, ASCII only, without the field `crc32c`."""
-    crc = google_crc32c.value(b"{")
-    for number, (name, value) in enumerate(sorted(item for item in root.items() if item[0] != "crc32c")):
-        # JSON has base64 as it is. The copy of a text is read in parts: fresh memory for megabytes takes milliseconds.
-        is_copy = name == "text" and isinstance(value, str) and value.isascii()
-        starts = range(0, len(value), _PART) if is_copy else range(0)
-        is_base64 = is_copy and not any(value[i : i + _PART].encode().translate(None, _BASE64) for i in starts)
-        parts = (value[i : i + _PART].encode() for i in starts)
-        pieces = chain([b'"'], parts, [b'"']) if is_base64 else [_CANONICAL.encode(value).encode()]
-        begin = f"{',' if number else ''}{_CANONICAL.encode(name)}:".encode()
-        crc = reduce(google_crc32c.extend, pieces, google_crc32c.extend(crc, begin))
+    crc, separator = google_crc32c.value(b"{"), ""
+    for name in sorted(root.keys() - {"crc32c"}):
+        value = root[name]
+        crc = google_crc32c.extend(crc, f"{separator}{_CANONICAL.encode(name)}:".encode())
+        if name == "text" and _is_base64(value):
+            crc = reduce(google_crc32c.extend, chain([b'"'], _parts(value), [b'"']), crc)
+        else:
+            crc = google_crc32c.extend(crc, _CANONICAL.encode(value).encode())
+        separator = ","
     return f"{google_crc32c.extend(crc, b'}'):08x}"
+
+
+def _is_base64(value: object) -> bool:
+    """Whether a value is a text in base64, which is in JSON as it is."""
+    if not isinstance(value, str) or not value.isascii():
+        return False
+    return not any(part.translate(None, _BASE64) for part in _parts(value))
+
+
+def _parts(text: str) -> Iterator[bytes]:
+    """A text of ASCII in parts, since fresh memory for megabytes at once takes milliseconds."""
+    return (text[start : start + _PART].encode() for start in range(0, len(text), _PART))
 
 
 # -- the roots of a store ----------------------------------------------------------------------------------------------
