@@ -27,7 +27,7 @@ from monocontext.text.lines import LineView, TextLines
 from monocontext.text.search.methods import Searchable
 from monocontext.text.source import Span, StoredSource, TextSource
 from monocontext.text.splitting import cut_pieces
-from monocontext.text.str_methods import StrLike, iterate
+from monocontext.text.str_methods import iterate
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -52,7 +52,7 @@ _INTERNAL = frozenset({"is_large", "reads_since", "repl_namespace", "serve", "sp
 """Names for other parts of this package, which `dir` leaves out."""
 
 
-class Monocontext(Searchable, StrLike, LazyContext, Sequence[str]):
+class Monocontext(Searchable, LazyContext, Sequence[str]):
     """A text in a bucket that behaves as a `str`: `context = Monocontext.open("s3://bucket/prefix")`.
 
     The text may have any size; only what code looks at is fetched. Immutable, safe for use by many threads.

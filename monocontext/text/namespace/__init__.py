@@ -18,9 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 from monocontext.text.namespace.builtin_names import STR, TYPE, passes_isinstance, passes_issubclass
-from monocontext.text.namespace.files import open_file
 from monocontext.text.namespace.modules import make_importer
-from monocontext.text.namespace.printing import print_values
+from monocontext.text.namespace.output import open_file, print_values
 
 __all__ = ["NamespacePatch"]
 

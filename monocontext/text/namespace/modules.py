@@ -16,7 +16,7 @@ from typing import Any
 
 from monocontext.text import regex
 from monocontext.text.lazy_kinds import LazyItems, LazyMapping, LazyText
-from monocontext.text.namespace.files import open_file
+from monocontext.text.namespace.output import open_file
 from monocontext.text.str_methods import StrLike
 
 _SAMPLE_CHARACTERS = 64 << 10

@@ -11,7 +11,6 @@ from operator import index
 from types import GenericAlias
 from typing import Any
 
-from monocontext.errors import ContextTooLarge
 from monocontext.text.regex.lazy_matches import LazyMatches, LazyPieces, match_item
 from monocontext.text.regex.match import Match, Subject, make_match
 from monocontext.text.regex.plan import PatternPlan, plan
@@ -140,8 +139,8 @@ class Pattern(metaclass=ABCMeta):
         return (make_match(match, base, subject) for match, base in result)
 
     def findall(self, string: Any, pos: int = 0, endpos: int = sys.maxsize) -> Sequence[Any]:
-        """The groups of all matches (or the matches, without groups) as a list; reads all that may match. Above the
-        limit a lazy list of them, from the first character on."""
+        """The groups of all matches (or the matches, without groups) as a list, above the limit a lazy one; reads all
+        that may match."""
         if not isinstance(string, StrLike):
             return self._real.findall(string, pos, endpos)
         low, high = self._bounds(string, pos, endpos)
@@ -151,13 +150,8 @@ class Pattern(metaclass=ABCMeta):
             items.append(item := match_item(match))
             room -= (len(item) if isinstance(item, str) else sum(map(len, item))) or 1
             if room < 0:
-                if low == 0 and high == len(string):
-                    return LazyMatches(self._plan, span, string._limit, (self, "findall", string._snapshot))
-                raise ContextTooLarge(
-                    f"re.findall: the result up to character {base + match.end():,} is above the limit of "
-                    f"{string._limit:,} (materialize_limit): iterate re.finditer(pattern, context), or search "
-                    "context[a:b]"
-                )
+                recipe = (self, "findall", string._snapshot, pos, endpos)
+                return LazyMatches(self._plan, span.between(0, high), string._limit, recipe, low)
             span.log_received(base + match.start(), base + match.end())
         return items
 

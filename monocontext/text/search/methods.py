@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from monocontext.options import check_int, check_seconds, validate_options
+from monocontext.text.str_methods import StrLike
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -15,18 +16,12 @@ if TYPE_CHECKING:
     from monocontext.text.search.hits import GrepHits
     from monocontext.text.search.outline import Outline
     from monocontext.text.search.passages import Passages
-    from monocontext.text.source import Span
 
 
-class Searchable:
-    """The methods that search, over a span, its documents and a limit for real text."""
+class Searchable(StrLike):
+    """A text with methods that search, over its span and its documents."""
 
     __slots__ = ()
-    _limit: int
-
-    @property
-    @abstractmethod
-    def span(self) -> Span: ...
 
     @property
     @abstractmethod
@@ -75,8 +70,8 @@ class Searchable:
             max_hits = check_int("max_hits", max_hits, 0)
         first, last = 0, None
         if start is not None or stop is not None:
-            first, end, _ = slice(start, stop).indices(len(self.span))
-            last = max(first, end) if end < len(self.span) else None
+            first, end, _ = slice(start, stop).indices(len(self))
+            last = max(first, end) if end < len(self) else None
         if executor is not None:
             from monocontext.text.search.grep_parallel import grep_parts
 

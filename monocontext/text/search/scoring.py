@@ -114,7 +114,6 @@ class Scorer:
         last = len(folded) if last is None else last
         everything = (*terms, *self._terms.without)
         is_cut = any(term.is_word and term.pattern.match(folded) for term in everything) and follows_word()
-        first_word = 1 if is_cut else 0
         heads = sorted(
             (*found.span(), number)
             for offset, (_, number) in zip(offsets, beginnings, strict=True)
@@ -124,7 +123,7 @@ class Scorer:
         if not heads:
             return
         excluded = sorted(
-            start for term in self._terms.without for start, _ in _ranges(term, folded, 0, last, first_word)
+            start for term in self._terms.without for start, _ in _ranges(term, folded, 0, last, int(is_cut))
         )
         others = [(number, terms[number]) for number in self._order if number not in leading]
         # No passage has more than twice the usual characters, so the last head's passage ends before this.
@@ -140,7 +139,7 @@ class Scorer:
             if self._required and not self._required <= {number for *_, number in inside}:
                 continue
             for number, term in others:
-                inside += [(*span, number) for span in _ranges(term, folded, start, stop, first_word)]
+                inside += [(*span, number) for span in _ranges(term, folded, start, stop, int(is_cut))]
             inside.sort()
             places = [(offset, number) for offset, _, number in inside]
             if (score := self._add_up(places, least)) is not None:

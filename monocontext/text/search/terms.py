@@ -40,8 +40,7 @@ _MOST_SPACES = 100
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff\u212a\u212b]")
 _ACCENTED_UTF8 = (*(bytes([lead]) for lead in range(0xC3, 0xCA)), *(bytes([0xE1, n]) for n in range(0xB8, 0xBC)))
 """All but the last byte of these letters in UTF-8, and of some others; without the signs of Kelvin and Angstrom."""
-_SIGNS_UTF8 = re.compile(b"\xe2\x84[\xaa\xab]")
-"""The signs of Kelvin and Angstrom."""
+_SIGNS_UTF8 = re.compile(b"\xe2\x84[\xaa\xab]")  # of Kelvin and Angstrom
 _SIGMA, _FINAL_SIGMA = "\u03c3\u03c2"
 
 

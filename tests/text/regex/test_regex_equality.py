@@ -142,8 +142,7 @@ def test_a_search_reads_as_far_as_it_takes() -> None:
         assert (head, tail[:5], len(tail)) == ("2024-05-01 host-7 ", "12 ms", len(text) - 23)
         assert [m.start() for m in regex.compile(r"(?<=-)7").finditer(context, 90_000, 90_100)]
         assert context.stats.bytes_fetched < len(text) // 4
-        with pytest.raises(ContextTooLarge, match=r"findall: the result .*finditer"):
-            regex.compile(r"\S").findall(context, 1)
+        assert regex.compile(r"\S").findall(context, 1)[0] == "0"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
-"""`print` that shows the beginning of a large lazy value instead of fetching all of it."""
+"""`print` and `open` for a namespace: a large lazy value is shown in part, and written to a file window by window."""
 
 from __future__ import annotations
 
+import builtins
+import io
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -45,3 +47,30 @@ def _shorten_items(items: Iterable[str], limit: int) -> str:
         parts.append(item[:limit])
         limit -= len(item)
     return ", ".join(parts)
+
+
+class TextFile(io.TextIOWrapper):
+    """A text file that writes a lazy text window by window, never as one `str` (1 GET for about 8 MiB stored)."""
+
+    def write(self, text: Any, /) -> int:
+        """Write a `str` or a lazy text of any size; returns its characters."""
+        if not isinstance(text, LazyText):
+            return super().write(text)
+        return sum(map(super().write, text.chunks()))
+
+    def writelines(self, lines: Iterable[Any], /) -> None:
+        """Write `str` and lazy texts."""
+        for line in [lines] if isinstance(lines, LazyText) else lines:
+            self.write(line)
+
+
+def open_file(file: Any, mode: str = "r", *options: Any, **named: Any) -> Any:
+    """`open` for a namespace. A text file opened for writing is a `TextFile`; any other is what `open` returns."""
+    opened = builtins.open(file, mode, *options, **named)  # noqa: SIM115
+    if type(opened) is not io.TextIOWrapper or not opened.writable():
+        return opened
+    newline = named.get("newline", options[3] if len(options) > 3 else None)
+    encoding, errors, buffering = opened.encoding, opened.errors, opened.line_buffering
+    text_file = TextFile(opened.detach(), encoding, errors, newline, buffering)
+    text_file.mode = mode  # type: ignore[misc]
+    return text_file
