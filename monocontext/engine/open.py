@@ -79,8 +79,7 @@ def check_prefetch(prefetch: str) -> None:
 
 
 class ContextHandle:
-    """The store and options of an open context, for its readers, for readers of later generations, and for opening it
-    in another process."""
+    """The store and options of an open context: for its readers, for later generations, and for other processes."""
 
     def __init__(
         self,

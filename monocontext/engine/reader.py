@@ -89,8 +89,7 @@ class Reader:
         self.handed: PieceLog | None = None
         """The log of the pieces that code received: slices, lines of hits, matches, passages."""
         self._fresh = self._late = 0
-        """The number of frames that were used for the first time since they were fetched, and of these the number that
-        a caller waited for."""
+        """The number of frames that were used since they were fetched, and that of those for which a caller waited."""
         self._last_hit = range(0)
         """The characters of the frame in which a search found its last hit."""
 

@@ -33,8 +33,7 @@ class CachedBytes:
 
 
 class Cache:
-    """Byte-bounded cache of index pages and decoded frames. Frames are kept as UTF-8: one emoji makes a `str` four
-    bytes a character."""
+    """Byte-bounded cache of index pages and frames, kept as UTF-8: one emoji makes a `str` four bytes a character."""
 
     def __init__(self, capacity_bytes: int):
         self.capacity_bytes = capacity_bytes

@@ -111,8 +111,7 @@ class ReaderServer:
         raise BadRequest("a read is of `text`, a `frame` or a `pass`")
 
     def _pass(self, fields: dict[str, Any]) -> bytes:
-        """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for. Where it goes
-        on is fetched ahead."""
+        """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for."""
         reader = self._reader
         start, stop = self._range(fields, _LARGEST)
         size_bytes, only = wire.number(fields, "bytes", 1, wire.MAX_BATCH_BYTES), self._only(fields, start, stop)
