@@ -26,7 +26,7 @@ from monocontext.sessions.records import Record, parse_lines
 from monocontext.sessions.session_info import SessionInfo, read_info, read_session, session_key
 from monocontext.sessions.turn import ALWAYS, Turn, parse, render, shield, span_of, touches, turns_within
 from monocontext.stores.memory import MemoryStore, forget
-from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreWrapper
+from monocontext.stores.protocol import ObjectInfo, Store, StoreWrapper
 from monocontext.stores.store_user import StoreUser
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.namespace import NamespacePatch
@@ -46,7 +46,6 @@ _BATCH_SESSIONS = 50  # they are added to a text in one generation, and held in 
 _GC_GENERATIONS = 16  # with each so many-th generation those that are older than an hour are removed
 _ATTEMPTS = 50  # the most tries to add sessions while others do
 _HEAD = "\n[Turn "
-_STEP = 1 << 14  # characters in which the beginning of a turn is looked for at once
 _SESSION = "\n=== SESSION: "
 
 _Document = tuple[str, str, dict[str, Any]]
@@ -326,11 +325,7 @@ def _turns_with(text: Monocontext, keyword: str) -> Iterator[Turn]:
     for hit in text.grep(needle, fixed=True, ignore_case=True):
         if hit.offset < end:
             continue  # a second hit in the same turn
-        start, stop = 0, min(len(text), hit.offset + len(_HEAD))
-        while not start and stop > len(_HEAD):  # near it, so that mostly no GET is needed
-            begin = max(0, stop - _STEP)
-            position = str(text[begin:stop]).rfind(_HEAD)
-            start, stop = begin + position + 1 if position >= 0 else 0, begin + len(_HEAD) - 1
+        start = text.rfind(_HEAD, 0, hit.offset + len(_HEAD)) + 1
         end = text.find(_HEAD, hit.offset) + 1 or len(text)
         body = str(text[start:end])
         if not start or _SESSION in body[: hit.offset - start + 1]:
@@ -399,24 +394,9 @@ class _Below(StoreWrapper):
     def url(self) -> str:
         return f"{self.store.url.rstrip('/')}/{self._prefix}".removesuffix("/")
 
-    def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        return super().put(self._prefix + key, data, if_absent=if_absent, if_match=if_match)
-
-    def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
-        return super().get(self._prefix + key, most_bytes=most_bytes)
-
-    def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        return super().get_range(self._prefix + key, start, length, etag=etag)
-
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        for info in super().list(self._prefix + prefix):
+        for info in super().list(prefix):
             yield dataclasses.replace(info, key=info.key.removeprefix(self._prefix))
 
     def head(self, key: str) -> ObjectInfo:
-        return dataclasses.replace(super().head(self._prefix + key), key=key)
-
-    def delete(self, key: str, *, if_match: str | None = None) -> None:
-        super().delete(self._prefix + key, if_match=if_match)
-
-    def close(self) -> None:
-        """Leave the store open: the archive owns it."""
+        return dataclasses.replace(super().head(key), key=key)

@@ -11,9 +11,6 @@ from monocontext.errors import InvalidUrl
 from monocontext.records import NamedTuple, dataclass
 from monocontext.stores.protocol import check_key
 
-Scheme = str
-"""`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+PROTOCOL`."""
-
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _MISTAKE = r"(?:(?P<scheme>s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):"
 """The start of a common mistake: `s3:bucket/key`, or the ARN of a bucket."""
@@ -55,7 +52,7 @@ _PLACES["http"] = _PLACES["https"]
 _FSSPEC = re.compile(r"fsspec\+[a-z0-9.-]+|hf")
 _FSSPEC_PLACE = _PlaceKind("place", r"(?:[^@:]+@)?[^@]*")
 """A host with an optional user, a bucket, or nothing."""
-_ALIASES: dict[str, Scheme] = {"gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
+_ALIASES = {"gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
 _FORMS = (
     "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, https://host/path, file:///directory, "
     "a directory path, memory://name, hf://datasets/owner/name, or fsspec+PROTOCOL://place/path"
@@ -66,7 +63,8 @@ _FORMS = (
 class Address:
     """The parsed URL of a place, or of an object in it."""
 
-    scheme: Scheme
+    scheme: str
+    """`s3`, `gs`, `az`, `https`, `http`, `file`, `memory`, `hf`, or `fsspec+PROTOCOL`."""
     place: str
     """The bucket, the container (with `@account`), the host, or the name in memory; empty for a directory."""
     path: str
@@ -119,7 +117,7 @@ def _check_path(text: str) -> None:
         raise InvalidUrl(f"not a URL: {without_secrets(text)!r}; expected {_FORMS}")
 
 
-def _fault_of(text: str, scheme: Scheme, kind: _PlaceKind | None, rest: str) -> str:
+def _fault_of(text: str, scheme: str, kind: _PlaceKind | None, rest: str) -> str:
     """The message for a URL without a valid place. `rest` is the part of the URL after `scheme:`."""
     display = without_secrets(text)
     if kind is None:

@@ -184,6 +184,9 @@ class StoreBase:
 class StoreWrapper(StoreBase):
     """Passes every verb on to the store below. Subclasses change some."""
 
+    _prefix = ""
+    """What the keys in the store below have in front."""
+
     def __init__(self, store: Store) -> None:
         self.store = store
         """The store below."""
@@ -193,27 +196,25 @@ class StoreWrapper(StoreBase):
     def url(self) -> str:
         return self.store.url
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} around {self.store!r}>"
-
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
+        key = self._prefix + key
         return self.store.get(key) if most_bytes is None else get_bounded(self.store, key, most_bytes)
 
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
-        return self.store.get_range(key, start, length, etag=etag)
+        return self.store.get_range(self._prefix + key, start, length, etag=etag)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False, if_match: str | None = None) -> str:
-        return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
+        return self.store.put(self._prefix + key, data, if_absent=if_absent, if_match=if_match)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        return self.store.list(prefix)
+        return self.store.list(self._prefix + prefix)
 
     def head(self, key: str) -> ObjectInfo:
-        return self.store.head(key)
+        return self.store.head(self._prefix + key)
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         # Stores of other packages may not accept `if_match`, so it is passed only if it is given.
-        self.store.delete(key, **({} if if_match is None else {"if_match": if_match}))
+        self.store.delete(self._prefix + key, **({} if if_match is None else {"if_match": if_match}))
 
     def close(self) -> None:
         self.store.close()

@@ -123,9 +123,6 @@ def native_route(settings: Settings, options: S3Options, bucket: str) -> Route:
     return replace(route, region="", signed=False) if options.anonymous else route
 
 
-TRANSPORTS = ("own", "boto3")
-
-
 @dataclass(frozen=True, slots=True)
 class S3Options:
     """The options of `open_store` for `s3://`, as `StoreOptions` describes them, with defaults. None is a secret."""
@@ -139,8 +136,8 @@ class S3Options:
     keep_alive: bool = True
 
     def __post_init__(self) -> None:
-        if self.transport not in TRANSPORTS:
-            raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {self.transport!r}")
+        if self.transport not in ("own", "boto3"):
+            raise ValueError(f"transport must be one of own, boto3, not {self.transport!r}")
         if self.endpoint is not None:
             try:
                 parts = urlsplit(self.endpoint)

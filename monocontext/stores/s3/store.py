@@ -182,11 +182,13 @@ class S3Store(StoreBase):
             now = server_clock_seconds(page)
             for item in page.get("Contents", ()):
                 key = str(item["Key"]).removeprefix(self._root)
-                if not _is_usable(key):
+                try:
+                    check_key(key)
+                except InvalidUrl:  # other verbs cannot reach it
                     left_out.append(key)
-                else:
-                    modified = modified_seconds(item, f"{url}{key}")
-                    yield ObjectInfo(key, int(item["Size"]), bare_etag(item.get("ETag"), url), modified, now)
+                    continue
+                modified = modified_seconds(item, f"{url}{key}")
+                yield ObjectInfo(key, int(item["Size"]), bare_etag(item.get("ETag"), url), modified, now)
 
     def head(self, key: str) -> ObjectInfo:
         url = self._url(key)
@@ -253,14 +255,6 @@ def _put_in_parts(client: Any, target: dict[str, str], data: bytes, condition: d
             client.abort_multipart_upload(**upload)
         raise
     return str(answer["ETag"])
-
-
-def _is_usable(key: str) -> bool:
-    """Whether other verbs can reach the key."""
-    try:
-        return bool(check_key(key))
-    except InvalidUrl:
-        return False
 
 
 def _check_page(page: Any, url: str) -> None:
