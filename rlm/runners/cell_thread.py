@@ -81,8 +81,7 @@ class CellThread:
         while time.monotonic() < deadline:
             _raise_in(self._thread.ident, CellTimeout)
             if done.wait(_RAISE_AGAIN_SECONDS):
-                _raise_in(self._thread.ident, None)
-                _clear_async_flag()
+                _clear_async_flag(self._thread.ident)
                 return True
         # The exception is still pending, and ends the thread's work when its C call returns.
         self._replace()
@@ -99,20 +98,22 @@ class CellThread:
         self._thread.start()
 
 
-def _raise_in(thread: int | None, exception: type[BaseException] | None) -> None:
-    """Raise an exception in a thread at its next bytecode; None withdraws one that is still pending."""
+def _raise_in(thread: int | None, exception: type[BaseException], *, instead_of: int | None = None) -> None:
+    """Raise an exception in a thread at its next bytecode. `instead_of`: withdraw what is still pending in that one."""
     import ctypes  # not in the runner `wasm`, which has one thread
 
-    raised = ctypes.py_object(exception) if exception else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), raised)
+    set_exception, raised = ctypes.pythonapi.PyThreadState_SetAsyncExc, ctypes.py_object(exception)
+    if instead_of is not None:
+        set_exception(ctypes.c_ulong(instead_of), None)
+    set_exception(ctypes.c_ulong(thread or 0), raised)
 
 
-def _clear_async_flag() -> None:
+def _clear_async_flag(withdraw_from: int | None = None) -> None:
     """Let CPython see that no exception is pending, by raising one in this thread and catching it. Only a delivered
     exception clears the interpreter's flag. While it is set, every thread looks for an exception at every step, and on
-    CPython 3.11 a traced call (debugger, coverage) never ends."""
+    CPython 3.11 no traced call (debugger, coverage) begins: nothing is called between withdrawing and raising."""
     with suppress(CellTimeout):
-        _raise_in(threading.get_ident(), CellTimeout)
+        _raise_in(threading.get_ident(), CellTimeout, instead_of=withdraw_from)
         for _ in range(1_000):  # each step gives CPython a chance to raise it here
             pass
 

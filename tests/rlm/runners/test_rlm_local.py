@@ -112,6 +112,16 @@ def test_an_endless_loop_is_stopped_and_says_where(runner_of: Make) -> None:
     assert runner.run("kept > 1").stdout == "True\n"
 
 
+def test_a_caller_that_a_debugger_traces_goes_on(runner_of: Make) -> None:
+    """CPython 3.11 began no traced call again after an exception had been withdrawn: `make coverage` hung here."""
+    runner, tracer = runner_of(cell_timeout=0.2), sys.gettrace()
+    sys.settrace(lambda *_: None)
+    try:
+        assert "CellTimeout" in runner.run("while True: pass").stderr
+    finally:
+        sys.settrace(tracer)
+
+
 def test_an_endless_loop_that_catches_everything_is_stopped(runner_of: Make) -> None:
     code = (
         "import time\nstop = time.time() + 0.3\nwhile 1:\n    try:\n        time.sleep(0)\n    except Exception: pass\n"
