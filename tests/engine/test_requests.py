@@ -202,7 +202,7 @@ def test_statistics_agree_with_the_store() -> None:
 
 
 def test_a_sparse_step_does_not_read_what_it_skips(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monocontext.text.monocontext.SPARSE_STEP", 400)
+    monkeypatch.setattr("monocontext.text.source.SPARSE_STEP", 400)
     context = ten()
     assert context.context[::500] == LINES[::500]
     assert context.asked() == ["segment"] * 2
