@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from monocontext.sessions.secret_fields import find_named
 from monocontext.sessions.secret_phrases import KEY_BEGINNINGS, PHRASES, find_private_keys, match_bare_key
@@ -23,7 +23,6 @@ from monocontext.sessions.secret_values import NAME_WORDS, is_dummy, is_random_t
 
 Span = tuple[int, int, str]  # start, stop, kind
 Patterns = Sequence[tuple[str, re.Pattern[str]]]  # the user's own kinds of secrets
-_T = TypeVar("_T")
 
 _MOST_LEVELS = 4
 """Levels of escapes that are resolved. A tool's result that quotes a transcript is JSON in JSON in JSON."""
@@ -150,22 +149,22 @@ class _Shape:
         return [match.span("secret" if secret is not None else 0)]
 
 
-class WordFinder(Generic[_T]):
+class WordFinder:
     """Finds many words in a text in one pass, and yields the values of each."""
 
-    def __init__(self, rows: Iterable[tuple[str, _T]], before: str = "") -> None:
+    def __init__(self, rows: Iterable[tuple[str, _Shape | None]], before: str = "") -> None:
         """`rows`: words, each with a value; that of a word that begins with a shorter one goes to the shorter one.
         `before`: a zero-width pattern that must match where a word begins."""
         rows = list(rows)
         words = {word for word, _ in rows}
-        self._rows = defaultdict[str, list[_T]](list)
+        self._rows = defaultdict[str, list[_Shape | None]](list)
         for word, row in rows:
             short = next(word[:n] for n in range(1, len(word) + 1) if word[:n] in words)
             if row not in self._rows[short]:
                 self._rows[short].append(row)
         self._pattern = re.compile(before + _any_of(sorted(self._rows)))
 
-    def find(self, text: str) -> Iterator[tuple[int, int, list[_T]]]:
+    def find(self, text: str) -> Iterator[tuple[int, int, list[_Shape | None]]]:
         """Yield the start, the stop and the values of each word."""
         offset = 0
         while hit := self._pattern.search(text, offset):

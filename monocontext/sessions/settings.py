@@ -161,10 +161,11 @@ def read_settings(path: Path) -> Settings:
     return result
 
 
-def as_text(settings: Settings) -> str:
-    text = json.dumps(settings, indent=2, ensure_ascii=False)
-    is_unicode = text.encode("utf-8", "replace").decode() == text  # half of a surrogate pair stays escaped
-    return (text if is_unicode else json.dumps(settings, indent=2)) + "\n"
+def _as_json(settings: Settings) -> bytes:
+    try:
+        return json.dumps(settings, indent=2, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair stays escaped
+        return json.dumps(settings, indent=2).encode() + b"\n"
 
 
 def write_settings(path: Path, settings: Settings) -> Path | None:
@@ -173,7 +174,7 @@ def write_settings(path: Path, settings: Settings) -> Path | None:
     path = path.resolve()
     if read_settings(path) == settings:
         return None
-    backup, mode, data = None, 0o600, as_text(settings).encode()
+    backup, mode, data = None, 0o600, _as_json(settings)
     for copy in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.bak")):
         with contextlib.suppress(MonocontextError, OSError):
             data = copy.read_bytes() if read_settings(copy) == settings else data  # with the user's own format

@@ -27,7 +27,7 @@ from monocontext.errors import (
 )
 from monocontext.text.regex import scan as stream
 
-from .gauges import at_rest, pool, watch_budget
+from .gauges import at_rest, connections, pool, watch_budget
 from .worlds import World
 
 LARGE = 400
@@ -243,7 +243,7 @@ class Compared(RuleBasedStateMachine):
             assert reader.cache.used_bytes <= reader.cache.capacity_bytes
             budget()
         sockets = pool(self.context)
-        while sockets and sockets.lent:
+        while connections(sockets)[1]:
             assert time.monotonic() < end, f"still lent: {sockets!r}"
             time.sleep(0.0005)
 

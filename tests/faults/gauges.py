@@ -31,6 +31,12 @@ def pool(context: Monocontext) -> Pool | None:
     return result.pool if result else None
 
 
+def connections(sockets: Pool | None) -> tuple[int, int]:
+    """How many connections of a pool are idle, and how many are lent."""
+    idle = sum(map(len, sockets._idle.values())) if sockets else 0
+    return idle, len(sockets._open) - idle if sockets else 0
+
+
 def fetcher(context: Monocontext) -> Any:
     reader: Any = context._reader
     return reader.fetcher
@@ -58,7 +64,7 @@ def assert_idle(context: Monocontext, seconds: float = 60.0) -> None:
     reader, sockets = context._reader, pool(context)
     assert reader is not None
     end = time.monotonic() + seconds
-    while not at_rest(reader) or (sockets and sockets.lent):
+    while not at_rest(reader) or connections(sockets)[1]:
         assert time.monotonic() < end, f"still under way: {reader!r}, {sockets!r}"
         time.sleep(0.001)
     assert reader.cache.used_bytes <= reader.cache.capacity_bytes

@@ -46,7 +46,7 @@ from .compared import (
     seeds,
     steps,
 )
-from .gauges import fetcher, pool
+from .gauges import connections, fetcher, pool
 
 CHILD_SECONDS = 20
 """After which a child is taken to hang."""
@@ -334,7 +334,7 @@ class Likeness(Compared):
         if self.text:
             with pytest.raises(ContextClosed):
                 self.context[0]
-        assert sockets is None or (sockets.lent, sockets.idle) == (0, 0)
+        assert connections(sockets) == (0, 0)
         self.open()
 
     @precondition(lambda self: hasattr(os, "fork"))

@@ -25,7 +25,7 @@ from monocontext.engine.fetch.workers import LOCK
 from monocontext.stores.memory import forget
 from monocontext.testing import S3StandIn
 
-from .gauges import at_rest, open_sockets, pool
+from .gauges import at_rest, connections, open_sockets, pool
 from .interrupting import WAYS, Interrupted, Interrupter, soon
 
 TEXT = "".join(f"line {number} of é漢😀 {number * 7919 % 100_003:x}\n" for number in range(4_000))
@@ -179,8 +179,7 @@ def assert_rested(context: Monocontext) -> None:
         time.sleep(0.01)
     assert in_thread(lambda: LOCK.acquire(timeout=10) and LOCK.release() is None)
     gc.collect()
-    sockets = pool(context)
-    assert sockets is None or not sockets.lent
+    assert connections(pool(context))[1] == 0
 
 
 def in_thread(work: Callable[[], Any]) -> Any:

@@ -18,7 +18,6 @@ Address = tuple[str, int]
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _HEAD_BYTES = 2 << 10
 """The size of a read for a head. Heads have 400 to 700 bytes; bytes of the body that come with one must be copied."""
-_INTERIM = range(100, 200)
 _PIECE_BYTES = 64 << 10
 
 
@@ -52,7 +51,7 @@ class Connection:
         while True:
             if result := split_head(data):
                 head, data = result
-                if head.status not in _INTERIM:
+                if not 100 <= head.status < 200:
                     self.ahead = data
                     return head
                 continue
@@ -196,7 +195,6 @@ class Endpoint(NamedTuple):
 MAX_HEAD_BYTES = 64 << 10
 """The largest head, ten times the limit of S3 servers: an endless head must not fill the memory."""
 _MAX_LINE_BYTES = 4 << 10
-_NO_BODY = (204, 304)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DATE = rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
@@ -254,7 +252,7 @@ def _parse_head(text: str) -> ResponseHead:
     connection = headers.get("connection", "").lower()
     keeps_alive = "close" not in connection if version == "HTTP/1.1" else "keep-alive" in connection
     status, announced = int(code), headers.get("content-length")
-    body_bytes = 0 if status in _NO_BODY else None
+    body_bytes = 0 if status in (204, 304) else None  # these have no body
     if body_bytes is None and announced is not None and not is_chunked:
         # With two lengths, a proxy and a client could disagree on the end of a response, and so on the next response.
         length, *others = {part.strip() for part in announced.split(",")}

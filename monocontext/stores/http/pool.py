@@ -60,14 +60,6 @@ class Pool:
         self._max_idle = max_idle
         self._reset()
 
-    @property
-    def idle(self) -> int:
-        return sum(map(len, self._idle.values()))
-
-    @property
-    def lent(self) -> int:
-        return len(self._open) - self.idle
-
     def _reset(self) -> None:
         # The locks are new too: a thread that did not survive the fork may have held one.
         self._process = os.getpid()

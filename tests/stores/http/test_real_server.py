@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from begun_threads import begun_threads
+from faults.gauges import connections
 
 from monocontext.errors import DamagedData, NotFound
 from monocontext.stores import open_store
@@ -126,8 +127,8 @@ def test_a_pool_notices_the_fork_by_itself(filled: SeaweedServer) -> None:
         store._connection._process_state.process = os.getpid()
         right = store.get_range("a", 5, 5).data == DATA[5:10]
         # The parent's connections are closed here, and one is opened: the parent alone decides when its own end.
-        return f"{right} {sockets() - 1 == before - inherited} {transport.pool.idle} {transport.pool.lent}"
+        return f"{right} {sockets() - 1 == before - inherited} {connections(transport.pool)}"
 
-    assert in_child(unnoticed_by_the_store) == "True True 1 0"
+    assert in_child(unnoticed_by_the_store) == "True True (1, 0)"
     assert store.get_range("a", 5, 5).data == DATA[5:10]
-    assert (transport.pool.idle, transport.pool.lent) == (1, 0)
+    assert connections(transport.pool) == (1, 0)
