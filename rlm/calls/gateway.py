@@ -78,18 +78,16 @@ class Gateway:
 
     def __init__(
         self, usage: Usage, budget: Budget | None = None, *, backoff: Backoff | None = None,
-        cache: SubCache | None = None, paid: PaidReplies | None = None,
-        journal: Journal | None = None, models: Collection[str] | None = None,
+        cache: SubCache | None = None, journal: Journal | None = None, models: Collection[str] | None = None,
     ) -> None:  # fmt: skip
         """- `usage`: counts calls, tokens and dollars
         - `budget`: the limits; by default none
         - `cache`: answers of sub-calls from other runs
-        - `paid`: the replies of the run that is resumed
         - `journal`: called with a record of each call as soon as the call ends
         - `models`: the models that cells may name besides their default; None for any
         """
         self.budget = budget or Budget(iterations=None)
-        self.paid = paid
+        self.paid: PaidReplies | None = None  # the replies of the run that is resumed
         self.journal = journal
         self._models = models
         self._backoff = backoff or Backoff()

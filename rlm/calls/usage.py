@@ -10,18 +10,14 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rlm.models.lm import Reply, is_amount
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 Price = tuple[float, float] | tuple[float, float, float] | tuple[float, float, float, float]
 """Dollars per million tokens: input, output, and input read from a cache and written to it (else as other input)."""
 
-Prices = Mapping[str, Price]
-"""Model -> price."""
+Prices = Mapping[str, Price]  # model -> price
 
 _TIER_KINDS = ("service_tier", "speed", "processing")  # what the table calls the tier of a provider
 _VERSION = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8}|latest)$")
@@ -44,14 +40,14 @@ def price_of(model: str, prices: Prices) -> Price | None:
     return prices.get(model) or prices.get(_VERSION.sub("", model))
 
 
-def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> float | None:
+def dollars(reply: Reply, prices: Prices) -> float | None:
     """The cost of a reply in dollars; None if the price of its model is not known. The amount that the endpoint reports
-    comes first, then `prices`, then the table as of `at`, by default now."""
+    comes first, then `prices`, then the table as of now."""
     if reply.dollars is not None:
         return reply.dollars
     price = price_of(reply.model, prices) if prices else None
     if price is None:
-        return _by_table(reply, at)
+        return _by_table(reply)
     fresh, out, read, write = [*price, price[0], price[0]][:4]
     details = reply.details
     uncached = reply.input_tokens - details.cache_read - details.cache_write
@@ -59,7 +55,7 @@ def dollars(reply: Reply, prices: Prices, *, at: datetime | None = None) -> floa
     return float(millionths) / 1e6
 
 
-def _by_table(reply: Reply, at: datetime | None) -> float | None:
+def _by_table(reply: Reply) -> float | None:
     """The cost of a reply by the table of `genai-prices`; None if it has no price for the model."""
     import genai_prices  # 0.2 s, at the first price
 
@@ -71,7 +67,7 @@ def _by_table(reply: Reply, at: datetime | None) -> float | None:
     )  # fmt: skip
     tier: dict[str, str] | None = dict.fromkeys(_TIER_KINDS, details.tier) if details.tier else None
     # The endpoint goes before the provider in the name of the model, and that before the name alone.
-    lookups: list[tuple[str, dict[str, str]]] = []
+    lookups: list[tuple[str, dict[str, Any]]] = []
     if endpoint := details.endpoint:
         lookups.append((model, {"provider_api_url" if "://" in endpoint else "provider_id": endpoint}))
     provider, _, bare_name = model.partition("/")
@@ -79,7 +75,7 @@ def _by_table(reply: Reply, at: datetime | None) -> float | None:
         lookups.append((bare_name, {"provider_id": provider}))
     for name, by in [*lookups, (model, {})]:
         try:
-            result = genai_prices.calc_price(usage, name, **by, genai_request_timestamp=at, price_context=tier)
+            result = genai_prices.calc_price(usage, name, **by, price_context=tier)
         except (LookupError, ValueError):  # no such model; a price that needs counts that are not reported
             continue
         return float(result.total_price)

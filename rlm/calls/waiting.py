@@ -10,21 +10,14 @@ import time
 from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Generic, Protocol, TypeVar
+from typing import TypeVar
 
 _T = TypeVar("_T")
 _WAIT_SECONDS = 0.25  # the longest single wait: between two, an exception reaches the thread that waits
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome(Generic[_T]):
-    """The result of a job, or the exception that it raised."""
-
-    results: list[_T]  # one result, or none
-    error: BaseException | None = None
 
 
 def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
@@ -35,8 +28,8 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
     thread of a cell, which has run out of time, never strikes a job.
     """
     remaining = deque(enumerate(jobs))
-    ended: SimpleQueue[tuple[int, _Outcome[_T]]] = SimpleQueue()
-    outcomes: dict[int, _Outcome[_T]] = {}
+    ended: SimpleQueue[tuple[int, Future[_T]]] = SimpleQueue()
+    outcomes: dict[int, Future[_T]] = {}
 
     def work() -> None:
         while remaining:
@@ -44,10 +37,12 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
                 number, job = remaining.popleft()
             except IndexError:
                 return
+            outcome = Future[_T]()
             try:
-                ended.put((number, _Outcome([job()])))
+                outcome.set_result(job())
             except BaseException as error:  # raised again by the caller that waits
-                ended.put((number, _Outcome([], error)))
+                outcome.set_exception(error)
+            ended.put((number, outcome))
 
     # `Thread.start` waits for the new thread. In CPython 3.11 an exception for the thread that starts another can
     # strike the new one, which then never says that it has begun: that wait would have no end.
@@ -65,9 +60,7 @@ def run_side_by_side(jobs: Sequence[Callable[[], _T]], most: int) -> list[_T]:
                         start_new_thread(work, ())
                 else:
                     outcomes[done] = outcome
-            if (error := outcomes[number].error) is not None:
-                raise error
-            results += outcomes[number].results
+            results.append(outcomes[number].result())
         return results
     finally:
         remaining.clear()
@@ -107,29 +100,3 @@ class WaitClock:
             with self._lock:
                 self._seconds, self._counted_at = self.seconds, time.perf_counter()
                 self._calls.remove(held_lock)
-
-
-class AwaitedCalls(Protocol):
-    """The calls that a cell makes, and waits for."""
-
-    waited: WaitClock
-
-    @property
-    def seconds_left(self) -> Callable[[], float]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CellClock:
-    """Tells how long a cell may still run: without the time in which it waits for sub-calls, and within the budget."""
-
-    limit_seconds: float
-    calls: AwaitedCalls
-    started: float  # `time.perf_counter()` when the cell began
-    waited_before: float  # seconds of waiting for calls, up to then
-
-    def seconds_left(self) -> float:
-        """Seconds until the cell must end; negative once it should have. A spent budget leaves it one second in all, to
-        draft an answer."""
-        elapsed = time.perf_counter() - self.started
-        own = elapsed - (self.calls.waited.seconds - self.waited_before)
-        return min(self.limit_seconds - own, max(self.calls.seconds_left(), 1 - elapsed))

@@ -17,8 +17,7 @@ from monocontext.cli.options import options_of
 from monocontext.options import StoreOptions
 from rlm.errors import RLMError
 
-LOCAL_SESSIONS = "sessions:"
-"""The CONTEXT that stands for all sessions of coding agents on this machine."""
+LOCAL_SESSIONS = "sessions:"  # the CONTEXT that stands for all sessions of coding agents on this machine
 _PATH_CHARACTERS = 4_096  # to look for a longer path is an error, and a question may be longer
 
 

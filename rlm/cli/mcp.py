@@ -31,8 +31,7 @@ from rlm.trajectory.display import why_unfinished
 from rlm.trajectory.source import format_sources
 from rlm.trajectory.step import Step
 
-ALIAS = "chat_rlm_query"
-"""The name of the same tool in the server of DeepRecurse."""
+ALIAS = "chat_rlm_query"  # the name of the same tool in the server of DeepRecurse
 _FOLDER = (
     "context may also be the path of a file or folder below the working directory (all of it by default), or "
     "`sessions`: those of coding agents on this machine."

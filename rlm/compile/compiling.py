@@ -28,8 +28,7 @@ from rlm.compile.digest import QUESTION, SECTIONS, FindTurn, Statement, extract,
 from rlm.errors import BudgetSpent
 from rlm.rlm import RLM
 
-BRIEF_CHARACTERS = 7_500
-"""Characters of a brief: a hook prints at most 9,000, with its fence and the escapes of JSON."""
+BRIEF_CHARACTERS = 7_500  # characters of a brief: a hook prints at most 9,000, with its fence and the escapes of JSON
 _MOST_BYTES = 1 << 20  # the largest brief or digest that is read
 _DIGESTS_AT_ONCE = 16  # the digests in one prompt
 _DIGEST_CHARACTERS = 5_000  # the longest digest in a prompt

@@ -50,7 +50,8 @@ def describe(context: object) -> Description:
     if isinstance(context, (list, tuple)):
         sentence = f"a {name} of {_count_nouns(len(context), 'item')}{_describe_items(context)}"
         return Description("list", name, len(context), None, sentence, access=access)
-    return Description("object", name, _length(context), None, f"a {name}: {bounded_repr(context, 300)}")
+    length = len(context) if isinstance(context, Sized) else None
+    return Description("object", name, length, None, f"a {name}: {bounded_repr(context, 300)}")
 
 
 def _describe_lazy(context: Any, name: str) -> Description:
@@ -83,10 +84,6 @@ def _describe_items(items: Sequence[object]) -> str:
     if lengths and len(lengths) == len(items):
         return f", all str, {sum(lengths):,} characters together, the longest {max(lengths):,}"
     return f", of type {', '.join(kinds)}" if kinds else ""
-
-
-def _length(value: object) -> int | None:
-    return len(value) if isinstance(value, Sized) else None
 
 
 def _count_nouns(number: int, noun: str) -> str:

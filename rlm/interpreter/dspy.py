@@ -68,8 +68,7 @@ class InterpreterFactory:
 class DspyInterpreter(Interpreter):
     """A `CodeInterpreter` of DSPy."""
 
-    output_fields: Sequence[dict[str, Any]] = ()
-    """The fields of the program's output, in the order of `SUBMIT`."""
+    output_fields: Sequence[dict[str, Any]] = ()  # the fields of the program's output, in the order of `SUBMIT`
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> Any:
         """Run code. Returns what it printed, or a `FinalOutput`. Raises `CodeExecutionError`."""

@@ -16,6 +16,7 @@ import getpass
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,8 +35,7 @@ from rlm.runners import make_runner
 from rlm.runners.runner import DEFAULT_RUNNER, Runner
 from rlm.runners.values import is_plain_data
 
-STDOUT_CHARACTERS = 10_000
-"""The longest printed text that is returned; a longer one is summarized."""
+STDOUT_CHARACTERS = 10_000  # the longest printed text that is returned; a longer one is summarized
 _PREFIX_CHARACTERS = 200  # the beginning of a long output that is shown
 _FOLDER = "/data"  # where code finds the files of the volume
 _OWN = "_own_"  # before a name of the code, where the runner has a name of its own (`context`, say)
@@ -52,11 +52,11 @@ _interpreter_session.%s()
 """
 
 
+@dataclass
 class FinalOutput:
     """The submitted result: `.output`, a dict, and each of its fields as an attribute."""
 
-    def __init__(self, output: dict[str, Any]) -> None:
-        self.output = output
+    output: dict[str, Any]
 
     def __getattr__(self, name: str) -> Any:
         output = self.__dict__.get("output", {})
@@ -64,14 +64,6 @@ class FinalOutput:
             submitted = ", ".join(map(repr, output)) or "an empty dict"
             raise AttributeError(f"the code submitted no {name!r}; it submitted {submitted}")
         return output[name]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FinalOutput) and self.output == other.output
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"FinalOutput({self.output!r})"
 
 
 class Interpreter:
@@ -226,11 +218,14 @@ class Interpreter:
             "_interpreter_call": self._call,
             "_interpreter_code": lambda: self._code,
             "_interpreter_submit": self._submit,
-            "_interpreter_files": lambda: [(info.key, info.size_bytes) for info in self._volume().list()],
-            "_interpreter_get": lambda path: self._volume().get(self._key(path)).data,
-            "_interpreter_put": lambda path, data: self._volume().put(self._key(path), base64.b64decode(data)),
-            "_interpreter_drop": lambda path: self._volume().delete(self._key(path)),
         }
+        if (volume := self.volume) is not None:
+            functions |= {
+                "_interpreter_files": lambda: [(info.key, info.size_bytes) for info in volume.list()],
+                "_interpreter_get": lambda path: volume.get(self._key(path)).data,
+                "_interpreter_put": lambda path, data: volume.put(self._key(path), base64.b64decode(data)),
+                "_interpreter_drop": lambda path: volume.delete(self._key(path)),
+            }
         names = {f"{_OWN}{name}": value for name, value in self._names.items()} | functions
         listed = [*names, "llm_query", "llm_query_batched"]
         return {**names, "_interpreter_names": lambda: listed}
@@ -245,11 +240,6 @@ class Interpreter:
     def _folder(self) -> str | None:
         """Where the files of the volume are in the sandbox; None without a volume."""
         return None if self.volume is None else _FOLDER
-
-    def _volume(self) -> Store:
-        if self.volume is None:
-            raise ValueError("this interpreter has no volume: make it with volume_name=")
-        return self.volume
 
     def _key(self, path: str) -> str:
         """The key in the store for a path on the volume. The store refuses a key that leads out of it."""

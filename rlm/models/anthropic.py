@@ -31,8 +31,7 @@ class AnthropicLM(SDKModel):
         "max_completion_tokens": "max_tokens",
         "stop": "stop_sequences",
     }
-    window_tokens = 200_000
-    """The window of the smaller models; others take more."""
+    window_tokens = 200_000  # the window of the smaller models; others take more
     required = frozenset(("max_tokens", "stream"))
 
     def __init__(self, model: str, *, max_output_tokens: int = 16_384, **options: Unpack[SDKOptions]) -> None:

@@ -30,9 +30,6 @@ class ClaudeAgentLM:
         if prompt_characters is not None:
             self.prompt_characters = prompt_characters
 
-    def __repr__(self) -> str:
-        return f"<ClaudeAgentLM {self.model}>"
-
     def complete(
         self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:

@@ -39,10 +39,6 @@ class TokenDetails:
     endpoint: str = ""
     """The URL of the endpoint, without secrets, or the name of the provider; empty if the model's name decides."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The known counts; empty if there are none."""
-        return {name: value for name, value in asdict(self).items() if value}
-
 
 _NO_DETAILS = TokenDetails()
 
@@ -166,7 +162,9 @@ def sum_tokens(*reported: object) -> int:
 
 def reply_fields(reply: Reply) -> dict[str, Any]:
     """The fields of a record about a reply; some, such as `cut`, only if they are set."""
-    details = None if reply.details == _NO_DETAILS else reply.details.to_dict()
+    details = None
+    if reply.details != _NO_DETAILS:
+        details = {name: value for name, value in asdict(reply.details).items() if value}
     optional = {"estimated": reply.estimated, "token_details": details, "cut": reply.cut, "called": reply.called,
                 "call_arguments": reply.call_arguments, "thinking": reply.thinking}  # fmt: skip
     return {

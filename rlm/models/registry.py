@@ -102,7 +102,7 @@ def _sampled(lm: LM, options: Sampling | None, keyword: str) -> LM:
         return lm
     with_sampling: Callable[[Sampling], LM] | None = getattr(lm, "with_sampling", None)
     if with_sampling is None:
-        raise UnknownOption(f"{lm!r} does not accept request options: leave out {keyword}=")
+        raise UnknownOption(f"{type(lm).__name__} does not accept request options: leave out {keyword}=")
     return with_sampling(options)
 
 

@@ -62,8 +62,7 @@ def rename(fields: Mapping[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-count_usage = partial(chat.count_usage, kinds=("input", "output"))
-"""Tokens in and out, details and dollars."""
+count_usage = partial(chat.count_usage, kinds=("input", "output"))  # tokens in and out, details and dollars
 
 
 def _read_response(response: object, builder: ReplyBuilder) -> None:

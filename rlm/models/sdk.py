@@ -130,12 +130,6 @@ class SDKModel(ABC):
         if (characters := options.get("prompt_characters")) is not None:
             self.prompt_characters = characters
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.model} at {without_secrets(self.base_url or 'the default endpoint')}>"
 

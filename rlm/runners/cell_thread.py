@@ -134,8 +134,7 @@ def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
 
 SLACK = 200
 """The characters by which an output may exceed its limit before it is cut: the note on a cut takes about as many."""
-NOTES_CHARACTERS = 2_000
-"""The most characters of notes that a runner adds to the output of a cell, beyond the limit."""
+NOTES_CHARACTERS = 2_000  # the most characters of notes that a runner adds to the output of a cell, beyond the limit
 
 _thread = threading.local()
 _lock = threading.Lock()

@@ -22,12 +22,10 @@ from typing import Any
 
 from rlm.errors import ChannelAbuse
 
-PROTOCOL = 3
-"""The version of the messages; a worker in a container may have another than its host."""
+PROTOCOL = 3  # the version of the messages; a worker in a container may have another than its host
 MOST_HEAD_BYTES = 1 << 20
 """The limit of a JSON object from a worker, since a megabyte of brackets takes 100 MB of memory. Texts are bytes."""
-MOST_MESSAGE_BYTES = 64 << 20
-"""The limit of a whole message from a worker, such as a batch of prompts."""
+MOST_MESSAGE_BYTES = 64 << 20  # the limit of a whole message from a worker, such as a batch of prompts
 _UNBOUNDED = (1 << 32) - 1
 _LENGTHS = struct.Struct(">II")
 
@@ -41,8 +39,7 @@ class ChannelClosed(Exception):
 class Channel:
     """One end of a channel. Many threads may send, one at a time may receive."""
 
-    _sent_head_bytes = _sent_message_bytes = _UNBOUNDED
-    """The limits of messages to the other side."""
+    _sent_head_bytes = _sent_message_bytes = _UNBOUNDED  # the limits of messages to the other side
 
     def __init__(
         self, read_fd: int, write_fd: int, *, head_bytes: int = _UNBOUNDED, message_bytes: int = _UNBOUNDED

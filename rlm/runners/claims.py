@@ -11,10 +11,8 @@ from typing import Any
 Claim = tuple[int, int] | str | None
 """A half-open range of characters of the context, a quote from it, or None for anything else."""
 
-MOST_CLAIMS = 100
-"""The most citations of one answer."""
-MOST_QUOTE_CHARACTERS = 10_000
-"""The longest quote."""
+MOST_CLAIMS = 100  # the most citations of one answer
+MOST_QUOTE_CHARACTERS = 10_000  # the longest quote
 
 
 def read_claims(sources: object) -> tuple[Claim, ...]:

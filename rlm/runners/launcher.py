@@ -22,8 +22,7 @@ from rlm.runners.confine.limits import Limits
 from rlm.runners.confine.view import DEVICES, FolderView
 from rlm.runners.link import WorkerLink
 
-FAILED = 70
-"""Exit status of a worker that could not be confined: EX_SOFTWARE of sysexits."""
+FAILED = 70  # exit status of a worker that could not be confined: EX_SOFTWARE of sysexits
 _POLL_SECONDS = 0.05
 
 

@@ -16,14 +16,13 @@ from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
-from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.context.lazy import is_text, lazy_parts
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners import cell_thread
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.claims import Claim
-from rlm.runners.runner import CellResult, ModelCalls
+from rlm.runners.runner import CellClock, CellResult, ModelCalls
 from rlm.runners.syntax import hide_syntax_warnings, parse
 
 _runs = itertools.count(1)
@@ -239,8 +238,7 @@ class _RunningCell:
     err: cell_thread.Buffer
     variables: dict[str, str] = field(default_factory=dict)
     final_answer: str | None = None
-    raised: bool = True
-    """Whether its code has raised, or its answer was refused; true until the code has ended."""
+    raised: bool = True  # whether its code has raised, or its answer was refused; true until the code has ended
     claims: tuple[Claim, ...] = ()
 
 

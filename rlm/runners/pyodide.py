@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-PYODIDE_VARIABLE = "MONOCONTEXT_PYODIDE"
-"""The environment variable with the folder of the npm package."""
-HOME = "~/.monocontext"
-"""Where the error says to install it: `npm install --prefix ~/.monocontext pyodide`."""
+PYODIDE_VARIABLE = "MONOCONTEXT_PYODIDE"  # the environment variable with the folder of the npm package
+HOME = "~/.monocontext"  # where the error says to install it: `npm install --prefix ~/.monocontext pyodide`
 
 
 def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, TypedDict
 
 from rlm.calls.subcalls import SubCalls
-from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
@@ -22,7 +21,7 @@ from rlm.runners.cell_thread import NOTES_CHARACTERS, SLACK
 from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
 from rlm.runners.piped_process import START_SECONDS, Worker
-from rlm.runners.runner import CellResult
+from rlm.runners.runner import CellClock, CellResult
 from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts, take_texts_out
 from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests
 
@@ -34,10 +33,8 @@ _VARIABLE_CHARACTERS = 400  # the most characters of one variable, whatever the 
 class SharedOptions(TypedDict, total=False):
     """Options of every runner with a worker."""
 
-    cell_timeout: float | None
-    """Seconds of a cell's own time; None for no limit."""
-    output_limit: int
-    """Characters of the output of a cell."""
+    cell_timeout: float | None  # seconds of a cell's own time; None for no limit
+    output_limit: int  # characters of the output of a cell
     names: Mapping[str, object] | None
     """More names of the namespace: functions, which run in this process, lazy texts, which are served, and plain data,
     which is copied."""
@@ -47,8 +44,7 @@ class RemoteRunner(ABC):
     """One namespace in a worker. A worker that dies is replaced by another, without the variables of the first. Raises
     ChannelAbuse when the worker breaks the protocol."""
 
-    name: str
-    """The name of the runner, for messages."""
+    name: str  # the name of the runner, for messages
 
     def __init__(
         self, context: object, subcalls: SubCalls, *, cell_timeout: float | None = 120.0, output_limit: int = 20_000,

@@ -1,20 +1,20 @@
-"""Define the protocols of runners and of their model calls, and the result of a cell."""
+"""Define the protocols of runners and of their model calls, the result of a cell, and the clock of its time limit."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rlm.calls.waiting import AwaitedCalls
 from rlm.errors import RunnerUnavailable
 
 if TYPE_CHECKING:
     from rlm.calls.subcalls import SubCall
+    from rlm.calls.waiting import WaitClock
     from rlm.runners.claims import Claim
 
-DEFAULT_RUNNER = "confined"
-"""The default runner: `subprocess`, or `wasm` on a machine that cannot confine it."""
+DEFAULT_RUNNER = "confined"  # the default runner: `subprocess`, or `wasm` on a machine that cannot confine it
 
 
 class NothingConfines(RunnerUnavailable):
@@ -25,31 +25,47 @@ class NothingConfines(RunnerUnavailable):
 class CellResult:
     """The result of one code block."""
 
-    stdout: str = ""
-    """Printed text and the repr of the last expression, shortened."""
-    stderr: str = ""
-    """Tracebacks and warnings; empty when all went well."""
+    stdout: str = ""  # printed text and the repr of the last expression, shortened
+    stderr: str = ""  # tracebacks and warnings; empty when all went well
     variables: Mapping[str, str] = field(default_factory=dict)
     """The namespace after the cell: name -> repr of about 200 characters."""
-    calls: tuple[SubCall, ...] = ()
-    """Sub-calls, in the order in which they ended."""
-    final_answer: str | None = None
-    """The answer, if the cell gave it."""
-    execution_seconds: float = 0.0
-    """Wall clock, sub-calls included."""
+    calls: tuple[SubCall, ...] = ()  # sub-calls, in the order in which they were made
+    final_answer: str | None = None  # the answer, if the cell gave it
+    execution_seconds: float = 0.0  # wall clock, sub-calls included
     raised: bool = False
     """Whether it ended with an error, or its answer was refused: then no later block of its reply runs."""
-    claims: tuple[Claim, ...] = ()
-    """The model's citations for the answer; not checked."""
+    claims: tuple[Claim, ...] = ()  # the model's citations for the answer; not checked
 
 
-class ModelCalls(AwaitedCalls, Protocol):
+class ModelCalls(Protocol):
     """The model calls of the cells: `SubCalls`, or `RemoteCalls` in a worker."""
+
+    waited: WaitClock
 
     def drain(self) -> tuple[SubCall, ...]: ...
 
     @property
     def functions(self) -> Mapping[str, Callable[..., Any]]: ...
+
+    @property
+    def seconds_left(self) -> Callable[[], float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CellClock:
+    """Tells how long a cell may still run: without the time in which it waits for sub-calls, and within the budget."""
+
+    limit_seconds: float
+    calls: ModelCalls
+    started: float  # `time.perf_counter()` when the cell began
+    waited_before: float  # seconds of waiting for calls, up to then
+
+    def seconds_left(self) -> float:
+        """Seconds until the cell must end; negative once it should have. A spent budget leaves it one second in all, to
+        draft an answer."""
+        elapsed = time.perf_counter() - self.started
+        own = elapsed - (self.calls.waited.seconds - self.waited_before)
+        return min(self.limit_seconds - own, max(self.calls.seconds_left(), 1 - elapsed))
 
 
 class Runner(Protocol):

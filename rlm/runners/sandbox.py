@@ -88,7 +88,7 @@ class SandboxWorker:
         self._decoder = LineDecoder(FROM_WORKER)
         self._failure = ""
         self._ended = False
-        for carry in (self._outwards, self._inwards):
+        for carry in (self._outwards, lambda: sandbox.listen(self._receive)):
             threading.Thread(target=self._carry, args=(carry,), name="rlm-sandbox", daemon=True).start()
 
     @property
@@ -119,11 +119,8 @@ class SandboxWorker:
         while data := self._theirs.recv(_CHUNK_BYTES):
             self._sandbox.write("".join(encode_lines(TO_WORKER, data)))
 
-    def _inwards(self) -> None:
-        """From the sandbox to the channel, until the command ends."""
-        self._sandbox.listen(self._receive)
-
     def _receive(self, text: str) -> None:
+        """From the sandbox to the channel: output of the command, cut anywhere."""
         for data in self._decoder.decode(text):
             self._theirs.sendall(data)
 

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-ANSWERS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))
-"""The functions that give an answer."""
+ANSWERS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))  # the functions that give an answer
 HELPERS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS"))
 _KNOWN = HELPERS | frozenset(dir(builtins))
 _ASSIGNED = re.compile(

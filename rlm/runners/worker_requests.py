@@ -18,12 +18,9 @@ from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts
 if TYPE_CHECKING:
     from monocontext.engine.remote.server import ReaderServer
 
-MOST_REQUESTS = 64
-"""The most requests of a worker at once; an honest one has at most 32."""
-MOST_OPEN_BYTES = 128 << 20
-"""The most bytes of those requests together."""
-SEND_SECONDS = 30.0
-"""A worker that does not read a message in this time is lost."""
+MOST_REQUESTS = 64  # the most requests of a worker at once; an honest one has at most 32
+MOST_OPEN_BYTES = 128 << 20  # the most bytes of those requests together
+SEND_SECONDS = 30.0  # a worker that does not read a message in this time is lost
 _ERROR_CHARACTERS = 10_000  # the longest message of an error that goes to the worker
 
 

@@ -25,11 +25,6 @@ def union(ranges: Iterable[tuple[Number, Number]], gap: int = 0) -> list[tuple[N
     return merged
 
 
-def size(ranges: Iterable[Range]) -> int:
-    """Characters in ranges without overlap."""
-    return sum(stop - start for start, stop in ranges)
-
-
 def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:
     """The ranges that a cell read, or with `handed` was handed, without overlaps; None if they are not recorded."""
     recorded = mapping(block.get("result")).get(name)

@@ -11,12 +11,11 @@ from typing import Any, BinaryIO
 
 from rlm.errors import TrajectoryError
 from rlm.trajectory import fields
-from rlm.trajectory.fields import Range, size, union
+from rlm.trajectory.fields import Range, union
 from rlm.trajectory.trajectory import partial_of
 from rlm.view import rows
 
-QUIET_SECONDS = 60
-"""A run that has written nothing for this long may have been broken off; most replies take less."""
+QUIET_SECONDS = 60  # a run that has written nothing for this long may have been broken off; most replies take less
 
 
 class RowFeed:
@@ -43,7 +42,7 @@ class RowFeed:
             return {
                 "generation": self._generation, "path": str(self.path), "metadata": rows.metadata(self._metadata),
                 "first": first, "rows": self._rows[first:], "live": self._status(),
-                "read": None if self._read is None else size(self._read),
+                "read": None if self._read is None else sum(stop - start for start, stop in self._read),
             }  # fmt: skip
 
     def turn(self, number: int) -> dict[str, Any]:

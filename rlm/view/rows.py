@@ -12,8 +12,7 @@ from typing import Any
 from rlm.trajectory.fields import count, items, mapping, number, ranges, text, union
 
 _LINE_CHARACTERS = 160  # the most characters of a first line of code in a list
-MAP_STEPS = 4096
-"""Ranges that a cell read are joined over gaps narrower than this part of the text."""
+MAP_STEPS = 4096  # ranges that a cell read are joined over gaps narrower than this part of the text
 
 
 def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:

@@ -12,5 +12,4 @@ environment. A launcher, a fresh process without secrets, confines itself, never
 
 from __future__ import annotations
 
-WAYS = ("bubblewrap", "namespaces", "landlock")
-"""The strongest first."""
+WAYS = ("bubblewrap", "namespaces", "landlock")  # the strongest first

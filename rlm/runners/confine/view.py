@@ -7,7 +7,7 @@ import sys
 import sysconfig
 import threading
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 
 _C_LIBRARY = ("/lib", "/lib64", "/usr/lib64")
@@ -37,15 +37,15 @@ class FolderView:
         return replace(self, links=(*self.links, (path, SCRATCH)))
 
 
-def python_view(packages: tuple[str, ...] = ("rlm", "monocontext")) -> FolderView:
-    """The view of this interpreter: its standard library, its site-packages, and the folders of `packages`."""
+def python_view() -> FolderView:
+    """The view of this interpreter: its standard library, its site-packages, and the packages that a worker imports."""
     with _lock:
         paths = sysconfig.get_paths()
     c_modules = sysconfig.get_config_var("DESTSHARED")  # also for a virtual environment
     user_site = sysconfig.get_paths(f"{os.name}_user")["purelib"]
     site = [paths["purelib"], paths["platlib"], *([user_site] if user_site in sys.path else [])]
     library = [path for path in (paths["stdlib"], c_modules, *site) if path and os.path.isdir(path)]
-    homes = [_home(name) for name in packages]
+    homes = [Path(os.path.realpath(import_module(name).__path__[0])) for name in ("rlm", "monocontext")]
     python = os.path.realpath(sys.executable)
     folder, name = (sysconfig.get_config_var(variable) or "" for variable in ("LIBDIR", "INSTSONAME"))
     shared_library = [os.path.join(folder, name)] if folder and name else []
@@ -72,13 +72,6 @@ def _find_c_library() -> tuple[list[str], list[tuple[str, str]]]:
         elif os.path.isdir(path):
             folders.append(path)
     return folders, links
-
-
-def _home(package: str) -> Path:
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(f"the package {package!r}, which the worker needs, is not installed here")
-    return Path(os.path.realpath(next(iter(spec.submodule_search_locations))))
 
 
 def _drop_nested(paths: dict[str, None]) -> list[str]:

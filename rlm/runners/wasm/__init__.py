@@ -14,7 +14,7 @@ import sys
 import zipfile
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -96,16 +96,11 @@ def _permission_flag(node: str) -> str:
 
 @cache
 def _pack() -> bytes:
-    """The Python files of the packages as a zip archive."""
+    """The Python files of the packages that a worker gets, as a zip archive."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:  # stored: a worker reads each file once
         for name in _PACKAGES:
-            spec = find_spec(name)
-            if spec is None or not spec.submodule_search_locations:
-                raise RunnerUnavailable(
-                    f"runner 'wasm': the package {name!r}, which the worker needs, is not installed here"
-                )
-            home = Path(next(iter(spec.submodule_search_locations)))
+            home = Path(import_module(name).__path__[0])
             for file in sorted(home.rglob("*.py")):
                 archive.write(file, Path(name, file.relative_to(home)).as_posix())
     return packed.getvalue()

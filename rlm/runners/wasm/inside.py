@@ -16,8 +16,7 @@ from typing import Any
 from rlm.runners import worker
 from rlm.runners.link import WorkerLink
 
-ABSENT = ("google_crc32c", "zstandard")
-"""Compiled libraries that check and compress stored data; the host does that."""
+ABSENT = ("google_crc32c", "zstandard")  # compiled libraries that check and compress stored data; the host does that
 _NAP_SECONDS = 0.05  # the longest sleep before the event loop looks for messages again
 _JAVASCRIPT = ("js", "pyodide", "pyodide_js", "_pyodide", "_pyodide_core", "asyncio")
 """Packages that contain objects of JavaScript; asyncio contains Pyodide's event loop."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,8 +14,6 @@ from rlm.models.anthropic import count_usage as count_messages
 from rlm.models.chat import count_usage as count_chat
 from rlm.models.lm import Reply, TokenDetails, with_counted_usage
 from rlm.models.responses import count_usage as count_responses
-
-AT = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 def reply(count: Any, model: str, usage: dict[str, Any], tier: str | None, endpoint: str | None) -> Reply:
@@ -107,12 +104,12 @@ OWN = {"mine": (1.0, 2.0, 0.1)}
 def test_what_a_call_costs(reply: Reply, charged: float) -> None:
     counted = with_counted_usage(reply, ASK)
     assert not counted.estimated
-    assert dollars(counted, OWN, at=AT) == pytest.approx(charged, rel=0.02)
+    assert dollars(counted, OWN) == pytest.approx(charged, rel=0.02)
 
 
 @pytest.mark.parametrize("nonsense", [math.nan, -1, 10**30, "many", None, True, 1e5 + 0.5])
 def test_details_that_cannot_be_true_make_no_call_cheaper(nonsense: Any) -> None:
-    whole = dollars(openai("gpt-5", chat(100_000, 1_000)), {}, at=AT)
+    whole = dollars(openai("gpt-5", chat(100_000, 1_000)), {})
     for usage in (
         chat(100_000, 1_000, nonsense),
         chat(100_000, 1_000, 100_001),
@@ -120,7 +117,7 @@ def test_details_that_cannot_be_true_make_no_call_cheaper(nonsense: Any) -> None
         {**chat(100_000, 1_000), "cost": nonsense if nonsense != 1e5 + 0.5 else None},
         {"prompt_tokens": 100_000, "completion_tokens": 1_000},
     ):
-        assert dollars(with_counted_usage(openai("gpt-5", usage), ASK), {}, at=AT) == whole
+        assert dollars(with_counted_usage(openai("gpt-5", usage), ASK), {}) == whole
     unknown = with_counted_usage(openai("gpt-5", chat(nonsense, nonsense, nonsense)), ASK)
     assert (unknown.estimated, unknown.details) == (True, TokenDetails())
 
