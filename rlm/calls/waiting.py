@@ -100,3 +100,21 @@ class WaitClock:
             with self._lock:
                 self._seconds, self._counted_at = self.seconds, time.perf_counter()
                 self._calls.remove(held_lock)
+
+
+@dataclass(frozen=True, slots=True)
+class CellClock:
+    """Tells how long a cell may still run: without the time in which it waits for sub-calls, and within the budget."""
+
+    limit_seconds: float
+    run_seconds_left: Callable[[], float]  # what the budget of the run leaves
+    waited: WaitClock  # the waits for sub-calls
+    waited_before: float  # seconds of them when the cell began
+    started: float = field(default_factory=time.perf_counter)
+
+    def seconds_left(self) -> float:
+        """Seconds until the cell must end; negative once it should have. A spent budget leaves it one second in all, to
+        draft an answer."""
+        elapsed = time.perf_counter() - self.started
+        own = elapsed - (self.waited.seconds - self.waited_before)
+        return min(self.limit_seconds - own, max(self.run_seconds_left(), 1 - elapsed))

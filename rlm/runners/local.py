@@ -16,13 +16,14 @@ from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
+from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.context.lazy import is_text, lazy_parts
 from rlm.errors import AnswerRefused, LLMError
 from rlm.runners import cell_thread
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.claims import Claim
-from rlm.runners.runner import CellClock, CellResult, ModelCalls
+from rlm.runners.runner import CellResult, ModelCalls
 from rlm.runners.syntax import hide_syntax_warnings, parse
 
 _runs = itertools.count(1)
@@ -80,7 +81,8 @@ class LocalRunner:
 
     def run(self, code: str) -> CellResult:
         """Run one cell. Assignments before an exception are kept; reserved names are restored."""
-        clock = CellClock(self._cell_timeout, self._subcalls, time.perf_counter(), self._subcalls.waited.seconds)
+        waited = self._subcalls.waited
+        clock = CellClock(self._cell_timeout, self._subcalls.seconds_left, waited, waited.seconds)
         limit = self._output_limit
         out, err = cell_thread.Buffer(limit), cell_thread.Buffer(limit // 4)  # a traceback is short, its end counts
         cell = _RunningCell(f"{self._file_prefix}{len(self._sources) + 1}>", code, out, err)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, TypedDict
 
 from rlm.calls.subcalls import SubCalls
+from rlm.calls.waiting import CellClock
 from rlm.context.excerpt import bounded_repr, shorten
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.models.log import INFO, log
@@ -21,7 +22,7 @@ from rlm.runners.cell_thread import NOTES_CHARACTERS, SLACK
 from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
 from rlm.runners.piped_process import START_SECONDS, Worker
-from rlm.runners.runner import CellClock, CellResult
+from rlm.runners.runner import CellResult
 from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts, take_texts_out
 from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests
 
@@ -82,7 +83,8 @@ class RemoteRunner(ABC):
         """Run one cell. If its worker is lost, stderr says so, and the next cell runs in a new one."""
         if self._worker is None:
             self._start_worker()  # not in the time of the cell
-        clock = CellClock(self._cell_timeout, self._subcalls, time.perf_counter(), self._subcalls.waited.seconds)
+        waited = self._subcalls.waited
+        clock = CellClock(self._cell_timeout, self._subcalls.seconds_left, waited, waited.seconds)
         try:
             result = self._run_cell(code, clock)
         except ChannelClosed:

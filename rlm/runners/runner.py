@@ -1,8 +1,7 @@
-"""Define the protocols of runners and of their model calls, the result of a cell, and the clock of its time limit."""
+"""Define the protocols of runners and of their model calls, and the result of a cell."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -49,23 +48,6 @@ class ModelCalls(Protocol):
 
     @property
     def seconds_left(self) -> Callable[[], float]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CellClock:
-    """Tells how long a cell may still run: without the time in which it waits for sub-calls, and within the budget."""
-
-    limit_seconds: float
-    calls: ModelCalls
-    started: float  # `time.perf_counter()` when the cell began
-    waited_before: float  # seconds of waiting for calls, up to then
-
-    def seconds_left(self) -> float:
-        """Seconds until the cell must end; negative once it should have. A spent budget leaves it one second in all, to
-        draft an answer."""
-        elapsed = time.perf_counter() - self.started
-        own = elapsed - (self.calls.waited.seconds - self.waited_before)
-        return min(self.limit_seconds - own, max(self.calls.seconds_left(), 1 - elapsed))
 
 
 class Runner(Protocol):
