@@ -236,3 +236,20 @@ def test_filters_that_tell_of_a_long_literal_in_different_ways(store: Store) -> 
     for position in (100_000, len(first) - 90, len(first) + 5000):
         pattern = "[0-9a-f ]{0,20}" + re.escape(text[position : position + 200])
         assert regex.search(pattern, context).span() == re.search(pattern, text).span()  # type: ignore[union-attr]
+
+
+def test_where_the_first_rows_of_a_large_filter_rule_out_little_the_rest_is_read(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each word of the needle is in many frames, all of them in one."""
+    monkeypatch.setattr("monocontext.format.filters.layout.WHOLE_BYTES", 0)
+    chance = Random(1)
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=12)) for _ in range(60)]
+    text = "".join(" ".join(chance.choices(words, k=8)) + "\n" for _ in range(4000))
+    needle = " ".join(words[number] for number in (3, 7, 9, 11))
+    text = f"{text[:200_000]}{needle}{text[200_000:]}"
+    publish(text, store, frame_bytes=2000, codec="raw")
+    with Monocontext.open(store, prefetch="off") as context:
+        before = context.stats.bytes_fetched
+        assert context.find(needle) == 200_000
+        assert context.stats.bytes_fetched - before < len(text) // 3
