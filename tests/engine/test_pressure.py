@@ -26,6 +26,7 @@ TEXT = "".join(f"{number:09d}\n" for number in range(20_000))
 
 def test_a_reader_that_asks_now_and_then_is_back_by_time() -> None:
     pressure = Pressure(64)
+    assert not pressure.is_throttled
     pressure.refused(0.0, 0.0, running=64)
     pressure.answered(10.0)
     assert pressure.limit == 42
