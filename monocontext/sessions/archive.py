@@ -48,7 +48,6 @@ _ATTEMPTS = 50  # the most tries to add sessions while others do
 _HEAD = "\n[Turn "
 _SESSION = "\n=== SESSION: "
 
-_Document = tuple[str, str, dict[str, Any]]
 _Session = tuple[SessionInfo, list[Turn]]
 _Load = Callable[[str], _Session]
 
@@ -366,7 +365,7 @@ def _loaded(session_ids: Iterable[str], load: _Load) -> Iterator[_Session]:
             warnings.warn(f"left out: {error}", stacklevel=2)
 
 
-def _documents(sessions: Iterable[_Session], versions: Mapping[str, str]) -> Iterator[_Document]:
+def _documents(sessions: Iterable[_Session], versions: Mapping[str, str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Sessions as documents: name, text, facts. One with no valid name or too many facts is left out with a warning."""
     for info, turns in sessions:
         title, by = shield(" ".join((info.title or info.first_prompt).split())), ", ".join(info.users) or "unknown"

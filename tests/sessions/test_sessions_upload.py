@@ -43,7 +43,7 @@ def test_twice_is_once(any_store: Store, tmp_path: Path) -> None:
     again = upload_session(counted, file, user="you@there")
     assert (first.records, first.turns, again.records, again.turns) == (4, 4, 0, 0)
     assert everything(any_store) == before
-    assert (counted.puts, counted.gets, counted.requests) == (0, 1, 2)
+    assert (counted.counts["put"], counted.gets, counted.requests) == (0, 1, 2)
 
 
 def test_a_session_is_one_small_object_and_goes_on_under_its_key(tmp_path: Path) -> None:

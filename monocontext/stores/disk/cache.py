@@ -2,8 +2,7 @@
 
 A file `monocontext-1/HASH` has one range of an object: 8 bytes of magic, a crc32c, JSON (etag, total_bytes), the bytes.
 
-- An object is cached only under a name that determines its content: its own if it is never reused, as those of a
-  context are, else with the ETag in the index. So no entry becomes stale. Roots are not cached.
+- A name determines the bytes: those of a context are never reused, others have the ETag. Roots are not cached.
 - Only a read of the same range finds a file. Its checksum covers the name and the range too.
 - A file under its final name is complete. There is no lock: a lost count of bytes is corrected when room is made.
 - Only the owner can read the folder. Use none for texts that must become unreadable when a permission ends.

@@ -42,7 +42,7 @@ def test_nothing_to_do_costs_two_requests_and_the_pages(random: Random) -> None:
         publish(words(random, lines), store, frame_bytes=FRAME_BYTES, segment_bytes=SEGMENT_BYTES)
         store.reset()
         assert compact(store, segment_bytes=SEGMENT_BYTES) == root(store)
-        assert (store.puts, store.gets) == (0, 3)  # two roots, and a LIST of segments
+        assert (store.counts["put"], store.gets) == (0, 3)  # two roots, and a LIST of segments
 
 
 def test_without_filters(store: Store, random: Random) -> None:
