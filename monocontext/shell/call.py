@@ -5,6 +5,7 @@ from __future__ import annotations
 import getopt
 import io
 import posixpath
+import re
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -45,15 +46,17 @@ class ShellCall:
         """The options by their long names, with their values, and the operands.
 
         `words` are long names by letter, with `:` and `=` if they take a value; `others` have no letter. `--color` is
-        dropped. Raises `LeftToShell` for any other option.
+        dropped where it is an option, not a value or an operand. Raises `LeftToShell` for any other option.
         """
-        arguments = [word for word in self.arguments if not word.startswith("--color")]
+        end = self.arguments.index("--") if "--" in self.arguments else len(self.arguments)
+        arguments = [re.sub(r"^--color=.*", "--color", word) for word in self.arguments[:end]] + self.arguments[end:]
         try:
-            flags, operands = getopt.gnu_getopt(arguments, "".join(words), [*words.values(), *others])
+            flags, operands = getopt.gnu_getopt(arguments, "".join(words), [*words.values(), *others, "color"])
         except getopt.GetoptError:
             raise LeftToShell from None
         by_letter = {f"-{letter[0]}": word.rstrip("=") for letter, word in words.items()}
-        return [(by_letter.get(option, option[2:]), value) for option, value in flags], operands
+        named = [(by_letter.get(option, option[2:]), value) for option, value in flags if option != "--color"]
+        return named, operands
 
     def path(self, operand: str) -> str:
         """The absolute path of an operand."""

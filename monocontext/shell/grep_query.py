@@ -24,11 +24,16 @@ _GREP = _COMMON | {
     "R": "recursive", "I": "text",
 }  # fmt: skip
 _RG = _COMMON | {
-    "S": "smart-case", "s": "case-sensitive", "N": "no-heading", "I": "no-filename", "g:": "glob=", "t:": "type=",
+    "S": "smart-case", "s": "case-sensitive", "N": "no-line-number", "I": "no-filename", "g:": "glob=", "t:": "type=",
 }  # fmt: skip
 _GREP_LONG = ("include=", "exclude=", "exclude-dir=", "line-buffered")
-_RG_LONG = ("files", "hidden", "no-heading", "no-ignore", "no-line-number")
+_RG_LONG = ("files", "hidden", "no-heading", "no-ignore")
 """Options without a letter."""
+_LAST_COUNTS = (
+    ("with-filename", "no-filename"), ("line-number", "no-line-number"),
+    ("ignore-case", "smart-case", "case-sensitive"),
+)  # fmt: skip
+"""Of these options, the last one that is given counts."""
 _SYNTAXES = {"grep": "basic-regexp", "egrep": "extended-regexp", "fgrep": "fixed-strings", "rg": "perl-regexp"}
 _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": "md,markdown", "rust": "rs",
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
@@ -47,12 +52,14 @@ class GrepQuery:
         words = (_RG, _RG_LONG) if self.is_rg else (_GREP, _GREP_LONG)
         self._options, self.operands = call.options(*words)
         self._flags = {word for word, _ in self._options}
+        for group in _LAST_COUNTS:
+            given = [word for word, _ in self._options if word in group]
+            self._flags.difference_update(word for word in given if word != given[-1])
         self.is_recursive = self.is_rg or self.has("recursive")
         self.most_lines = self._number("max-count")
         """The most lines of a file; None for all."""
-        is_undone = self.has("with-filename") and self.has("no-filename")
         has_no_lines = self.has("only-matching") and self.has("count", "invert-match") and not self.is_rg
-        if self.has("files") or is_undone or has_no_lines or self.most_lines == 0:
+        if self.has("files") or has_no_lines or self.most_lines == 0:
             raise LeftToShell
         try:
             self.pattern = self._compile()

@@ -19,12 +19,12 @@ _CHAINED = r"[A-Za-z][\w+.-]*:[^/]*://"
 _LOGIN = r"(?s)(:/+|\b(?:s3|gs|az|https?):(?!/))(?:[^/@:]*:.*|[^/@]*)@|(//)[^/@:]*:.*@"
 """A user, a password or a token before a host, with a scheme or without; a password may contain `/` and `@`.
 Patterns without `re.compile` are compiled at their first use: few URLs need them."""
-_PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]{1,80})=((?:(?![?&;#][\w.%\[\]-]{1,80}=).)*)"
+_PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]+)=((?:(?![?&;#][\w.%\[\]-]+=).)*)"
 """A parameter and its value, which ends where another parameter begins: a password may contain `&` and `#`."""
 _SECRET_NAME = (
-    r"(?i)sig|sas|sid|code|key|pass|pwd|otp|hmac|auth(?:orization)?|jwt|bearer|cookie|ticket|SAML\w+|session"
+    r"(?i)sig|sas|sid|code|key|pass|passcode|pwd|pw|otp|hmac|auth(?:orization)?|jwt|bearer|cookie|ticket|SAML\w+|session"
     r"|x-(?:amz|goog|ms|oss)-.+|awsaccesskeyid|googleaccessid|phpsessid|.*(?:token|secret|passw(?:or)?d|passphrase"
-    r"|credentials?|(?:api|app|access|account|private|subscription)[-_.]?key|signature|assertion|session[-_]?id)"
+    r"|credentials?|(?:api|app|access|account|private|secret|signing|subscription)[-_.]?key|signature|assertion|session[-_]?id)"
 )
 """The name of a parameter whose value lets its bearer in, as of a signed URL."""
 _ESCAPE = r"(?i)%([2-7][0-9a-f])|\\{1,4}(?:u00([2-7][0-9a-f])|/)"

@@ -50,6 +50,12 @@ def test_one_function_over_one_text(bash: Bash) -> None:
     assert bash("cat nothing") == "cat: nothing: No such file or directory\n[exit code 1]"
 
 
+def test_of_options_that_undo_each_other_the_last_one_counts(bash: Bash) -> None:
+    assert bash("rg -n -N needle data/no_newline.txt; rg -N -n needle data/no_newline.txt") == "a needle\n2:a needle"
+    assert bash("rg -i -s NEEDLE data/no_newline.txt; rg -s -i NEEDLE data/no_newline.txt") == "a needle"
+    assert bash("rg -I -H needle data/no_newline.txt") == "data/no_newline.txt:a needle"
+
+
 def test_several_texts_are_folders(tmp_path: Path) -> None:
     publish({"a.txt": "one needle\n"}, tmp_path / "a")
     publish("two needles\nthree\n", tmp_path / "b")

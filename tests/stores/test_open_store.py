@@ -128,6 +128,8 @@ def test_no_message_shows_a_password(url: str) -> None:
         *("https://h/x?session=secret", "https://h/x?PHPSESSID=secret", "https://h/x?sid=secret"),
         *("https://h/x?pass=secret", "https://h/x?otp=secret", "https://h/x?hmac=secret", "https://h/x?ticket=secret"),
         *("https://h/x?private_key=secret", "https://h/x?AccountKey=secret", "https://h/x?subscription-key=secret"),
+        *(f"https://h/x?{'long_' * 40}token=secret", "https://h/x?signing_key=secret", "https://h/x?pw=secret"),
+        *("https://h/x?SECRET_KEY=secret", "https://h/x?passcode=secret"),
         *("https://h/x?client_assertion=secret", "https://h/x?SAMLResponse=secret", "https://h/x?cookie=secret"),
     ],
 )

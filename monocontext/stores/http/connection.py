@@ -289,7 +289,7 @@ def parse_http_date(date: str | None) -> float:
 
     try:
         return parsedate_to_datetime(date).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
 
 
