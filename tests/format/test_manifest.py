@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from monocontext.errors import DamagedData, MonocontextError, NotAContext, UnsupportedFormat
 from monocontext.format.manifest import Manifest, checksum
-from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef
+from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, DocumentsRef, PageRef
 
 from .crafted import root_of
 
@@ -92,6 +92,7 @@ VIOLATIONS = {
     "page 1: 30 bytes, 31 characters": with_page(characters=51),
     "page 1: 30 bytes, 20 characters and 21 newlines": with_page(newlines=24),
     "page 1: 30 bytes, 1 characters and 0 newlines": with_page(characters=21),  # two frames, one character
+    "documents without a page": dataclasses.replace(GOOD, documents=DocumentsRef(())),
     "counts are out of range": dataclasses.replace(GOOD, stored_bytes=1 << 62),
     "a final newline, but no newline": root_of(PageRef(HEX, 9, 1, 1, 3, 3, 0), final_newline=True),
 }
