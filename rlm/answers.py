@@ -80,10 +80,8 @@ class WrittenAnswers:
         return ""
 
     def _evaluate(self, final: TextFinal) -> str | None:
-        """The value of an answer in words that `read` refuses as code, since no turn is left to send it as code.
-
-        "The count is {count}" counts as an f-string, also where it is `{count}` alone, which Python reads as a set.
-        """
+        """The value of an answer in words that `read` refuses as code, since no turn is left to send it as code. "The
+        count is {count}" counts as an f-string, also where it is `{count}` alone, which Python reads as a set."""
         call = call_of(final.text)
         value = call.args[0] if call and call.args else None
         is_one_name = isinstance(value, ast.Set) and len(value.elts) == 1

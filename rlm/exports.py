@@ -37,5 +37,5 @@ __all__ = [
     "ChannelAbuse", "ClaudeAgentLM", "Completion", "InvalidArgument", "LLMError",
     "ModelUsage", "OpenAILM", "PromptTooLong", "RLMError", "RateLimited", "Read", "ReplayLM", "Reply",
     "ReplyRefused", "RunnerUnavailable", "ScriptExhausted", "ScriptedLM", "Session", "Source", "Step", "SubCache",
-    "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage"
-    ]  # fmt: skip
+    "ToolRegistry", "TrajectoryError", "UnknownOption", "Usage",
+]  # fmt: skip

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from rlm.calls.backoff import Backoff
+from rlm.calls.backoff import PATIENCE_SECONDS, Backoff
 from rlm.calls.budget import Budget, describe_end
 from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import ModelUsage, Usage, dollars, price_of
@@ -222,7 +222,7 @@ class Gateway:
                 is_empty = exc.reply and not (exc.reply.cut or exc.reply.called or has_words(exc.reply.text))
                 if type(exc) is LLMError and is_empty and not was_empty:
                     exc.transient = was_empty = True
-                patience = None if self.budget.seconds is None else self.seconds_left()
+                patience = PATIENCE_SECONDS if self.budget.seconds is None else self.seconds_left()
                 seconds = self._backoff.wait(exc, tries, patience)
                 if seconds is None or seconds >= self.seconds_left():
                     raise
@@ -232,11 +232,9 @@ class Gateway:
             time.sleep(seconds)
 
     def _call_once(self, call: _Call) -> Reply:
-        """Make the call, and count what it costs. Returns the reply without its thinking.
-
-        All calls stream: a limit of time ends them, and so does text that only repeats itself. An exception of the `LM`
-        becomes an LLMError, but not one of `on_delta`.
-        """
+        """Make the call, and count what it costs. Returns the reply without its thinking. All calls stream: a limit of
+        time ends them, and so does text that only repeats itself. An exception of the `LM` becomes an LLMError, but not
+        one of `on_delta`."""
         lm, messages = call.lm, call.messages
         name = call.model or getattr(lm, "model", None) or type(lm).__name__
         listener = Listener(call.on_delta, self._check_time)

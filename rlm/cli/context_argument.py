@@ -47,11 +47,9 @@ def named_texts(argument: str) -> dict[str, str]:
 
 @contextmanager
 def open_argument(context: str, options: StoreOptions | None = None, shape: str = "text") -> Iterator[Any]:
-    """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str, several by name as a dict.
-
-    `options` are those of a store in S3. `shape` is text, or list or dict for the documents of a stored context.
-    Raises UsageError, and the errors of `Monocontext.open`.
-    """
+    """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str, several by name as a dict. `options`
+    are those of a store in S3. `shape` is text, or list or dict for the documents of a stored context. Raises
+    UsageError, and the errors of `Monocontext.open`."""
     from monocontext.sessions.local_sessions import open_folder, open_machine  # it reads and writes stored texts
 
     if shape not in ("text", "list", "dict"):

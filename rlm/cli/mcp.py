@@ -44,10 +44,8 @@ AskTool = Callable[..., Coroutine[Any, Any, ToolReply[Answer]]]
 
 
 def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | None = None) -> dict[str, AskTool]:
-    """Make the tools that call a model, by name. `options` are keywords of `RLM`.
-
-    With a `folder` they also answer about paths in it, and about the sessions of this machine.
-    """
+    """Make the tools that call a model, by name. `options` are keywords of `RLM`. With a `folder` they also answer
+    about paths in it, and about the sessions of this machine."""
 
     async def ask(query: str, context: str = "", max_dollars: float | None = None) -> ToolReply[Answer]:
         """Let a recursive language model answer a question about a text of any size; takes a while and costs tokens.

@@ -132,10 +132,8 @@ class _StderrLines(logging.Handler):
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Decorate a command: print an error that a user can correct as one line, with status 2; a bug keeps its traceback.
-
     Each retry, and each workaround for an option that an endpoint refuses, is a line too. A terminal shows them in its
-    live status line instead, and `--verbose` prints them as log lines.
-    """
+    live status line instead, and `--verbose` prints them as log lines."""
     logger, lines = logging.getLogger("rlm"), _StderrLines(logging.INFO)
     before = logger.level
     prints_retries = not (shows_progress() or is_verbose() or is_quiet())

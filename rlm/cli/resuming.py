@@ -29,10 +29,8 @@ _FIXED = {
 def resumed_options(
     metadata: Mapping[str, Any], context: click.Context, model_options: dict[str, Any], limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """The keywords of `RLM`: the recorded ones, overridden by those on the command line.
-
-    Raises UsageError for a fixed option.
-    """
+    """The keywords of `RLM`: the recorded ones, overridden by those on the command line. Raises UsageError for a fixed
+    option."""
     source_of = context.get_parameter_source
     on_command_line = {name for name in context.params if source_of(name) is ParameterSource.COMMANDLINE}
     for name, why in _FIXED.items():
@@ -72,10 +70,8 @@ def _choose_models(metadata: Mapping[str, Any], model_options: dict[str, Any]) -
 
 
 def recorded_location(metadata: Mapping[str, Any], path: Path) -> str | None:
-    """The path or URL of a recorded run's context; None if the recording contains the context, or does not name it.
-
-    A file may have moved with the recording. Raises UsageError if it is not found.
-    """
+    """The path or URL of a recorded run's context; None if the recording contains the context, or does not name it. A
+    file may have moved with the recording. Raises UsageError if it is not found."""
     location: str | None = None if "context_value" in metadata else metadata.get("source")
     if location is None or location in ("-", LOCAL_SESSIONS) or "://" in location or named_texts(location):
         return location

@@ -15,7 +15,7 @@ from rlm.models import chat
 from rlm.models.endpoint_errors import CallTarget, EndpointError, ErrorReport, one_line
 from rlm.models.lm import Message, Reply
 from rlm.models.reply_builder import ReplyBuilder
-from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options, read_failure
+from rlm.models.sdk import Accepted, SDKModel, SDKOptions, read_failure
 
 
 class AnyLM(SDKModel):
@@ -24,8 +24,8 @@ class AnyLM(SDKModel):
     has none) is an error of the first call."""
 
     def __init__(self, provider: str, model: str, **options: Unpack[SDKOptions]) -> None:
-        known = client_options(options)
-        headers = {name: known[name] for name in ("default_headers",) if name in known}
+        sent = options.get("headers")
+        headers = {"default_headers": dict(sent)} if sent else {}
         connect = partial(_connect, provider, options.get("api_key"), options.get("base_url"), headers)
         super().__init__(model, connect, **options)
         self.backend = self.provider = provider

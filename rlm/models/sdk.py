@@ -30,10 +30,8 @@ class SamplingOptions(TypedDict, total=False):
 
     temperature: float | None
     top_p: float | None
-    reasoning_effort: str | None
-    """How much a model thinks, such as `low`."""
-    max_completion_tokens: int | None
-    """The most tokens of a reply, thinking included."""
+    reasoning_effort: str | None  # how much a model thinks, such as `low`
+    max_completion_tokens: int | None  # the most tokens of a reply, thinking included
 
 
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
@@ -73,20 +71,15 @@ class SDKClient:
 class SDKOptions(SamplingOptions, total=False):
     """How to reach a model, and the options of each request."""
 
-    base_url: str | None
-    """URL of the endpoint; by default the provider's own, or the SDK's from the environment."""
-    api_key: str | None
-    """By default the key that the SDK finds in the environment."""
-    timeout: float | None
-    """Timeout of a request, in seconds; 600 by default."""
+    base_url: str | None  # URL of the endpoint; by default the provider's own, or the SDK's from the environment
+    api_key: str | None  # by default the key that the SDK finds in the environment
+    timeout: float | None  # timeout of a request, in seconds; 600 by default
     headers: Mapping[str, str] | None
     """Further headers of each request. Their values are secrets: no record holds them."""
     extra_body: Mapping[str, Any] | None
     """Further fields of each request, sent as they are; they go before all others."""
-    window_tokens: int | None
-    """The window of the model, if it differs from that of the provider's models."""
-    prompt_characters: int | None
-    """The most that one prompt of a sub-call may hold."""
+    window_tokens: int | None  # the window of the model, if it differs from that of the provider's models
+    prompt_characters: int | None  # the most that one prompt of a sub-call may hold
 
 
 Accepted = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -96,18 +89,13 @@ Accepted = Callable[[Mapping[str, Any]], dict[str, Any]]
 class SDKModel(ABC):
     """A model behind an SDK. One client with its pool of connections serves all threads; `close()` frees it."""
 
-    backend: str
-    """The name of the backend: of the SDK's module, or of a provider of any-llm."""
-    window_tokens: int
-    """The window of the model, where it is known."""
-    prompt_characters: int
-    """The most that one prompt may hold, where it is known."""
-    sampling: Sampling
-    """The options of each request, by the names of `SamplingOptions` or of the provider."""
+    backend: str  # the name of the backend: of the SDK's module, or of a provider of any-llm
+    window_tokens: int  # the window of the model, where it is known
+    prompt_characters: int  # the most that one prompt may hold, where it is known
+    sampling: Sampling  # the options of each request, by the names of `SamplingOptions` or of the provider
     names: ClassVar[Mapping[str, str]] = {}
     """The provider's name for an option of `SamplingOptions`; a dot leads into an object."""
-    required: frozenset[str] = frozenset()
-    """Fields that no request may lack."""
+    required: frozenset[str] = frozenset()  # fields that no request may lack
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
         if unknown := [name for name in options if name not in SDKOptions.__annotations__]:

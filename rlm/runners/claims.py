@@ -6,6 +6,7 @@ Only their form is checked here, not whether they support the answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 Claim = tuple[int, int] | str | None
@@ -23,10 +24,8 @@ def read_claims(sources: object) -> tuple[Claim, ...]:
         return () if sources is None else (None,)
     claims: list[Claim] = []
     try:
-        for source in sources:
+        for source in islice(sources, MOST_CLAIMS):
             claims.append(_claim(source))
-            if len(claims) == MOST_CLAIMS:
-                break
     except Exception:  # the model's own iterator
         claims.append(None)
     return tuple(claims)

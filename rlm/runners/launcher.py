@@ -36,23 +36,8 @@ class LaunchPlan(TypedDict, total=False):
 
 
 def main() -> NoReturn:
-    """Run the plan in the first argument."""
-    _run_plan(json.loads(sys.argv[1]))
-
-
-def command(python: str, plan: LaunchPlan, view: FolderView) -> list[str]:
-    """The command line of a launcher: `python`, which sees no modules but those on the view's path."""
-    code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
-    return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
-
-
-def make_container_plan(limits: Limits) -> str:
-    """The argument of a launcher in a container."""
-    return json.dumps({"way": "container", "limits": asdict(limits)})
-
-
-def _run_plan(plan: LaunchPlan) -> NoReturn:
-    """Do what a plan says."""
+    """Do what the plan in the first argument says."""
+    plan: LaunchPlan = json.loads(sys.argv[1])
     os.umask(0o022)
     bounds = Limits(**plan["limits"])
     try:
@@ -66,6 +51,17 @@ def _run_plan(plan: LaunchPlan) -> NoReturn:
         _run_and_watch(lambda: _confine(plan, FolderView(**plan["view"]), bounds))
     except OSError as exc:
         _give_up(exc)
+
+
+def command(python: str, plan: LaunchPlan, view: FolderView) -> list[str]:
+    """The command line of a launcher: `python`, which sees no modules but those on the view's path."""
+    code = f"import sys; sys.path[:] = {list(view.import_path)!r}; from rlm.runners.launcher import main; main()"
+    return [python, "-I", "-S", "-X", "utf8", "-c", code, json.dumps(plan)]
+
+
+def make_container_plan(limits: Limits) -> str:
+    """The argument of a launcher in a container."""
+    return json.dumps({"way": "container", "limits": asdict(limits)})
 
 
 def _confine(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:

@@ -101,10 +101,9 @@ def _shorten(text: str, console: Console) -> str:
     return shorten(make_printable(text, terminal=console.is_terminal), _SHOWN_CHARACTERS)
 
 
-def print_summary(completion: Completion, console: Console | None = None, *, unfinished: bool = True) -> None:
+def print_summary(completion: Completion, *, unfinished: bool = True) -> None:
     """Print one line of costs, notes, and with `unfinished` why the run did not finish."""
-    console = console or Console(stderr=True)
-    usage = completion.usage
+    console, usage = Console(stderr=True), completion.usage
     cost = "cost not known" if usage.dollars is None else f"${usage.dollars:.4f}"
     line = (
         f"{completion.iterations} turns, {usage.calls} calls, {usage.input_tokens:,} tokens in, "
