@@ -24,8 +24,7 @@ def noise(characters: int, seed: int = 19) -> str:
     rng = random.Random(seed)
     lines, size = [], 0
     while size < characters:
-        numbers = rng.choices(range(10_000), k=9)
-        lines.append(" ".join(map("{}{}".format, rng.choices(WORDS, k=9), numbers)) + "\n")
+        lines.append(" ".join(f"{rng.choice(WORDS)}{rng.randrange(10_000)}" for _ in range(9)) + "\n")
         size += len(lines[-1])
     return "".join(lines)
 
