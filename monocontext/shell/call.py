@@ -103,13 +103,18 @@ class ShellCall:
         bash.mount("/", self.files)
         bash.add_command("__input", self._read_input)
         bash.add_command("__output", self._write_output)
-        line = " ".join([self.name, *map(_quoted, self.arguments)])
+        line = " ".join([self.name, *map(self._quoted, self.arguments)])
         if self.name != "rg" or self._first_input or await self.has_input():  # without a pipe, rg searches the folder
             line = f"__input | {line}"
         if self.name != "find":  # which stops at 1 MiB of names, and says so only where no pipe takes them
             line = f"set -o pipefail; {line} | __output"
         result = await bash.execute(line, stdout=self._write_bytes, stderr=self._write_error)
         return int(result.exit_code)
+
+    def _quoted(self, word: str) -> str:
+        """A word for the other shell, which lacks the files of `<(...)` in this one."""
+        is_file = re.fullmatch(r"/dev/fd/\d+", word) and self.files.exists(word)
+        return f"<(command __input {word})" if is_file else shlex.quote(word)
 
     async def _read_input(self, inner: Any) -> int:
         """A command of the other shell: print the stdin of this call, or a file of this shell."""
@@ -136,8 +141,3 @@ class ShellCall:
 
     async def _write_error(self, data: bytes) -> None:
         await self._context.stderr.write(data)
-
-
-def _quoted(word: str) -> str:
-    """A word for the other shell, which lacks the files of `<(...)` in this one."""
-    return f"<(command __input {word})" if word.startswith("/dev/fd/") else shlex.quote(word)
