@@ -81,10 +81,10 @@ class WaitClock:
         """The seconds so far, including calls in progress."""
         with self._lock:
             now = time.perf_counter()
-            if self._calls:
-                self._seconds += now - self._counted_at
-                self._calls = [call for call in self._calls if call.locked()]  # an interrupted one is free
-            self._counted_at = now
+            elapsed = now - self._counted_at if self._calls else 0.0
+            self._calls = [call for call in self._calls if call.locked()]  # an interrupted one is free
+            # The sum and its clock last, without a call between them: an interrupt there would count the wait twice.
+            self._seconds, self._counted_at = self._seconds + elapsed, now
             return self._seconds
 
     @contextmanager

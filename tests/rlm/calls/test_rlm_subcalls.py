@@ -12,6 +12,7 @@ import pytest
 from rlm import Budget, LLMError, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
 from rlm.calls.subcalls import SubCalls
+from rlm.calls.waiting import WaitClock
 
 
 def failing_on(*bad: str) -> Callable[[str], str]:
@@ -102,3 +103,18 @@ def test_a_failed_child_run_is_recorded_in_its_place() -> None:
     records = calls.drain()
     assert [record.prompt for record in records] == ["one", "bad", "three"]
     assert [record.order for record in records] == [0, 1, 2]
+
+
+def test_an_interrupt_while_waits_are_counted_counts_none_twice() -> None:
+    class Lock:
+        def locked(self) -> bool:
+            raise KeyboardInterrupt
+
+    clock, started = WaitClock(), time.perf_counter()
+    with clock.running(Lock()):  # type: ignore[arg-type]
+        for _ in range(10):
+            time.sleep(0.001)
+            with pytest.raises(KeyboardInterrupt):
+                _ = clock.seconds
+        Lock.locked = lambda self: True  # type: ignore[method-assign]
+        assert 0.01 <= clock.seconds <= time.perf_counter() - started
