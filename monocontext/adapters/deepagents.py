@@ -36,7 +36,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         self._text: Monocontext = Monocontext.open(url, **{"materialize_limit": _MOST_CHARACTERS} | options)
         if len(self._text) and not self._text.documents.count:
             self._text.close()
-            raise ValueError(f"{url} is one text without documents, so it has no files: monocontext.tools read it")
+            raise ValueError(f"{url} has no documents, so no files: read it with monocontext.tools")
 
     def ls(self, path: str) -> Any:
         entries: dict[str, protocol.FileInfo] = {}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem, make_instance
 
@@ -98,7 +98,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         options = {name: options[name] for name in ("cache_type", "cache_options") if name in options}
         return _File(self, path, TextBytes(self._find(path)), block_size or "default", **options)
 
-    def _refuse(self, path: str, *_: Any, **__: Any) -> Any:
+    def _refuse(self, path: str, *_: Any, **__: Any) -> NoReturn:
         raise OSError(errno.EROFS, f"{os.strerror(errno.EROFS)}: write texts with monocontext.publish", path)
 
     # The inherited mkdir and similar methods silently do nothing. All other writers call these or `open`.

@@ -32,8 +32,8 @@ __builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]
 
 
 def builtins_for(context: Texts, own: Any) -> dict[str, Any]:
-    """The `__builtins__` of a namespace with the names that take the text. `own`, what the namespace has, is changed if
-    it is a dict of its own, as in a local environment, which keeps it; `ipython` has the module that others share."""
+    """Builtins with the names that take the text. `own`, those of the namespace, is changed in place if it is a private
+    dict, as in a local environment; the module that all share, as in `ipython`, is copied."""
     own = own if isinstance(own, dict) and own is not vars(builtins) else dict(vars(builtins))
     own.update(context.repl_namespace().names)
     return own  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ class TextBytes:
 
     def __init__(self, text: Monocontext) -> None:
         reader = text._reader
-        assert isinstance(reader, Reader)  # a filesystem opens its own texts
+        assert isinstance(reader, Reader)  # only texts that `Monocontext.open` made come here
         self._reader = reader
         first = text.span.start
         self._start, self._stop = self._byte_of(first), self._byte_of(first + len(text))

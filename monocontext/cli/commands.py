@@ -1,11 +1,11 @@
-"""The commands of `monocontext`, each with its module, what it does (empty: see the row above) and an example."""
+"""The commands of `monocontext`: module, description and an example. One without a description joins the row above."""
 
 from __future__ import annotations
 
 from monocontext import __version__
 from monocontext.cli.help import Program
 
-_PLACES = {
+_COMMANDS = {
     "Texts": {
         "upload": ("writing", "Store texts as a new context.", "upload logs/ s3://bucket/logs"),
         "append": ("writing", "Add texts at the end, or replace and add documents.", "append today.log s3://b/logs"),
@@ -37,9 +37,13 @@ _PLACES = {
         "volume": ("volume:app", "List, create and remove volumes.", "volume list"),
     },
     "Agents": {
-        "sessions": ("sessions:app", "Store sessions, also when they end.", "sessions list s3://team/agents"),
+        "sessions": (
+            "sessions:app",
+            "List, show and upload sessions of coding agents.",
+            "sessions list s3://team/agents",
+        ),
         "hooks": ("hooks:app", "", "hooks install s3://team/agents"),
-        "memory": ("memory:app", "Keys and values that agents share.", "memory get milestone s3://team/memory"),
+        "memory": ("memory:app", "Store keys and values that agents share.", "memory get milestone s3://team/memory"),
         "mcp": ("mcp", "Serve texts to MCP clients.", "mcp s3://bucket/logs notes=s3://bucket/notes"),
     },
 }
@@ -49,5 +53,5 @@ app = Program(
     __version__,
     "Store, read, search and check texts that live in S3 or in a directory.",
     "monocontext.cli",
-    _PLACES,
+    _COMMANDS,
 )

@@ -63,7 +63,7 @@ class Program(CommandGroup):
         self._places = {word: location for section in places.values() for word, location in section.items()}
         self.params = [
             _flag("--version", "Print the version.", partial(_print_version, f"{name} {version}"), is_eager=True),
-            _flag("--quiet", "Print no remarks and no progress on stderr.", partial(_switch, printing.hush)),
+            _flag("--quiet", "Print no remarks and no progress on stderr.", partial(_switch, printing.set_quiet)),
             _flag("--verbose", "Print log records on stderr.", partial(_switch, printing.show_logs)),
         ]
 

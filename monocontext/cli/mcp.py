@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import click
 
 from monocontext.cli.options import S3, Allow, options_of
-from monocontext.cli.parameters import Argument, Option, Options
+from monocontext.cli.parameters import Argument, Option, OptionGroup
 from monocontext.errors import MonocontextError, install_line
 from monocontext.mcp.catalog import Served
 from monocontext.memory.memory import Memory
@@ -39,7 +39,7 @@ def listening(
     return {"http": http, "host": host, "port": port, "token": token}
 
 
-Listening = Annotated[dict[str, Any], Options(listening)]
+Listening = Annotated[dict[str, Any], OptionGroup(listening)]
 
 
 def mcp(

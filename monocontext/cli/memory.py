@@ -16,7 +16,7 @@ import click
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of, rounds
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import emit, fail, write_text
+from monocontext.cli.printing import fail, print_record, write_text
 from monocontext.cli.sessions import INTERVAL
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.memory import Memory, MemoryTool
@@ -99,7 +99,7 @@ def list_(arguments: PrefixAndUrl, s3: S3, as_json: AsJson = False) -> None:
     prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, first=prefix) as memory:
         for entry in memory.entries(prefix):
-            emit(as_json, _entry_row(entry), _printable(entry.key))
+            print_record(as_json, _entry_row(entry), _printable(entry.key))
 
 
 def search(
@@ -138,7 +138,7 @@ def clear(arguments: PrefixAndUrl, s3: S3, as_json: AsJson = False) -> None:
     prefix, url = _split_prefix(arguments)
     with _open_memory(url, s3, first=prefix) as memory:
         count = memory.clear(prefix)
-        emit(as_json, {"removed": count}, f"{memory.url}: removed {count:,}")
+        print_record(as_json, {"removed": count}, f"{memory.url}: removed {count:,}")
 
 
 def purge(
@@ -158,7 +158,7 @@ def purge(
                     raise
                 fail("monocontext", error)
             else:
-                emit(as_json, {"removed": count}, f"{memory.url}: removed {count:,} expired")
+                print_record(as_json, {"removed": count}, f"{memory.url}: removed {count:,} expired")
                 sys.stdout.flush()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import click
 
-from monocontext.cli.parameters import Option, Options
+from monocontext.cli.parameters import Option, OptionGroup
 from monocontext.errors import InvalidUrl
 from monocontext.globs import Globs
 from monocontext.options import StoreOptions
@@ -56,7 +56,7 @@ def s3_options(
     return cast(StoreOptions, {name: value for name, value in arguments.items() if value is not None})
 
 
-S3 = Annotated[StoreOptions, Options(s3_options)]
+S3 = Annotated[StoreOptions, OptionGroup(s3_options)]
 
 
 def options_of(url: str, s3: StoreOptions, *others: str) -> StoreOptions:

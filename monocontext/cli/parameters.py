@@ -1,16 +1,15 @@
 """Build click commands from the signatures of functions, whose annotations describe options and arguments.
 
 A parameter is `name: Annotated[TYPE, Option(...)] = default`, `Annotated[TYPE, Argument(...)]`, or
-`Annotated[TYPE, Options(build)]`. TYPE is one that click knows, `TYPE | None`, or a `list[str]`. A parameter without a
-default is required.
+`Annotated[TYPE, OptionGroup(build)]`. TYPE is one that click knows, `TYPE | None`, or a `list[str]`. A parameter
+without a default is required.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from inspect import Parameter as Signed
-from inspect import getdoc, signature
+from inspect import Parameter, getdoc, signature
 from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple, get_args, get_origin
 
@@ -23,24 +22,24 @@ AT_LEAST_0 = click.IntRange(min=0)
 NOT_NEGATIVE = click.FloatRange(min=0)
 
 
-class _Parameter(NamedTuple):
-    names: tuple[str, ...] | None
-    """The flags of an option; None for an argument."""
+class _Declaration(NamedTuple):
+    flags: tuple[str, ...] | None
+    """Those of an option; None for an argument."""
     settings: dict[str, Any]
-    """Those of click's class, which stand before what the annotation says."""
+    """Keywords of click's class. They win over what the annotation says."""
 
 
-def Option(*names: str, **settings: Any) -> _Parameter:  # named as in typer
+def Option(*flags: str, **settings: Any) -> _Declaration:  # named as in typer
     """An option with these flags. Without a long flag it gets one from the parameter's name."""
-    return _Parameter(names, settings)
+    return _Declaration(flags, settings)
 
 
-def Argument(**settings: Any) -> _Parameter:
+def Argument(**settings: Any) -> _Declaration:
     """A positional argument."""
-    return _Parameter(None, settings)
+    return _Declaration(None, settings)
 
 
-class Options(NamedTuple):
+class OptionGroup(NamedTuple):
     """Options that several commands share: the parameters of `build`, which makes the argument of the function."""
 
     build: Callable[..., Any]
@@ -55,15 +54,15 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
     """
     parameters, shared = list[click.Parameter](), list[click.Parameter]()
     builders = dict[str, tuple[Callable[..., Any], list[str]]]()
-    for signed in signature(function, eval_str=True).parameters.values():
-        about = get_args(signed.annotation)[1]
-        if not isinstance(about, Options):
-            parameters.append(_click_parameter(signed, signed.default))
+    for parameter in signature(function, eval_str=True).parameters.values():
+        declaration = get_args(parameter.annotation)[1]
+        if not isinstance(declaration, OptionGroup):
+            parameters.append(_click_parameter(parameter, parameter.default))
             continue
-        options = signature(about.build, eval_str=True).parameters
-        builders[signed.name] = about.build, list(options)
+        options = signature(declaration.build, eval_str=True).parameters
+        builders[parameter.name] = declaration.build, list(options)
         for option_name, option in options.items():
-            shared.append(_click_parameter(option, about.defaults.get(option_name, option.default)))
+            shared.append(_click_parameter(option, declaration.defaults.get(option_name, option.default)))
     positional = [parameter.name for parameter in parameters if isinstance(parameter, click.Argument)]
 
     def call(**arguments: Any) -> None:
@@ -75,9 +74,14 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
         context.exit(call_command(function, arguments, context.find_root().info_name or ""))
 
     help_text = getdoc(function) or ""
-    first_sentence = " ".join(help_text.partition(".\n\n")[0].partition(". ")[0].split()).rstrip(".")
-    settings |= {"callback": call, "params": parameters + shared, "help": help_text, "short_help": f"{first_sentence}."}
+    settings |= {"help": help_text, "short_help": _first_sentence(help_text)}
+    settings |= {"callback": call, "params": parameters + shared}
     return click.Command(name or function.__name__.replace("_", "-"), **settings)
+
+
+def _first_sentence(text: str) -> str:
+    sentence = text.partition(".\n\n")[0].partition(". ")[0]
+    return " ".join(sentence.split()).rstrip(".") + "."
 
 
 def is_place(word: str) -> bool:
@@ -85,31 +89,31 @@ def is_place(word: str) -> bool:
     return "://" in word or os.path.exists(word)  # a `Path` raises for a long pattern
 
 
-def is_text(word: str) -> bool:
+def is_stored_text(word: str) -> bool:
     """Whether a word is a URL, or the path of a stored text."""
     return "://" in word or all(os.path.exists(os.path.join(word, name)) for name in ("generations", "manifest.json"))
 
 
 def _check_order(url: str, other: str) -> None:
-    if is_text(other) and not is_place(url):
+    if is_stored_text(other) and not is_place(url):
         raise click.UsageError(f"no text at {url!r}: the URL comes first")
 
 
-def _click_parameter(signed: Signed, default: Any) -> click.Parameter:
+def _click_parameter(parameter: Parameter, default: Any) -> click.Parameter:
     """Make the option or argument of click for a parameter of a function."""
-    kind, about = get_args(signed.annotation)
+    kind, declaration = get_args(parameter.annotation)
     kind = next((arg for arg in get_args(kind) if arg is not NoneType), kind) if NoneType in get_args(kind) else kind
     is_list = get_origin(kind) is list
-    settings: dict[str, Any] = {"type": get_args(kind)[0] if is_list else kind, **about.settings}
-    settings |= {"required": True} if default is Signed.empty else {"default": default}
+    settings: dict[str, Any] = {"type": get_args(kind)[0] if is_list else kind, **declaration.settings}
+    settings |= {"required": True} if default is Parameter.empty else {"default": default}
     if is_list:
         settings["callback"] = lambda _, __, value: list(value) or None  # None, the default of the function
-    if about.names is None:
-        return click.Argument([signed.name], nargs=-1 if is_list else 1, **settings)
-    flags = [*about.names]
-    if not any(name.startswith("--") for name in flags):
-        flags.append(f"--{signed.name.replace('_', '-')}")
+    if declaration.flags is None:
+        return click.Argument([parameter.name], nargs=-1 if is_list else 1, **settings)
+    flags = [*declaration.flags]
+    if not any(flag.startswith("--") for flag in flags):
+        flags.append(f"--{parameter.name.replace('_', '-')}")
     if kind is bool:
         settings |= {"type": None, "is_flag": True}
-    is_shown = kind is not bool and default not in (None, "", Signed.empty)
-    return click.Option([*flags, signed.name], multiple=is_list, show_default=is_shown, **settings)
+    is_shown = kind is not bool and default not in (None, "", Parameter.empty)
+    return click.Option([*flags, parameter.name], multiple=is_list, show_default=is_shown, **settings)

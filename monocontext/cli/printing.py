@@ -20,16 +20,18 @@ LOGGERS = ("monocontext", "rlm")
 _CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)"
 """Control characters except tab and line ends, marks that reverse a line's direction, and lone surrogates."""
 
-_KEYWORD = (
-    r"\b(allow|anonymous|base_url|encoding|endpoint|errors|follow_links|generation|max_bytes|max_seconds|prefetch|profile|region|replace)="
-    r"(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
+_OPTIONS = (
+    "allow anonymous base_url encoding endpoint errors follow_links generation max_bytes max_seconds prefetch profile "
+    "region replace"
 )
+_KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
+"""A keyword of Python in a message of the library, such as `anonymous=True`, and its value."""
 _quiet = False
 _handler: logging.Handler | None = None
 """Prints the records of our loggers with `--verbose`."""
 
 
-def hush(quiet: bool) -> None:
+def set_quiet(quiet: bool) -> None:
     """Turn remarks and progress off or on. Errors and results are always printed."""
     global _quiet
     _quiet = quiet
@@ -41,7 +43,7 @@ def is_quiet() -> bool:
 
 
 def show_logs(verbose: bool) -> None:
-    """Print each record of our loggers as a line on stderr, or no more."""
+    """Print each record of our loggers as a line on stderr, or stop printing them."""
     global _handler
     if verbose == is_verbose():
         return
@@ -49,7 +51,7 @@ def show_logs(verbose: bool) -> None:
 
     class StderrLines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            say(hide_secrets(self.format(record)), err=True)
+            print_line(hide_secrets(self.format(record)), err=True)
 
     shown = _handler or StderrLines()
     shown.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
@@ -87,21 +89,21 @@ def escape_controls(text: str) -> str:
     return re.sub(_CONTROLS, lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def say(text: str, *, err: bool = False) -> None:
+def print_line(text: str, *, err: bool = False) -> None:
     """Print a line."""
     print(escape_controls(text), file=sys.stderr if err else sys.stdout, flush=err)
 
 
-def say_row(text: str) -> None:
+def print_row(text: str) -> None:
     """Print one row of a list; line ends in it are escaped."""
-    say(text.replace("\n", "\\n").replace("\r", "\\r"))
+    print_line(text.replace("\n", "\\n").replace("\r", "\\r"))
 
 
-def emit(as_json: bool, row: Mapping[str, Any], text: str) -> None:
+def print_record(as_json: bool, row: Mapping[str, Any], text: str) -> None:
     """Print one row of a list: an object of JSON, or a text."""
     import json  # here, so that Ctrl-C during this import is one line
 
-    say_row(json.dumps(row) if as_json else text)
+    print_row(json.dumps(row) if as_json else text)
 
 
 def fail(name: str, error: object) -> None:
@@ -112,7 +114,7 @@ def fail(name: str, error: object) -> None:
     message = " ".join(str(error).split())
     if isinstance(error, AccessDenied | StoreFailure | Unsupported):
         message = message.replace("/manifest.json", "")
-    say(f"{name}: {as_flags(message)}", err=True)
+    print_line(f"{name}: {as_flags(message)}", err=True)
 
 
 def hide_secrets(message: str) -> str:
@@ -123,7 +125,7 @@ def hide_secrets(message: str) -> str:
 def remark(text: str) -> None:
     """Print a line on stderr, except with `--quiet`."""
     if not _quiet:
-        say(text, err=True)
+        print_line(text, err=True)
 
 
 def note(text: str) -> None:

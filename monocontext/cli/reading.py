@@ -15,7 +15,16 @@ import click
 
 from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, globs_of, options_of, plain_folder
 from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_place
-from monocontext.cli.printing import as_flags, emit, escape_controls, progress_bar, remark, say, say_row, write_text
+from monocontext.cli.printing import (
+    as_flags,
+    escape_controls,
+    print_line,
+    print_record,
+    print_row,
+    progress_bar,
+    remark,
+    write_text,
+)
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.format.directories import expand
 from monocontext.format.filters.layout import FilterLayout
@@ -56,7 +65,7 @@ def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = Fals
     for name in _SHOWN_OF_PLAIN if is_plain else _SHOWN_OF_STORED:
         value = facts[name]
         if value != []:
-            say_row(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
+            print_row(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
 
 
 def _facts_of(manifest: Manifest) -> dict[str, Any]:
@@ -165,7 +174,7 @@ def ls_documents(
                 continue
             row = {field: getattr(record, field) for field in ("name", "start", "stop", "first_line", "bytes")}
             row["metadata"] = documents.metadata_of(record.number) if as_json else None
-            emit(as_json, row, f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
+            print_record(as_json, row, f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
 
 
 def search(
@@ -204,7 +213,7 @@ def search(
         for line in item.text.rstrip("\n").split("\n"):
             print(f"    {escape_controls(line)}")
     if passages.note:
-        say(f"monocontext: {as_flags(passages.note)}", err=True)
+        print_line(f"monocontext: {as_flags(passages.note)}", err=True)
     elif not passages:
         remark("note: no passage matches these words")
     if not passages:
@@ -272,8 +281,8 @@ def verify(
     if forgotten:
         keys = find_leftovers(url, forgotten, store_options=options)
         for key in keys:
-            say_row(key)
-        say(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
+            print_row(key)
+        print_line(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
         raise click.exceptions.Exit(1 if keys else 0)
     with progress_bar("verify", None) as show:
         report = check(url, generation=generation, allow=allow or (), progress=show, store_options=options)
@@ -282,9 +291,9 @@ def verify(
         print(json.dumps({name: getattr(report, name) for name in fields}))
     else:
         for problem in report.problems:
-            say_row(problem)
+            print_row(problem)
         state = "all as recorded" if report.ok else f"{len(report.problems)} problems"
         read = f"{report.frames:,} pieces, {report.text_bytes:,} bytes, {report.filters:,} filters"
-        say(f"{report.url}: version {report.generation}, {read}: {state}")
+        print_line(f"{report.url}: version {report.generation}, {read}: {state}")
     if not report.ok:
         raise click.exceptions.Exit(1)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
-from monocontext.cli.printing import fail, note, say
+from monocontext.cli.printing import fail, note, print_line
 from monocontext.errors import MonocontextError
 
 INTERRUPTED = 130  # the exit status after Ctrl-C, as a shell reports it: 128 + SIGINT
@@ -51,7 +51,7 @@ def call_command(function: Callable[..., None], arguments: dict[str, Any], progr
     except BaseException as error:
         if (interrupt := _find_interrupt(error)) is None:
             raise
-        say(f"{program}: {str(interrupt) or 'interrupted'}", err=True)
+        print_line(f"{program}: {str(interrupt) or 'interrupted'}", err=True)
         return INTERRUPTED
     return 0
 

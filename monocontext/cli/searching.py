@@ -21,8 +21,8 @@ import click
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.grep_json import json_messages
 from monocontext.cli.options import S3, Allow, AsJson, Generation, globs_of, options_of, plain_folder
-from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, Options, is_place
-from monocontext.cli.printing import escape_controls, hush, wants_colour, write_bytes
+from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, OptionGroup, is_place
+from monocontext.cli.printing import escape_controls, set_quiet, wants_colour, write_bytes
 from monocontext.errors import MonocontextError
 from monocontext.format.documents import Document
 from monocontext.shell.lines import NAME, Place, Style, count_lines, format_lines, found_lines, ranges_of
@@ -78,8 +78,8 @@ def layout(
 
 def grep(
     places: Annotated[list[str], Argument(metavar="[PATTERN] URL", help="The pattern, unless -e gives it; the URL.")],
-    compile_patterns: Annotated[Callable[[list[str]], Linewise], Options(matching)],
-    make_style: Annotated[Callable[[Linewise, bool], Style], Options(layout)],
+    compile_patterns: Annotated[Callable[[list[str]], Linewise], OptionGroup(matching)],
+    make_style: Annotated[Callable[[Linewise, bool], Style], OptionGroup(layout)],
     s3: S3,
     patterns: Annotated[list[str] | None, Option("--regexp", "-e", help="A pattern; repeatable.")] = None,
     invert: Annotated[bool, Option("--invert-match", "-v", help="Print lines that do not match.")] = False,
@@ -105,7 +105,7 @@ def grep(
     """
     began = time.monotonic()
     if silent:
-        hush(True)
+        set_quiet(True)
     expressions, url = _split_places(places, patterns)
     pattern = compile_patterns(expressions)
     if silent or files:

@@ -12,7 +12,7 @@ import click
 
 from monocontext.cli.options import S3, Allow, Generation, options_of
 from monocontext.cli.parameters import Option
-from monocontext.cli.printing import remark, say
+from monocontext.cli.printing import print_line, remark
 from monocontext.cli.reading import Url
 from monocontext.errors import MonocontextError
 from monocontext.page.serving import is_loopback
@@ -37,7 +37,7 @@ def serve_page(
         raise MonocontextError(f"cannot serve at {host} port {port}: {error}") from error
     with server:
         if not is_loopback(host):
-            say(f"warning: anyone who can reach {host} can read this page", err=True)
+            print_line(f"warning: anyone who can reach {host} can read this page", err=True)
         print(server.url, flush=True)
         remark(f"serving {subject}; Ctrl-C ends it")
         if sys.stdout.isatty() if open_browser is None else open_browser:

@@ -17,7 +17,7 @@ import click
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, open_place, rounds
 from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
-from monocontext.cli.printing import emit, escape_controls, fail, say
+from monocontext.cli.printing import escape_controls, fail, print_line, print_record
 from monocontext.errors import MonocontextError
 from monocontext.options import StoreOptions
 from monocontext.sessions import settings
@@ -30,6 +30,7 @@ from monocontext.sessions.upload import upload_session, user_at_machine
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Project
+    from monocontext.sessions.pull import Pulled
     from monocontext.sessions.reader import SessionFile
     from monocontext.sessions.upload import Uploaded
 
@@ -101,7 +102,7 @@ def list_sessions(
                 title = " ".join((info.title or info.first_prompt).split())
                 row = {name: getattr(info, name) for name in _LISTED} | {"title": title}
                 who, when = ", ".join(info.users) or "-", info.started[:16] or "-"
-                emit(as_json, row, f"{info.session_id}  {when:16}  {who}  {info.turns} turns  {title[:80]}")
+                print_record(as_json, row, f"{info.session_id}  {when:16}  {who}  {info.turns} turns  {title[:80]}")
 
 
 def show(
@@ -167,15 +168,20 @@ def pull(
     if as_json:
         fields = {name: str(getattr(done, name)) for name in ("session_id", "agent", "path", "folder")}
         print(json.dumps({**fields, "new": done.is_new, "records": done.records, "redacted": done.redacted}))
-        return
-    if not done.is_new:
-        say(f"{done.session_id} is here already, as long or longer: {done.path}")
     else:
-        say(f"{done.session_id}: {done.records} records in {done.path}")
+        _print_pulled(done)
+
+
+def _print_pulled(done: Pulled) -> None:
+    """Say where a session is now, and the command that goes on with it."""
+    if not done.is_new:
+        print_line(f"{done.session_id} is here already, as long or longer: {done.path}")
+    else:
+        print_line(f"{done.session_id}: {done.records} records in {done.path}")
     if done.redacted:
-        say(f"{done.redacted} secrets or parts of it were redacted, and stay so: the agent sees [REDACTED:...] there")
-    go = [] if done.folder == Path.cwd().resolve() else ["cd", str(done.folder), "&&"]
-    say("go on with it: " + " ".join([item if item == "&&" else shlex.quote(item) for item in [*go, *done.command]]))
+        print_line(f"{done.redacted} secrets are redacted, here too: the agent sees [REDACTED:...]")
+    change_folder = "" if done.folder == Path.cwd().resolve() else f"cd {shlex.quote(str(done.folder))} && "
+    print_line(f"go on with it: {change_folder}{shlex.join(done.command)}")
 
 
 def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) -> None:
@@ -184,25 +190,27 @@ def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) 
     hooks = list(hooks_by_label)
     if not as_json:
         for line in [*(hooks or ["no hooks for this directory: monocontext hooks install"]), *notes]:
-            say(line)
-        say(f"log of uploads: {log_path()}")
+            print_line(line)
+        print_line(f"log of uploads: {log_path()}")
     url = to or place or os.environ.get("MONOCONTEXT_URL")
     hooked = next((options for options in hooks_by_label.values() if options.get("url")), None)
     if not url and hooked:
-        url = str(hooked["url"])
-        store_options = {name: hooked[name] for name in StoreOptions.__annotations__ if name in hooked}
-        s3 = cast("StoreOptions", store_options | dict(s3))
+        url, s3 = str(hooked["url"]), cast("StoreOptions", _store_options(hooked) | dict(s3))
     counts: list[tuple[str | None, int]] = []
     if url:
         with _open_archive(url, s3) as archive:
             counts = [(project.name, len(project.list_sessions())) for project in _projects(archive, None)]
     elif not as_json:
-        say("no archive is named: give its URL, or set MONOCONTEXT_URL, to see what it has")
+        print_line("no archive is named: give its URL, or set MONOCONTEXT_URL, to see what it has")
     if as_json and not counts:
         counts = [(None, 0)]  # the hooks and notes are worth a line
     for name, count in counts:
         row = {"project": name, "sessions": count, "hooks": hooks, "notes": notes}
-        emit(as_json, row, f"{name}: {count} sessions")
+        print_record(as_json, row, f"{name}: {count} sessions")
+
+
+def _store_options(hook: dict[str, object]) -> dict[str, object]:
+    return {name: hook[name] for name in StoreOptions.__annotations__ if name in hook}
 
 
 def _describe_hooks(folder: Path) -> tuple[dict[str, dict[str, object]], list[str]]:
@@ -226,7 +234,7 @@ def place_of(given: str | None) -> str:
     """The URL of the archive, by default that of MONOCONTEXT_URL."""
     url = given or os.environ.get("MONOCONTEXT_URL")
     if not url:
-        raise MonocontextError("which archive? Give its URL as the last argument, or in MONOCONTEXT_URL")
+        raise MonocontextError("no archive: give its URL as the last argument, or in MONOCONTEXT_URL")
     return url
 
 
@@ -240,6 +248,7 @@ def _split_words(words: list[str], to: str | None) -> tuple[list[str], str]:
 
 
 def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:
+    """The named sessions, all with `--all` or `--watch`, else the latest."""
     if names:
         return [file for name in names for file in find_sessions(name, agent)]
     result = discover_sessions(agent)
@@ -269,14 +278,14 @@ def _print_report(report: Uploaded, as_json: bool) -> None:
                           "dry_run": report.is_dry}), flush=True)  # fmt: skip
         return
     done = "would upload" if report.is_dry else "uploaded"
-    say(f"{report.session_id}: {done} {report.records} records, {report.turns} turns, {report.bytes:,} bytes "
+    print_line(f"{report.session_id}: {done} {report.records} records, {report.turns} turns, {report.bytes:,} bytes "
         f"to {report.project}")  # fmt: skip
     if report.counts:
-        say("  redacted: " + ", ".join(f"{count} {kind}" for kind, count in report.counts.items()))
+        print_line("  redacted: " + ", ".join(f"{count} {kind}" for kind, count in report.counts.items()))
         for finding in report.findings:
-            say(f"    {finding}")
+            print_line(f"    {finding}")
     for problem in report.problems:
-        say(f"  {problem}")
+        print_line(f"  {problem}")
     sys.stdout.flush()
 
 
@@ -286,35 +295,36 @@ def _print_failure(file: SessionFile, error: Exception) -> None:
 
 
 def _print_turns(projects: list[Project], keyword: str, most: int, as_json: bool) -> int:
-    """Print the turns of projects that contain a text. Returns their number."""
+    """Print the turns of projects that contain a text. Returns the number printed."""
     count = 0
     for project in projects:
         if count == most:
             break
         for hit in project.search_transcripts(keyword, most - count):
             count += 1
-            emit(as_json, hit, f"{hit['id']} {hit['role']}: {_around(str(hit['content']), keyword)}")
+            print_record(as_json, hit, f"{hit['id']} {hit['role']}: {_around(str(hit['content']), keyword)}")
     return count
 
 
 def _print_ranked(projects: list[Project], words: str, most: int, as_json: bool) -> int:
-    """Print the sessions of projects that match words, the best first. Returns their number."""
+    """Print the sessions of projects that match words, the best first. Returns the number found."""
     try:
         searched = [(item.name, item.search(words, most)) for item in projects]
     except ValueError as error:
         raise MonocontextError(str(error)) from None
     for project, passages in searched:
         if passages.note:
-            say(f"monocontext: {project}: {passages.note}", err=True)
+            print_line(f"monocontext: {project}: {passages.note}", err=True)
     results = [(passage, project) for project, passages in searched for passage in passages]
     results.sort(key=lambda row: -row[0].score)
     for entry, project in results[:most]:
         row = {"project": project, "session_id": entry.document, "score": entry.score, "content": entry.text}
-        emit(as_json, row, f"{entry.document} ({entry.score:.1f}): {' '.join(entry.text.split())}")
+        print_record(as_json, row, f"{entry.document} ({entry.score:.1f}): {' '.join(entry.text.split())}")
     return len(results)
 
 
 def _around(text: str, keyword: str) -> str:
+    """60 characters before a keyword, and 140 from it on, on one line."""
     offset = max(0, text.lower().find(keyword.lower()))
     return " ".join(text[max(0, offset - 60) : offset + 140].split())
 

@@ -17,7 +17,7 @@ from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.json_lines import read_json_lines
 from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, existing_options, globs_of, options_of, parse_bytes
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import emit, note, progress_bar, say, say_row
+from monocontext.cli.printing import note, print_line, print_record, print_row, progress_bar
 from monocontext.cli.reading import Url
 from monocontext.errors import NotFound
 from monocontext.options import StoreOptions
@@ -84,7 +84,9 @@ def gc(
     removed = f"{report.generations:,} versions, {report.segments:,} segments, {report.pages:,} pages"
     unfinished = f", {report.temporaries:,} unfinished files" if report.temporaries else ""
     staying = f"{report.kept_generations:,} versions stay"
-    say(f"{report.url}: {verb} {removed}, {report.filters:,} filters{unfinished}, {report.bytes:,} bytes; {staying}")
+    print_line(
+        f"{report.url}: {verb} {removed}, {report.filters:,} filters{unfinished}, {report.bytes:,} bytes; {staying}"
+    )
 
 
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
@@ -95,7 +97,7 @@ def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
         count = root.documents.documents if root.documents else 0
         row = {"version": root.generation, "created": root.created, "characters": root.characters, "documents": count}
         change = f"{root.characters - characters:+,} characters, {count - documents:+,} documents"
-        emit(as_json, row, f"{root.generation:>8} {root.created} {root.characters:>15,} {count:>9,}  {change}")
+        print_record(as_json, row, f"{root.generation:>8} {root.created} {root.characters:>15,} {count:>9,}  {change}")
         characters, documents = root.characters, count
 
 
@@ -171,9 +173,9 @@ def _print_synced(synced: Synced, url: str, dry_run: bool, as_json: bool) -> Non
         return
     for sign, names in zip("+~-", changes.values(), strict=True):
         for name in names:
-            say_row(f"{sign} {name}")
+            print_row(f"{sign} {name}")
     counts = ", ".join(f"{len(names):,} {kind}" for kind, names in changes.items())
-    say(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {synced.unchanged:,} unchanged")
+    print_line(f"{url}: {'would be ' if dry_run else f'version {version}: '}{counts}, {synced.unchanged:,} unchanged")
 
 
 def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: StoreOptions) -> None:
@@ -196,4 +198,4 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: St
     manifest = delete_documents(url, removed, forget=forget, store_options=options)
     count = f"{len(removed):,} document" + "s" * (len(removed) != 1)
     rest = "earlier versions are gone" if forget else "`gc` removes the versions before it"
-    say(f"{url}: version {manifest.generation} without {count}; {rest}")
+    print_line(f"{url}: version {manifest.generation} without {count}; {rest}")

@@ -17,7 +17,7 @@ import click
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, FollowLinks, open_place
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import emit, note, say, write_bytes
+from monocontext.cli.printing import note, print_line, print_record, write_bytes
 from monocontext.cli.upkeep import remove_documents
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.format.manifest import ROOT_KEY
@@ -70,7 +70,7 @@ def ls(url: Place, s3: S3, as_json: AsJson = False) -> None:
         for info in _with_texts(infos):
             when = datetime.fromtimestamp(info.modified_seconds, UTC).isoformat(timespec="seconds")
             row = {"key": info.key, "bytes": info.size_bytes, "modified": when, "etag": info.etag}
-            emit(as_json, row, f"{info.size_bytes:>14,}  {when}  {info.key}")
+            print_record(as_json, row, f"{info.size_bytes:>14,}  {when}  {info.key}")
         _note_left_out(store, left_out)
         if not infos:
             note(f"nothing below {store.url}")
@@ -101,7 +101,7 @@ def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) 
 
 
 def _say_removed(store: Store, url: str, count: int, left_out: list[str]) -> None:
-    say(f"{url}: removed {count:,}")
+    print_line(f"{url}: removed {count:,}")
     if _note_left_out(store, left_out, markers=True):
         raise click.exceptions.Exit(1)
 
@@ -131,7 +131,7 @@ def put(
                 store.put(name, data, if_absent=create)
             except AlreadyExists as error:
                 raise AlreadyExists(f"{store.url}/{name} already exists: without --create it is replaced") from error
-            say(f"{store.url}/{name}: {len(data):,} bytes")
+            print_line(f"{store.url}/{name}: {len(data):,} bytes")
 
 
 def _read_files(names: list[str], follow_links: bool, key: str) -> Iterator[tuple[str, bytes]]:
@@ -270,7 +270,7 @@ def list_volumes(s3: S3, as_json: AsJson = False) -> None:
     """List the volumes by name."""
     with open_place(volumes_url(), s3) as store:
         for name in Volumes(store).names():
-            emit(as_json, {"name": name}, name)
+            print_record(as_json, {"name": name}, name)
 
 
 def create(name: VolumeName, s3: S3) -> None:
@@ -280,7 +280,7 @@ def create(name: VolumeName, s3: S3) -> None:
         if volumes.exists(name):
             raise AlreadyExists(f"volume {name!r} already exists in {store.url}")
         volumes.create(name)
-        say(f"{store.url.rstrip('/')}/{name}: created")
+        print_line(f"{store.url.rstrip('/')}/{name}: created")
 
 
 def remove(name: VolumeName, s3: S3) -> None:

@@ -15,8 +15,8 @@ import click
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.json_lines import read_json_lines
 from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, one_of, options_of, parse_bytes, stored_options
-from monocontext.cli.parameters import Argument, Option, Options, is_text
-from monocontext.cli.printing import note, progress_bar, remark, say, shows_progress
+from monocontext.cli.parameters import Argument, Option, OptionGroup, is_stored_text
+from monocontext.cli.printing import note, print_line, progress_bar, remark, shows_progress
 from monocontext.options import StoreOptions
 from monocontext.writing.decoding import PIECE_BYTES
 from monocontext.writing.documents import documents
@@ -67,7 +67,7 @@ def input_options(
     }  # fmt: skip
 
 
-Inputs = Annotated[Callable[[list[str]], dict[str, Any]], Options(input_options)]
+Inputs = Annotated[Callable[[list[str]], dict[str, Any]], OptionGroup(input_options)]
 
 
 def upload(
@@ -164,7 +164,7 @@ def split_places(
     *sources, url = places
     if not sources:
         raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")
-    if text := next((name for name in sources if "://" not in name and is_text(name)), None):
+    if text := next((name for name in sources if "://" not in name and is_stored_text(name)), None):
         raise click.BadParameter(f"{text} is a stored text, and no file to read: its URL comes last")
     options = stored_options(url, s3, *(sources if of_sources else ()))
     return sources, url, s3 if of_sources else options
@@ -239,7 +239,7 @@ def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
         remark(f"note: {url} is an empty text: its sources hold no text")
     version = f"version {manifest.generation}, " if manifest.generation > 1 else ""
     share = f", {100 * manifest.stored_bytes / manifest.text_bytes:.0f} % of the text" if manifest.text_bytes else ""
-    say(
+    print_line(
         f"{url}: {version}{manifest.characters:,} characters in {manifest.lines:,} lines, "
         f"{manifest.stored_bytes:,} bytes stored{share}"
     )

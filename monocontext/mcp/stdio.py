@@ -19,7 +19,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from monocontext.text_tools.arguments import HALF_A_PAIR, is_text
+from monocontext.text_tools.arguments import HALF_A_PAIR, is_unicode
 
 GRACE_SECONDS = 0.5  # the time for calls under way to end after stdin has ended
 
@@ -100,9 +100,9 @@ def refusal_of(line: bytes) -> types.JSONRPCError | None:
     if ("method" in message and "id" not in message) or {"result", "error"} & message.keys():
         return None  # a notification or a reply, which gets none
     identity = message.get("id")
-    if type(identity) is not int and not (isinstance(identity, str) and is_text(identity)):
+    if type(identity) is not int and not (isinstance(identity, str) and is_unicode(identity)):
         return _refuse(None, types.INVALID_REQUEST, "the id of a request is a string or an integer")
-    if not is_text(json.dumps(message, ensure_ascii=False)):
+    if not is_unicode(json.dumps(message, ensure_ascii=False)):
         is_utf8 = line.decode(errors="replace").encode() == line
         why = f"the request holds {HALF_A_PAIR}" if is_utf8 else "the request is not UTF-8"
         return _refuse(identity, types.INVALID_REQUEST, why)

@@ -44,7 +44,7 @@ def check_arguments(tool: str, work: Callable[..., Any], arguments: Mapping[str,
 def _convert(name: str, value: Any, annotation: Any) -> Any:
     kinds = get_args(annotation) or (annotation,)
     if type(value) in kinds:
-        if isinstance(value, str) and not is_text(value):
+        if isinstance(value, str) and not is_unicode(value):
             raise ToolRefusal(f"{name} contains {HALF_A_PAIR}")
         return value
     if int in kinds and isinstance(value, str) and _INTEGER.match(value.strip()):
@@ -70,6 +70,6 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def is_text(value: str) -> bool:
+def is_unicode(value: str) -> bool:
     """Whether a string can be encoded as UTF-8, which half a surrogate pair cannot."""
     return value.encode(errors="replace").decode() == value

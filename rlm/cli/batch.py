@@ -10,7 +10,7 @@ import click
 from monocontext.cli import options as storing
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
-from monocontext.cli.printing import remark, say
+from monocontext.cli.printing import print_line, remark
 from rlm.batch import BadQuestions, answer_question, read_questions, run_batch
 from rlm.cli.context_argument import open_argument
 from rlm.cli.options import Limits, ModelOptions, choose_models, describe_rights, one_line_errors
@@ -63,6 +63,6 @@ def batch(
         f"{spent['tokens']:,} tokens, ${spent['dollars']:.4f} known, earlier runs included"
     )
     if finished < len(asked):
-        say(summary, err=True)
+        print_line(summary, err=True)
         raise click.exceptions.Exit(1)
     remark(summary)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import click
 
 from monocontext.cli.options import S3, AsJson, options_of
-from monocontext.cli.parameters import Option, Options
-from monocontext.cli.printing import remark, say
+from monocontext.cli.parameters import Option, OptionGroup
+from monocontext.cli.printing import print_line, remark
 from monocontext.cli.sessions import Place, ProjectName, place_of
 from monocontext.sessions.archive import Sessions
 from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
@@ -23,7 +23,7 @@ from rlm.rlm import RLM
 @one_line_errors()
 def compile_command(
     model_options: ModelOptions,
-    limits: Annotated[dict[str, Any], Options(limits, {"max_iterations": 12})],
+    limits: Annotated[dict[str, Any], OptionGroup(limits, {"max_iterations": 12})],
     s3: S3,
     place: Place = None,
     project: ProjectName = None,
@@ -75,5 +75,7 @@ def _print_result(url: str, result: CompileResult, as_json: bool) -> None:
         click.echo(json.dumps(fields | {"brief": brief, "usage": result.usage.to_dict()}))
         return
     calls, dollars = result.usage.calls, result.usage.known_dollars
-    say(f"{result.project}: sessions: {result.sessions:,}, new: {len(result.read):,}; {calls:,} calls, ${dollars:.4f}")
-    say(f"the brief is {brief}; the next session with hooks begins with it")
+    print_line(
+        f"{result.project}: sessions: {result.sessions:,}, new: {len(result.read):,}; {calls:,} calls, ${dollars:.4f}"
+    )
+    print_line(f"the brief is {brief}; the next session with hooks begins with it")

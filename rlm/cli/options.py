@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import click
 
 from monocontext.cli.options import one_of
-from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, Options
-from monocontext.cli.printing import fail, is_quiet, is_verbose, say, shows_progress
+from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, OptionGroup
+from monocontext.cli.printing import fail, is_quiet, is_verbose, print_line, shows_progress
 from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
 from rlm.calls.usage import dollars
@@ -58,7 +58,7 @@ def model_flags(
     return dict(locals())
 
 
-ModelOptions = Annotated[dict[str, Any], Options(model_flags)]
+ModelOptions = Annotated[dict[str, Any], OptionGroup(model_flags)]
 
 
 def provider_of(flags: dict[str, Any]) -> str:
@@ -108,7 +108,7 @@ def limits(
     }  # fmt: skip
 
 
-Limits = Annotated[dict[str, Any], Options(limits)]
+Limits = Annotated[dict[str, Any], OptionGroup(limits)]
 
 
 def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class _StderrLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         words = (record.getMessage(), getattr(record, "said", ""))
-        say(f"rlm: {' '.join(': '.join(filter(None, words)).split())}", err=True)
+        print_line(f"rlm: {' '.join(': '.join(filter(None, words)).split())}", err=True)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import click
 
 from monocontext.cli.options import S3, AsJson
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import is_quiet, remark, say
+from monocontext.cli.printing import is_quiet, print_line, remark
 from monocontext.cli.serving import Host, OpenBrowser, Port, serve_page
 from rlm.cli import options as shared
 from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts, names_context, open_argument
@@ -84,7 +84,7 @@ def run(
         print_summary(completion, unfinished=False)
     _print_answer(completion, as_json=as_json, cite=cite)
     if not completion.finished:
-        say(f"rlm: {_how_to_finish(completion, s3, shape)}", err=True)
+        print_line(f"rlm: {_how_to_finish(completion, s3, shape)}", err=True)
         raise click.exceptions.Exit(1)
 
 

@@ -14,7 +14,7 @@ from ran import Cli
 
 import rlm.cli.commands
 from monocontext.cli.commands import app
-from monocontext.cli.printing import hush
+from monocontext.cli.printing import set_quiet
 from monocontext.stores import log
 from tests.stores.http.object_server import ObjectServer, error
 
@@ -28,7 +28,7 @@ def as_it_was() -> Iterator[None]:
     log.emit()
     yield
     log.emit()
-    hush(False)
+    set_quiet(False)
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)
 
