@@ -114,9 +114,14 @@ def short(missing_bytes: int = 1) -> HttpFault:
     return HttpFault("short range", change=change)
 
 
-def shifted() -> HttpFault:
-    """The right head, and a body whose bytes are rotated by one."""
-    return HttpFault("shifted body", change=lambda reply: replace(reply, body=reply.body[1:] + reply.body[:1]))
+def shifted(by_bytes: int = 1) -> HttpFault:
+    """The right head, and a body whose bytes are rotated."""
+
+    def change(reply: HttpReply) -> HttpReply:
+        offset = by_bytes % max(1, len(reply.body))
+        return replace(reply, body=reply.body[offset:] + reply.body[:offset])
+
+    return HttpFault("shifted body", change=change)
 
 
 def flipped(at: int = 0) -> HttpFault:

@@ -90,6 +90,8 @@ class S3StandIn:
         self._accepting = threading.Thread(target=self._accept, name="stand-in", daemon=True)
         self.connections = 0
         """The number of connections so far."""
+        self.in_flight = 0
+        """The number of requests without a complete reply."""
         self.reset_counts()
 
     @property
@@ -102,7 +104,7 @@ class S3StandIn:
         return f"s3://{self.bucket}/{prefix}"
 
     def reset_counts(self) -> None:
-        """Set the counts to zero, except that of connections."""
+        """Set the counts to zero, except those of connections and of requests in flight."""
         with self._lock:
             self.counts: Counter[str] = Counter()
             """The number of requests by verb. A GET or HEAD of the bucket itself is a `LIST`."""
@@ -194,17 +196,22 @@ class S3StandIn:
         with self._lock:
             self.counts[verb] += 1
             self.log.append(replace(request, body=b""))
+            self.in_flight += 1
             seconds = self._latency.seconds(self._random) if self._latency else 0.0
         started = time.monotonic() + seconds
-        fault = self.faults.pick(verb, key) or _NONE
-        reply = self._reply(request, key, fault)
-        self._wait_until(started)
-        if request.method == "HEAD":
-            reply = replace(reply, body=b"", headers={"Content-Length": str(len(reply.body)), **reply.headers})
-        self._send(sock, reply, fault, started)
-        if fault.stops:
-            _end(sock, fault)
-        return not fault.stops and request.headers.get("connection", "").lower() != "close"
+        try:
+            fault = self.faults.pick(verb, key) or _NONE
+            reply = self._reply(request, key, fault)
+            self._wait_until(started)
+            if request.method == "HEAD":
+                reply = replace(reply, body=b"", headers={"Content-Length": str(len(reply.body)), **reply.headers})
+            self._send(sock, reply, fault, started)
+            if fault.stops:
+                _end(sock, fault)
+            return not fault.stops and request.headers.get("connection", "").lower() != "close"
+        finally:
+            with self._lock:
+                self.in_flight -= 1
 
     def _reply(self, request: HttpRequest, key: str, fault: HttpFault) -> HttpReply:
         if fault.instead:

@@ -87,6 +87,10 @@ class CountingStore(WrappedStore):
             return self.counts["get"] + self.counts["get_range"]
 
     @property
+    def puts(self) -> int:
+        return self.counts["put"]
+
+    @property
     def requests(self) -> int:
         """The number of requests of all verbs."""
         with self._lock:

@@ -88,6 +88,7 @@ def test_a_storm(slices: int, way: str) -> None:
         while server.open_connections:
             assert time.monotonic() < end, server
             time.sleep(0.01)
+        assert server.in_flight == 0
     end = time.monotonic() + 60
     while begun.alive() or open_sockets() > sockets_before:
         assert time.monotonic() < end, (begun.alive(), open_sockets(), sockets_before)
