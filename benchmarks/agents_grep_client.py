@@ -97,7 +97,7 @@ class Ours(Way):
         library.publish(library.documents({"a": "a\n"}), "memory://warm")
         self._open = library.Monocontext.open
         self._text = self._open("memory://warm")
-        self._tool = import_module("monocontext.text_tools.shell").ShellTool({"/tree": lambda: self._text})
+        self._tool = import_module("monocontext.text_tools.shell").Shell({"/tree": lambda: self._text})
         self._tool.bash("grep -rn a .")
 
     def open(self) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import count
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -21,12 +21,13 @@ from monocontext.cli.parameters import Argument
 from monocontext.cli.printing import note
 from monocontext.cli.reading import Url
 from monocontext.errors import MonocontextError, install_line
-from monocontext.shell.tree import TextFiles
+from monocontext.shell.tree import DISK_BLOCK_BYTES, TextFiles
 from monocontext.text.monocontext import Monocontext
 
 _DEVICE = Path("/dev/fuse")
 _KEPT = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), 86_400)
 """The seconds for which the kernel may keep names, sizes and data: the version that is mounted never changes."""
+_MOST_FILES = 4096  # whose places in the text are remembered between two reads
 _SIGNALLED = 8  # what libfuse returns when a signal ended it
 
 
@@ -87,42 +88,36 @@ def _as_errno(path: str) -> Iterator[None]:
 class MountedFiles:
     """The operations that mfusepy calls, by their names, from several threads."""
 
-    use_ns = True
-    """Times are in nanoseconds."""
+    use_ns = True  # times are in nanoseconds
 
     def __init__(self, context: Monocontext) -> None:
-        self._files = TextFiles(lambda: context, lambda text: len(TextBytes(text)))
+        self._files = TextFiles(lambda: context)
         created: str = context.span.source.reader.manifest.created  # type: ignore[attr-defined]
         self._time = int(datetime.fromisoformat(created).timestamp() * 1e9)
-        self._numbers = count(1)
-        self._open: dict[int, TextBytes] = {}
+        self._bytes_at = lru_cache(_MOST_FILES)(self._find_bytes)
 
     def getattr(self, path: str, handle: int | None = None) -> dict[str, int]:
         with _as_errno(path):
-            info = self._files.stat(path)
-        mode, links = (stat.S_IFDIR | 0o555, 2) if info.is_folder else (stat.S_IFREG | 0o444, 1)
+            record = self._files.stat(path)
+        if record is None:
+            mode, links, size = stat.S_IFDIR | 0o555, 2, DISK_BLOCK_BYTES
+        else:
+            mode, links, size = stat.S_IFREG | 0o444, 1, record.bytes
         times = dict.fromkeys(("st_mtime", "st_ctime", "st_atime"), self._time)
         owner = {"st_uid": os.getuid(), "st_gid": os.getgid()}
-        return {"st_mode": mode, "st_nlink": links, "st_size": info.size_bytes} | owner | times
+        return {"st_mode": mode, "st_nlink": links, "st_size": size} | owner | times
 
     def readdir(self, path: str, handle: int) -> list[str]:
         with _as_errno(path):
-            return [".", "..", *(name for name, _ in self._files.entries(path))]
-
-    def open(self, path: str, flags: int) -> int:
-        with _as_errno(path):
-            record = self._files.find(path)
-        if record is None:
-            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-        number = next(self._numbers)
-        self._open[number] = TextBytes(self._files.view(record))
-        return number
+            return [".", "..", *self._files.entries(path)]
 
     def read(self, path: str, size: int, offset: int, handle: int) -> bytes:
         with _as_errno(path):
-            opened = self._open[handle]
-            return opened.read(min(offset, len(opened)), min(offset + size, len(opened)))
+            data = self._bytes_at(path)
+            return data.read(min(offset, len(data)), min(offset + size, len(data)))
 
-    def release(self, path: str, handle: int) -> int:
-        del self._open[handle]
-        return 0
+    def _find_bytes(self, path: str) -> TextBytes:
+        record = self._files.stat(path)
+        if record is None:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        return TextBytes(self._files.view(record))

@@ -69,7 +69,7 @@ class Reader:
     ):
         self.manifest = manifest
         self._store = store
-        self.characters, self._text_bytes = manifest.characters, manifest.text_bytes
+        self.characters, self.text_bytes = manifest.characters, manifest.text_bytes
         self.final_newline, self.generation = manifest.final_newline, manifest.generation
         self.fetcher = fetcher = Fetcher(
             store, workers, url=url, cache_bytes=cache_bytes, places=places, stats=stats,
@@ -360,7 +360,7 @@ class Reader:
         manifest, cache = self.manifest, self.cache
         share = (stop - start) / max(self.characters, 1)
         stored_bytes = int(manifest.stored_bytes * share)
-        memory_bytes = stored_bytes + int(self._text_bytes * share)
+        memory_bytes = stored_bytes + int(self.text_bytes * share)
         return 4 * memory_bytes <= cache.capacity_bytes and self.fetcher.link.carries(stored_bytes)
 
     def found(self, character: int) -> Frame | None:

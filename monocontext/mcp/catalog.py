@@ -17,7 +17,7 @@ from monocontext.stores import open_store, options_for
 from monocontext.text.from_str import wrap_str
 from monocontext.text.monocontext import Monocontext
 from monocontext.text_tools.keep import KEPT, KeepTool
-from monocontext.text_tools.shell import ShellTool, folder_of
+from monocontext.text_tools.shell import Shell, folder_of
 
 if TYPE_CHECKING:
     from monocontext.memory.memory import Memory
@@ -58,7 +58,7 @@ class Served:
         self.kept = kept
         self.has_shell = shell
         self.has_texts = bool(self.contexts) or sessions is not None or memory is not None
-        self._shell: ShellTool | None = None
+        self._shell: Shell | None = None
         self._allow = tuple(allow)
         self._store_options: StoreOptions = store_options or {}
         self._open: LRUCache[str, Monocontext] = LRUCache(_MOST_OPEN)
@@ -116,7 +116,7 @@ class Served:
             self._open[name] = opened
         return opened
 
-    def shell(self) -> ShellTool:
+    def shell(self) -> Shell:
         """The shell over the texts that there are at the first call (cost as of `names`)."""
         with self._shell_lock:
             if self._shell is None:
@@ -125,7 +125,7 @@ class Served:
                     if name != MEMORY:
                         folder = KEPT if f"/{name}" == KEPT else folder_of(name, texts)
                         texts[folder] = partial(self.context, name)
-                self._shell = ShellTool(texts)
+                self._shell = Shell(texts)
             return self._shell
 
     def _open_text(self, name: str) -> Monocontext:

@@ -17,12 +17,12 @@ from monocontext.memory.commands import parse
 from monocontext.memory.tool import MemoryTool
 from monocontext.sessions.readers import discover_sessions, find_sessions
 from monocontext.sessions.upload import upload_session
-from monocontext.shell.shell import Output
+from monocontext.shell.call import Output
 from monocontext.text_tools.functions import TextTools, check_query, search_words
 from monocontext.text_tools.keep import DAY_SECONDS, KeepTool
 from monocontext.text_tools.outputs import Info, Kept, Listed, Matches, Slice, Text, ToolReply
 from monocontext.text_tools.replies import MAX_REPLY_BYTES, fit_error, list_reply
-from monocontext.text_tools.shell import ShellTool
+from monocontext.text_tools.shell import Shell
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Sessions
@@ -151,7 +151,7 @@ class Tools:
     def bash(self, command: str) -> ToolReply[Output]:
         return self._served.shell().bash(command)
 
-    bash.__doc__ = ShellTool.bash.__doc__
+    bash.__doc__ = Shell.bash.__doc__
 
     def keep(self, text: str, name: str, ttl: int = DAY_SECONDS) -> ToolReply[Kept]:
         if self._served.kept is None:

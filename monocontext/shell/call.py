@@ -1,4 +1,4 @@
-"""One call of a command of ours: its arguments, its paths and what it writes."""
+"""One call of a command of ours: its arguments, its paths and what it writes; and what a command line wrote."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from monocontext.format.documents import Document
 from monocontext.shell.tree import TextFiles
 
-_WRITE_CHARACTERS = 64 << 10
-"""Output is written in pieces of about this size."""
+_WRITE_CHARACTERS = 64 << 10  # output is written in pieces of about this size
 
 Command = Callable[["ShellCall"], Awaitable[int]]
 """Answers a call and returns its exit code. Raises `LeftToShell`, or an error whose message is for the reader."""
@@ -32,15 +32,12 @@ class ShellCall:
         self.name: str = context.name
         self.arguments: list[str] = context.argv
         self.cwd: str = context.cwd
-        self.files = context.fs
-        """All files of the shell: bashkit's `FileSystem`."""
+        self.files = context.fs  # all files of the shell: bashkit's `FileSystem`
         self._texts = texts
         self._context = context
-        self._first_input = b""
-        """What was read from stdin to know whether there is anything."""
+        self._first_input = b""  # what was read from stdin to know whether there is anything
         self._buffer = io.StringIO()
-        self.written_bytes = 0
-        """What was handed to bashkit."""
+        self.written_bytes = 0  # what was handed to bashkit
 
     def options(self, words: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
         """The options by their long names, with their values, and the operands.
@@ -141,3 +138,13 @@ class ShellCall:
 
     async def _write_error(self, data: bytes) -> None:
         await self._context.stderr.write(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command line wrote, and its exit code. `note` says how to go on where output was cut, else it is empty."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    note: str

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-from monocontext.shell.tree import FileInfo, TextFiles
+from monocontext.format.documents import Document
+from monocontext.shell.tree import DISK_BLOCK_BYTES, TextFiles
 
-_VERSION = 1
-_CAPSULE = b"bashkit.FileSystem.v1"
-_ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.ENOTDIR: 6, errno.EFBIG: 0}
+_ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.EFBIG: 0}
 """The kinds of errors of the interface; 0 for any other."""
 
 
@@ -73,10 +72,8 @@ class Capsule:
 
     def __init__(self, files: TextFiles) -> None:
         self.files = files
-        self.failure = ""
-        """The last error that is none of a file, such as that of a store. Commands may take it for a missing file."""
-        self._lent: dict[int, Any] = {}
-        """Memory that bashkit reads and then gives back, by address."""
+        self.failure = ""  # the last error of a store or the like, which commands may take for a missing file
+        self._lent: dict[int, Any] = {}  # memory that bashkit reads and then gives back, by address
         own: dict[str, Callable[[str, Any], None]] = {
             "read_file": lambda path, result: self._lend(result[0], self.files.read(path)),
             "stat": lambda path, result: _describe(result[0], self.files.stat(path)),
@@ -86,10 +83,10 @@ class Capsule:
         functions |= dict.fromkeys(("free_bytes", "free_dir_entries"), _FREE(self._free))
         self._table = _Table(**functions)
         unused = _COUNT(lambda instance: None)
-        self._handle = _Handle(_VERSION, 0, 1, unused, unused, ctypes.pointer(self._table))
+        self._handle = _Handle(1, 0, 1, unused, unused, ctypes.pointer(self._table))
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, (c_void_p, ctypes.c_char_p, c_void_p)
-        self.value: Any = make(ctypes.addressof(self._handle), _CAPSULE, None)
+        self.value: Any = make(ctypes.addressof(self._handle), b"bashkit.FileSystem.v1", None)
 
     def _answering(self, work: Callable[[str, Any], None]) -> Callable[..., int]:
         """A function of the table. An exception, which cannot pass through C, becomes the error of the call."""
@@ -109,22 +106,20 @@ class Capsule:
         return answer
 
     def _list(self, path: str, result: Any) -> None:
-        files = [(name.encode(), info) for name, info in self.files.entries(path)]
-        entries = (_Entry * len(files))()
-        heap = ctypes.create_string_buffer(b"".join(name for name, _ in files))
-        offset = ctypes.addressof(heap)
-        for entry, (name, info) in zip(entries, files, strict=True):
-            entry.name.pointer, entry.name.length = offset, len(name)
-            offset += len(name)
-            _describe(entry.metadata, info)
-        result[0].pointer, result[0].length = ctypes.addressof(entries), len(files)
-        self._lent[ctypes.addressof(entries)] = entries, heap
+        records = self.files.entries(path)
+        names = [ctypes.create_string_buffer(name.encode()) for name in records]
+        entries = (_Entry * len(names))()
+        for entry, name, record in zip(entries, names, records.values(), strict=True):
+            entry.name.pointer, entry.name.length = ctypes.addressof(name), len(name) - 1
+            _describe(entry.metadata, record)
+        result[0].pointer, result[0].length = ctypes.addressof(entries), len(names)
+        self._lent[ctypes.addressof(entries)] = entries, names
 
     def _exists(self, path: str, result: Any) -> None:
         try:
             self.files.stat(path)
             result[0] = True
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             result[0] = False
 
     def _free(self, _: int, memory: _Slice) -> None:
@@ -140,6 +135,6 @@ def _refuse(path: str, _: Any) -> None:
     raise OSError(errno.EROFS, "Read-only file system")
 
 
-def _describe(result: Any, info: FileInfo) -> None:
-    result.file_type, result.size = int(info.is_folder), info.size_bytes
-    result.mode = 0o755 if info.is_folder else 0o644
+def _describe(result: Any, record: Document | None) -> None:
+    folder = 1, 0o755, DISK_BLOCK_BYTES
+    result.file_type, result.mode, result.size = folder if record is None else (0, 0o644, record.bytes)

@@ -12,9 +12,6 @@ from monocontext.shell.grep_query import GrepQuery
 from monocontext.shell.lines import Line, Place, Style, count_lines, format_lines, found_lines, ranges_of
 from monocontext.shell.tree import TextFiles
 
-_NAMING = ("invert-match", "include", "exclude", "exclude-dir", "glob", "type")
-"""Options for which all files must be named, or many are left out."""
-
 
 async def grep(call: ShellCall) -> int:
     """Print what is selected; returns 0 if a line was, else 1. Leaves stdin and files of no text to the shell."""
@@ -65,8 +62,7 @@ class _Search:
         self._call, self._query = call, query
         self._targets: list[_Target] = []
         self._may_be_several = len(query.operands) > 1
-        self.has_selected = False
-        """Whether a line was selected, once all rows are taken."""
+        self.has_selected = False  # whether a line was selected, once all rows are taken
 
     async def add(self, operand: str) -> None:
         """Search what an operand names, or for an empty one the folder of the shell. Raises `LeftToShell`."""
@@ -103,7 +99,8 @@ class _Search:
     def _add_folder(self, files: TextFiles, folder: str, prefix: str) -> None:
         """Search the files of a folder, whose paths in it are shown after `prefix`."""
         query = self._query
-        if folder == "/" and not query.has(*_NAMING) and (query.is_rg or not query.has("count")):
+        names_all = query.has("invert-match", "include", "exclude", "exclude-dir", "glob", "type")
+        if folder == "/" and not names_all and (query.is_rg or not query.has("count")):
             self._targets.append(_Target(files, None, prefix))
             return
         start = len(folder.rstrip("/")) + 1

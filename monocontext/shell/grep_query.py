@@ -38,8 +38,7 @@ _SYNTAXES = {"grep": "basic-regexp", "egrep": "extended-regexp", "fgrep": "fixed
 _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": "md,markdown", "rust": "rs",
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
 """The endings of names of a type of `rg -t`; another type has one ending, its name."""
-_MOST_LINES = 1 << 40
-"""The largest number in an option: more lines than a text has."""
+_MOST_LINES = 1 << 40  # the largest number in an option: more lines than a text has
 
 
 class GrepQuery:
@@ -56,8 +55,7 @@ class GrepQuery:
             given = [word for word, _ in self._options if word in group]
             self._flags.difference_update(word for word in given if word != given[-1])
         self.is_recursive = self.is_rg or self.has("recursive")
-        self.most_lines = self._number("max-count")
-        """The most lines of a file; None for all."""
+        self.most_lines = self._number("max-count")  # the most lines of a file; None for all
         has_no_lines = self.has("only-matching") and self.has("count", "invert-match") and not self.is_rg
         if self.has("files") or has_no_lines or self.most_lines == 0:
             raise LeftToShell

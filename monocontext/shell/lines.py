@@ -20,10 +20,8 @@ from monocontext.text.search.hits import Hit
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_MOST_GAP = 1 << 20
-"""Documents are searched together if at most as many characters lie between them."""
-NAME, NUMBER, MATCH, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[1;31m", "\x1b[0m"
-"""The colours of terminals."""
+_MOST_GAP = 1 << 20  # documents are searched together if at most as many characters lie between them
+NAME, NUMBER, MATCH, PLAIN = "\x1b[35m", "\x1b[32m", "\x1b[1;31m", "\x1b[0m"  # the colours of terminals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +29,7 @@ class Place:
     """A file, and the name by which it is shown."""
 
     name: str
-    document: Document
-    """Of a text without documents, one that is all of it."""
+    document: Document  # of a text without documents, one that is all of it
     text: Monocontext
 
     def lines(self, start: int, stop: int) -> list[str]:
@@ -46,11 +43,9 @@ class Line(NamedTuple):
     """A line of a file."""
 
     place: Place
-    number: int
-    """The line of the file, from 1."""
+    number: int  # the line of the file, from 1
     text: str
-    hit: Hit | None
-    """None for a line of context."""
+    hit: Hit | None  # None for a line of context
 
 
 def ranges_of(documents: Iterable[Document]) -> list[tuple[int, int]]:

@@ -14,9 +14,8 @@ from monocontext.shell.tree import DISK_BLOCK_BYTES
 _WORDS = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
           "F": "classify"} | {letter: letter for letter in "l1StpnogGCUk"}  # fmt: skip
 
-_KINDS = {"d": "directory", "f": "file", "l": "symlink"}
-_Test = Callable[[str, Any], bool]
-"""Takes a path as `find` prints it, and what `stat` says of it."""
+_KINDS = {"d": "directory", "f": "file"}
+_Test = Callable[[str, Any], bool]  # takes a path as `find` prints it, and what `stat` says of it
 
 
 async def ls(call: ShellCall) -> int:
@@ -95,27 +94,21 @@ def _human(size: int) -> str:
 
 
 async def find(call: ShellCall) -> int:
-    """Print the names of files and folders that pass tests of names, kinds and depths; returns 1 for a missing operand.
-
-    It asks for each folder once. Leaves other tests to the shell.
-    """
+    """Print the names that pass tests of names, kinds and depths. Leaves other tests and missing files to the shell."""
     first = next((i for i, word in enumerate(call.arguments) if word[:1] in ("-", "!", "(")), len(call.arguments))
     operands, words = call.arguments[:first] or ["."], call.arguments[first:]
     end = "\0" if words[-1:] == ["-print0"] else "\n"
     if words[-1:] in (["-print"], ["-print0"]):
         del words[-1]
     depths, tests = _parse(words)
-    status = 0
+    if not all(call.files.exists(call.path(operand)) for operand in operands):
+        raise LeftToShell
     for operand in operands:
         path = call.path(operand)
-        if not call.files.exists(path):
-            await call.complain(f"'{operand}': No such file or directory")
-            status = 1
-            continue
         for depth, shown, info in _walk(call, path, operand, call.files.stat(path), 0, depths.stop):
             if depth in depths and all(test(shown, info) for test in tests):
                 await call.write(shown + end)
-    return status
+    return 0
 
 
 def _parse(words: list[str]) -> tuple[range, list[_Test]]:
@@ -133,9 +126,8 @@ def _parse(words: list[str]) -> tuple[range, list[_Test]]:
 
 
 def _test(word: str, value: str, negates: bool) -> _Test:
-    kinds = [_KINDS.get(letter) for letter in value.split(",")]
-    if word == "-type" and None not in kinds:
-        return lambda path, info: (info["file_type"] in kinds) != negates
+    if word == "-type" and value in _KINDS:
+        return lambda path, info: (info["file_type"] == _KINDS[value]) != negates
     if word not in ("-name", "-iname", "-path") or "\\" in value or not value:  # fnmatch knows no escapes
         raise LeftToShell
     fold = str.lower if word == "-iname" else str

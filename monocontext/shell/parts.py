@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from monocontext.shell.call import LeftToShell, ShellCall
 from monocontext.shell.tree import MOST_READ_BYTES
@@ -59,13 +60,12 @@ async def wc(call: ShellCall) -> int:
     for operand in missing:
         await call.complain(f"{operand}: No such file or directory")
     records = [(operand, item[1]) for operand, item in stored if item is not None]
-    sizes = [{"lines": record.newlines, "chars": len(record), "bytes": record.bytes} for _, record in records]
-    rows = [(operand, [size[unit] for unit in units]) for (operand, _), size in zip(records, sizes, strict=True)]
+    rows = [(name, Counter(lines=item.newlines, chars=len(item), bytes=item.bytes)) for name, item in records]
     if len(stored) > 1:
-        rows.append(("total", [sum(column) for column in zip(*(counts for _, counts in rows), strict=True)]))
-    width = len(str(sum(size["bytes"] for size in sizes))) if len(stored) > 1 or len(units) > 1 else 1
-    for name, counts in rows:
-        await call.write(" ".join(f"{count:>{width}}" for count in counts) + f" {name}\n")
+        rows.append(("total", sum((sizes for _, sizes in rows), Counter())))
+    width = len(str(rows[-1][1]["bytes"])) if len(stored) > 1 or len(units) > 1 else 1
+    for name, sizes in rows:
+        await call.write(" ".join(f"{sizes[unit]:>{width}}" for unit in units) + f" {name}\n")
     return int(bool(missing))
 
 

@@ -13,8 +13,7 @@ _CLASS = re.compile(r"\[:(\w+):\]")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
 _ESCAPES = {r"\<": r"\b(?=\w)", r"\>": r"\b(?<=\w)", r"\`": r"\A", r"\'": r"\Z"}
 _ESCAPES |= {escape: escape for escape in (rf"\{letter}" for letter in "bBwWsS123456789")}
-_TWO_REPEATS = re.compile(r"[*+?}][*+?]")
-"""In Python, such a repeat is lazy or possessive."""
+_TWO_REPEATS = re.compile(r"[*+?}][*+?]")  # in Python, such a repeat is lazy or possessive
 _NO_INTERVAL = re.compile(r"\{(?!(?:\d+(?:,\d*)?|,\d+)\})")
 
 

@@ -39,8 +39,7 @@ class Child:
             env={name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},
         )
         self.close = weakref.finalize(self, _end, self.process)
-        self.is_late = False
-        """Whether it has ended because a call took too long."""
+        self.is_late = False  # whether it has ended because a call took too long
         self._seconds = seconds
 
     def call(

@@ -11,8 +11,7 @@ import errno
 import re
 from collections.abc import Callable
 from functools import cached_property
-from posixpath import basename, dirname
-from typing import NamedTuple
+from posixpath import basename, dirname, join
 
 from monocontext.format.documents import Document
 from monocontext.text.documents.by_name import Documents
@@ -20,32 +19,22 @@ from monocontext.text.monocontext import Monocontext
 
 MOST_READ_BYTES = 24 << 20
 """The largest file that a command of the shell itself may read: it keeps at most 32 MB of text in memory."""
-DISK_BLOCK_BYTES = 4096
-"""The size of a folder, as `stat` says it; `ls -l` counts files in blocks of this size."""
+DISK_BLOCK_BYTES = 4096  # the size of a folder, as `stat` says it; `ls -l` counts files in blocks of this size
 _UNSAFE = re.compile(
     "[\0-\x1f\x7f-\x9f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 """Characters that are not shown, as bashkit and terminals take them."""
-_MOST_NAME_BYTES = 255
-"""Of a part of a path."""
-
-
-class FileInfo(NamedTuple):
-    """A file or a folder."""
-
-    is_folder: bool
-    size_bytes: int
+_MOST_NAME_BYTES = 255  # of a part of a path
 
 
 class TextFiles:
     """The files of a text. Paths begin with a slash and have no other at their ends, but for the folder `/`.
 
-    Errors are `OSError` with an `errno`, or those of the store.
+    `open_text` is called when the text is first used. Errors are `OSError` with an `errno`, or those of the store.
     """
 
-    def __init__(self, open_text: Callable[[], Monocontext], size_of: Callable[[Monocontext], int]) -> None:
-        """`open_text` is called when the text is first used, and `size_of`, its bytes, if it has no documents."""
-        self._open_text, self._size_of = open_text, size_of
+    def __init__(self, open_text: Callable[[], Monocontext]) -> None:
+        self._open_text = open_text
 
     @cached_property
     def text(self) -> Monocontext:
@@ -55,22 +44,22 @@ class TextFiles:
     def _documents(self) -> Documents[Monocontext] | None:
         return self.text._own_documents
 
-    def stat(self, path: str) -> FileInfo:
+    def stat(self, path: str) -> Document | None:
+        """The document of a file; None for a folder. Raises `FileNotFoundError` for any other path."""
         record = self.find(path)
         if record is None and path != "/" and path not in self._folders:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
-        return _info(record)
+        return record
 
-    def entries(self, path: str) -> list[tuple[str, FileInfo]]:
-        """The names and facts of what is in the folder `path`. Raises `FileNotFoundError` for any other path."""
+    def entries(self, path: str) -> dict[str, Document | None]:
+        """What is in the folder `path`, by name; None stands for a folder. Raises as `stat` for any other path."""
         if path not in self._folders:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
-        return [(name, _info(record)) for name, record in self._folders[path].items()]
+        return self._folders[path]
 
     def read(self, path: str) -> bytes:
-        record = self.find(path)
+        record = self.stat(path)
         if record is None:
-            self.stat(path)
             raise IsADirectoryError(errno.EISDIR, "Is a directory")
         if record.bytes > MOST_READ_BYTES:
             why = f"too large for this command, {record.bytes:,} bytes: grep it, or read parts with head, tail, sed -n"
@@ -112,13 +101,13 @@ class TextFiles:
     @cached_property
     def _paths(self) -> dict[int, tuple[str, Document]]:
         """The path of each document by its number, in the order of the text."""
-        paths = [
-            (f"{folder.rstrip('/')}/{name}", record)
+        paths = {
+            record.number: (join(folder, name), record)
             for folder, entries in self._folders.items()
             for name, record in entries.items()
             if record is not None
-        ]
-        return {item[1].number: item for item in sorted(paths, key=lambda item: item[1].number)}
+        }
+        return dict(sorted(paths.items()))
 
     @cached_property
     def _folders(self) -> dict[str, dict[str, Document | None]]:
@@ -126,7 +115,7 @@ class TextFiles:
         folders: dict[str, dict[str, Document | None]] = {"/": {}}
         text, documents = self.text, self._documents
         if documents is None and len(text):
-            folders["/"]["text"] = Document(0, "text", 0, len(text), 0, text.span.newlines, self._size_of(text))
+            folders["/"]["text"] = Document(0, "text", 0, len(text), 0, text.span.newlines, _bytes_of(text))
         numbers = documents.numbers if documents is not None else None
         for record in documents.records() if documents is not None else ():
             if numbers is not None and numbers[record.name] != record.number:
@@ -138,8 +127,12 @@ class TextFiles:
         return folders
 
 
-def _info(record: Document | None) -> FileInfo:
-    return FileInfo(record is None, record.bytes if record is not None else DISK_BLOCK_BYTES)
+def _bytes_of(text: Monocontext) -> int:
+    """The bytes of a text; one that is a part of what is stored is read for them."""
+    reader = text._reader
+    if reader is not None and len(text) == reader.characters:
+        return reader.text_bytes
+    return sum(len(chunk.encode()) for chunk in text.chunks())
 
 
 def _path_of(name: str) -> str:

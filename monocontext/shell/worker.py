@@ -16,24 +16,20 @@ import bashkit
 
 from monocontext.engine.remote import ServedReader
 from monocontext.errors import MonocontextError
-from monocontext.shell.call import Command, LeftToShell, ShellCall
+from monocontext.shell.call import Command, LeftToShell, Output, ShellCall
 from monocontext.shell.capsule import Capsule
 from monocontext.shell.grep import grep
 from monocontext.shell.listing import find, ls
 from monocontext.shell.parts import head_or_tail, sed, wc
 from monocontext.shell.process import Host
-from monocontext.shell.shell import Output
 from monocontext.shell.tree import TextFiles
-from monocontext.text.monocontext import Monocontext, served_text
+from monocontext.text.monocontext import served_text
 
 _MOST_COMMANDS = 50_000
 _MOST_LOOPS = 200_000
-_READ_SHARE = 8 / 9
-"""Texts are read in this part of the time of a command line, so that it can say what it has not reached."""
-_MOST_MEMORY_BYTES = 2 << 30
-"""Of the process: it runs out of memory before the machine does."""
-_CACHE_BYTES = 16 << 20
-"""The frames of each text that are kept here; the host has the main cache."""
+_READ_SHARE = 8 / 9  # of the time of a command line, in which texts are read, so that it can say what it did not reach
+_MOST_MEMORY_BYTES = 2 << 30  # of the process: it runs out of memory before the machine does
+_CACHE_BYTES = 16 << 20  # the frames of each text that are kept here; the host has the main cache
 _KEPT_BYTES = 10 << 20
 """What bashkit keeps of the output of a command of ours where no pipe takes it: it drops the rest without a word."""
 _KEEPS = re.compile(r"[(){}<>&;`\n]|-exec|\b(?:xargs|timeout|nohup|env|command|eval|sh|bash|time|if|while|for|until)\b")
@@ -55,16 +51,11 @@ class _Worker:
     def __init__(self, host: Host, folders: list[str]) -> None:
         self._host, self._folders = host, folders
         self._capsules = {folder: Capsule(self._open_files(number)) for number, folder in enumerate(folders)}
-        self._systems = {
-            folder: bashkit.FileSystem.from_capsule(capsule.value) for folder, capsule in self._capsules.items()
-        }
         self._scratch = bashkit.FileSystem()
         for entry in self._scratch.read_dir("/"):
             self._scratch.remove(f"/{entry['name']}", recursive=True)
-        self._seconds = self._end = 0.0
-        """How long the command line may take, and when texts are no longer read for it."""
-        self._written_bytes = 0
-        """The output of all commands of ours in the command line."""
+        self._seconds = self._end = 0.0  # how long the command line may take, and when texts are no longer read for it
+        self._written_bytes = 0  # the output of all commands of ours in the command line
 
     def _open_files(self, number: int) -> TextFiles:
         def ask(request: bytes) -> bytes:
@@ -72,7 +63,7 @@ class _Worker:
                 raise MonocontextError("stopped for lack of time, before the end: search fewer files, or a rarer word")
             return self._host.ask(number, request)
 
-        return TextFiles(lambda: served_text(ServedReader(ask, cache_bytes=_CACHE_BYTES)), _size_of)
+        return TextFiles(lambda: served_text(ServedReader(ask, cache_bytes=_CACHE_BYTES)))
 
     async def run(self, command: str, changed: list[int], seconds: float, most_bytes: int) -> Output:
         """Run a command line, whose output is cut to `most_bytes`. `changed`: the texts to open again."""
@@ -107,8 +98,8 @@ class _Worker:
         )  # fmt: skip
         for folder in self._folders:
             bash.mkdir(folder.rpartition("/")[0] or "/", recursive=True)
-        for folder, system in self._systems.items():
-            bash.mount(folder, system, read_only=True)
+        for folder, capsule in self._capsules.items():
+            bash.mount(folder, bashkit.FileSystem.from_capsule(capsule.value), read_only=True)
         bash.mount("/tmp", self._scratch)
         for name, command in _COMMANDS.items():
             if name != without:
@@ -152,13 +143,6 @@ class _Worker:
         except RuntimeError:
             return "/tmp is full, so the rest is lost: remove files there, or print less"
         return f"go on with sed -n '{first},{first + 200}p' /tmp/output, or search there"
-
-
-def _size_of(text: Monocontext) -> int:
-    """The bytes of a text; one that is a part of what is stored is read for them."""
-    reader: ServedReader = text.span.source.reader  # type: ignore[attr-defined]
-    is_whole = len(text) == reader.characters
-    return reader.described["bytes"] if is_whole else sum(len(chunk.encode()) for chunk in text.chunks())
 
 
 async def _collect(data: bytearray, piece: bytes) -> None:

@@ -34,7 +34,7 @@ from monocontext.text_tools.replies import (
     passages_reply,
     slice_reply,
 )
-from monocontext.text_tools.shell import ShellTool, folder_of
+from monocontext.text_tools.shell import Shell, folder_of
 
 Place = Monocontext | str | os.PathLike[str] | Store
 """A text, or the place of one."""
@@ -226,7 +226,7 @@ def tools(
     return functions
 
 
-def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOptions) -> ShellTool:
+def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOptions) -> Shell:
     """A shell over texts, each in a folder named by its key or else by its URL, and over what is kept."""
     texts: dict[str, Callable[[], Monocontext]] = {}
     for name, place in places.items():
@@ -234,7 +234,7 @@ def _shell(places: Mapping[str, Place], kept: KeepTool | None, options: OpenOpti
         texts[folder_of(name or text.url, texts)] = partial(_itself, text)
     if kept:
         texts[KEPT] = kept.text
-    return ShellTool(texts)
+    return Shell(texts)
 
 
 def _itself(text: Monocontext) -> Monocontext:

@@ -9,20 +9,16 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from monocontext.engine.remote import ServedReader
 from monocontext.errors import MonocontextError, ToolRefusal
 from monocontext.shell.process import Child, Ended, Host
-from monocontext.text.monocontext import served_text
+from monocontext.text.monocontext import Monocontext, served_text
 from monocontext.text_tools.outputs import MatchedLine, Matches, Range, ToolReply
 from monocontext.text_tools.replies import NOT_A_PATTERN, search_replies, search_reply
 
-if TYPE_CHECKING:
-    from monocontext.text.monocontext import Monocontext
-
-END_SECONDS = 30.0
-"""The process ends after this time. A search that does not backtrack stops itself after `SEARCH_SECONDS`."""
+END_SECONDS = 30.0  # after which the process ends; a search that does not backtrack stops after `SEARCH_SECONDS`
 _OPERATORS = frozenset("\\.^$*+?{}[]|()")
 
 
@@ -45,9 +41,7 @@ def search(text: Monocontext, **arguments: Any) -> ToolReply[Matches]:
             raise ToolRefusal(f"{died}: search a smaller range with start and stop") from None
         why = f"the search was stopped after {END_SECONDS:g} s: the pattern may backtrack for ever, as (a+)+ does"
         if not parts[-1]:
-            raise ToolRefusal(
-                f"{why}; write a simpler pattern, or search a smaller range with start and stop"
-            ) from None
+            raise ToolRefusal(f"{why}; write a simpler pattern, or search less with start and stop") from None
         last_reply = _decode(parts[-1])
         return ToolReply(f"{last_reply}\n[{why}]", replace(last_reply.data, note=f"{last_reply.data.note}; {why}"))
     finally:

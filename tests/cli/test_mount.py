@@ -40,11 +40,9 @@ def test_names_sizes_and_bytes_are_those_of_the_documents(url: str) -> None:
             data = text.encode()
             info = files.getattr(f"/{name}")
             assert (info["st_size"], stat.filemode(info["st_mode"])) == (len(data), "-r--r--r--")
-            handle = files.open(f"/{name}", os.O_RDONLY)
             for start, size in ((0, 4096), (7, 131_072), (len(data) - 3, 10), (len(data), 10), (len(data) + 9, 10)):
                 if start >= 0:
-                    assert files.read(f"/{name}", size, start, handle) == data[start : start + size]
-            files.release(f"/{name}", handle)
+                    assert files.read(f"/{name}", size, start, 0) == data[start : start + size]
 
 
 def test_a_text_without_documents_is_one_file(tmp_path: Path) -> None:
@@ -52,13 +50,16 @@ def test_a_text_without_documents_is_one_file(tmp_path: Path) -> None:
     with Monocontext.open(tmp_path) as context:
         files = mount.MountedFiles(context)
         assert files.getattr("/text")["st_size"] == 8
-        assert files.read("/text", 100, 0, files.open("/text", 0)) == "größe\n".encode()
+        assert files.read("/text", 100, 0, 0) == "größe\n".encode()
 
 
-@pytest.mark.parametrize("path", ["/none", "/src/none", "/src"])
-def test_what_is_no_file_cannot_be_opened(url: str, path: str) -> None:
-    with Monocontext.open(url) as context, pytest.raises(FileNotFoundError):
-        mount.MountedFiles(context).open(path, 0)
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [("/none", FileNotFoundError), ("/src/none", FileNotFoundError), ("/src", IsADirectoryError)],
+)
+def test_what_is_no_file_cannot_be_read(url: str, path: str, error: type[OSError]) -> None:
+    with Monocontext.open(url) as context, pytest.raises(error):
+        mount.MountedFiles(context).read(path, 1, 0, 0)
 
 
 def test_a_failing_store_is_an_input_error_and_a_line(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,10 +68,10 @@ def test_a_failing_store_is_an_input_error_and_a_line(url: str, capsys: pytest.C
     store = FaultyStore(open_store(url), lambda *_: fault if broken.is_set() else None)
     with Monocontext.open(store, prefetch="off") as context:
         files = mount.MountedFiles(context)
-        handle = files.open("/big.txt", 0)
+        files.read("/big.txt", 1, 0, 0)
         broken.set()
         with pytest.raises(OSError, match=os.strerror(errno.EIO)) as raised:
-            files.read("/big.txt", 100_000, 900_000, handle)
+            files.read("/big.txt", 100_000, 900_000, 0)
     assert raised.value.errno == errno.EIO
     assert "/big.txt: the disk is gone" in capsys.readouterr().err
 

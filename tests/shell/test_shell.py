@@ -18,8 +18,8 @@ from tests.shell.tree import make_tree
 
 pytest.importorskip("bashkit")
 from monocontext.errors import StoreFailure, ToolRefusal
-from monocontext.shell import shell as shell_module
-from monocontext.shell.shell import Shell
+from monocontext.text_tools import shell as shell_module
+from monocontext.text_tools.shell import Shell
 
 REFUSED = (
     "echo x > README.md", "touch new", "rm README.md", "mkdir d", "mv README.md x", "sed -i s/a/b/ README.md",

@@ -12,7 +12,7 @@ from monocontext import Monocontext, publish
 from tests.shell.tree import make_tree
 
 pytest.importorskip("bashkit")
-from monocontext.shell.shell import Shell
+from monocontext.text_tools.shell import Shell
 
 COMMANDS = [line for line in (Path(__file__).parent / "commands.txt").read_text().splitlines() if line]
 KNOWN = {

@@ -15,7 +15,7 @@ from monocontext import Monocontext, publish
 
 pytest.importorskip("bashkit")
 from monocontext.errors import ToolRefusal
-from monocontext.shell.shell import Shell
+from monocontext.text_tools.shell import Shell
 
 SECRET = "the-secret-of-the-host"
 READERS = ("cat", "head -1", "tail -1", "grep -r .", "sed -n p", "awk 1", "sort", "wc", "ls -la", "find", "stat", "base64",

@@ -74,6 +74,7 @@ class ServedReader:
         self.url: str = self.described["url"]
         self.generation: int = self.described["generation"]
         self.characters: int = self.described["characters"]
+        self.text_bytes: int = self.described["bytes"]
         self.peek = self._cache.at
         self.final_newline: bool | None = self.described["final_newline"]
 
