@@ -16,8 +16,8 @@ _MISTAKE = r"(?:(?P<scheme>s3|gs|az)|arn:[\w-]+:s3:[\w-]*:\d*):"
 """The start of a common mistake: `s3:bucket/key`, or the ARN of a bucket."""
 _CHAINED = r"[A-Za-z][\w+.-]*:[^/]*://"
 """The start of what is a URL, but of no known form: fsspec's `simplecache::http://host`."""
-_LOGIN = r"(?s)(:/+|\b(?:s3|gs|az|https?):(?!/))(?:[^/@:]*:.*|[^/@]*)@|(//)[^/@:]*:.*@"
-"""A user, a password or a token before a host, with a scheme or without; a password may contain `/` and `@`.
+_LOGIN = r"(?s)(:/+|\b(?:s3|gs|az|https?):(?!/))(?:[^/:]*:.*|[^/@]*)@|(//)[^/:]*:.*@"
+"""A user, a password or a token before a host, with a scheme or without; a user may contain `@`, a password `/` too.
 Patterns without `re.compile` are compiled at their first use: few URLs need them."""
 _PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]+)=((?:(?![?&;#][\w.%\[\]-]+=).)*)"
 """A parameter and its value, which ends where another parameter begins: a password may contain `&` and `#`."""

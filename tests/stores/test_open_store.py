@@ -130,6 +130,7 @@ def test_no_message_shows_a_password(url: str) -> None:
         *("https://h/x?private_key=secret", "https://h/x?AccountKey=secret", "https://h/x?subscription-key=secret"),
         *(f"https://h/x?{'long_' * 40}token=secret", "https://h/x?signing_key=secret", "https://h/x?pw=secret"),
         *("https://h/x?SECRET_KEY=secret", "https://h/x?passcode=secret"),
+        *("https://me@example.org:secret@host/x", "//me@example.org:secret@host", r"s3:\/\/a@b:secret@bucket"),
         *("https://h/x?client_assertion=secret", "https://h/x?SAMLResponse=secret", "https://h/x?cookie=secret"),
     ],
 )
