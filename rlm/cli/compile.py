@@ -37,7 +37,8 @@ def compile_command(
         names = [project] if project else archive.projects()
     if not names:
         raise RLMError(f"no sessions at {url}: `monocontext sessions upload` stores some")
-    rlm = RLM(**choose_models(model_options), **limits) if _has_model(model_options, extractive) else None
+    named = None if extractive else _name_model(model_options)
+    rlm = RLM(**choose_models(named), **limits) if named else None
     try:
         for name in names:
             result = compile_sessions(
@@ -52,20 +53,20 @@ def compile_command(
             rlm.close()
 
 
-def _has_model(flags: dict[str, Any], extractive: bool) -> bool:
-    """Whether to use a model: one is named, or the environment has a key or an endpoint, which then names it."""
-    if extractive:
-        return False
+def _name_model(flags: dict[str, Any]) -> dict[str, Any] | None:
+    """The flags, with the model of the environment's key or endpoint if they name none; None if neither names one."""
     if any(flags[name] is not None for name in ("model", "preset", "backend", "base_url")):
-        return True
+        return flags
     if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
-        flags |= {"model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
-    elif os.environ.get("ANTHROPIC_API_KEY"):
-        flags["preset"] = "anthropic"
-    else:
-        click.echo("rlm: no key and no endpoint, so no model is used: rules pick the lines", err=True)
-        return False
-    return True
+        return {**flags, "model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
+    if os.environ.get("ANTHROPIC_API_KEY"):
+        return {**flags, "preset": "anthropic"}
+    click.echo(
+        "rlm: no key and no endpoint of a model is set, so rules pick the lines; for a model set OPENAI_API_KEY or "
+        "ANTHROPIC_API_KEY, or name its endpoint with --base-url",
+        err=True,
+    )
+    return None
 
 
 def _print_result(url: str, result: CompileResult, as_json: bool) -> None:

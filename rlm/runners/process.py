@@ -19,7 +19,7 @@ from rlm.runners.remote import RemoteRunner, SharedOptions
 from rlm.runners.runner import NothingConfines
 
 _working_way: dict[tuple[str, ...], str] = {}
-"""The way of confining that worked, for each list of ways: tried once in a process."""
+"""The way of confining that worked last, for each list of ways: the next worker tries it first."""
 
 
 class ProcessRunner(RemoteRunner):
@@ -42,10 +42,11 @@ class ProcessRunner(RemoteRunner):
         view = python_view()
         if self._scratch:
             view = view.with_scratch(self._scratch)
-        working = _working_way.get(self._ways)
-        methods = [working] if working else list(self._ways)
+        methods = list(self._ways)
         if os.geteuid() == 0:  # with namespaces, its worker is a user of its own, not a mapped root
             methods.sort(key=lambda method: method != "namespaces")
+        working = _working_way.get(self._ways)
+        methods.sort(key=lambda method: method != working)
         reasons = []
         for method in methods:
             if method == "landlock" and self._scratch:
