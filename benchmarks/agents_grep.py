@@ -34,8 +34,7 @@ from monocontext.stores.memory import forget
 from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, Profile, ProfilePart
 
-_MOST_BYTES = 64 << 10
-"""The largest file of the tree."""
+_MOST_BYTES = 64 << 10  # the largest file of the tree
 _SHOWN_BYTES = 8_000
 _SEED = 5
 _WINDOWS, _WINDOW_BYTES, _MOST_PLACES = 200, 4096, 5
@@ -53,8 +52,7 @@ class Grep:
     """One command line."""
 
     command: str
-    kind: str
-    """As in `client.answer`; or `find`, which prints the files of a name, or `tail`, of one file."""
+    kind: str  # as in `client.answer`; or `find`, which prints the files of a name, or `tail`, of one file
     pattern: str = ""
     ignore_case: bool = False
     path: str = ""
@@ -92,6 +90,8 @@ def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> None:
             with S3StandIn(store, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND) as server:
                 measured = {way: _measure(way, asked, server) for way in client.WAYS}
             results = {way: rows for way, rows in measured.items() if rows}
+            if OURS not in results:
+                raise AssertionError(f"{OURS} was not measured: install {', '.join(client.Ours.packages[1:])}")
             for way, rows in results.items():
                 for grep, row, crc in zip(asked, rows, expected, strict=True):
                     if row["crc"] != crc and not row["gave_up"]:

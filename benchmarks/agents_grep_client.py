@@ -25,19 +25,14 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-BUCKET, TREE, TEXT = "bucket", "tree/", "text"
-"""The bucket, the prefix of the files in it, and the key of their context."""
-CONNECTIONS = 64
-"""Requests at once, for every way."""
+BUCKET, TREE, TEXT = "bucket", "tree/", "text"  # the bucket, the prefix of files in it, and the key of their context
+CONNECTIONS = 64  # requests at once, for every way
 HEAD_LINES, TAIL_LINES = 50, 20
 REGION = "us-east-1"
-GAVE_UP = "gave up"
-"""The output of a command that reached the time that its way gives it."""
+GAVE_UP = "gave up"  # the output of a command that reached the time that its way gives it
 
-Grep = dict[str, Any]
-"""The fields of `agents_grep.Grep`."""
-Match = tuple[str, int, str]
-"""A file, the number of a line in it, and the line."""
+Grep = dict[str, Any]  # the fields of `agents_grep.Grep`
+Match = tuple[str, int, str]  # a file, the number of a line in it, and the line
 
 
 def answer(kind: str, matches: Iterable[Match]) -> list[str]:
@@ -49,8 +44,10 @@ def answer(kind: str, matches: Iterable[Match]) -> list[str]:
             return [str(sum(1 for _ in matches))]
         case "count":
             return [f"{path}:{count}" for path, count in Counter(path for path, *_ in matches).items()][-TAIL_LINES:]
-    lines = (f"{path}:{number}:{line}" for path, number, line in matches)
-    return list(islice(lines, HEAD_LINES if kind == "head" else None))
+        case "lines" | "head":
+            lines = (f"{path}:{number}:{line}" for path, number, line in matches)
+            return list(islice(lines, HEAD_LINES if kind == "head" else None))
+    raise ValueError(f"unknown kind of grep: {kind!r}")
 
 
 def search(files: Iterable[tuple[str, bytes]], grep: Grep) -> Iterator[Match]:
@@ -74,8 +71,7 @@ class Way(ABC):
     A new one loads what its library loads on first use, without a request: the process of an agent runs already.
     """
 
-    packages: tuple[str, ...]
-    """The library, whose version is printed, then what it imports."""
+    packages: tuple[str, ...]  # the library, whose version is printed, then what it imports
 
     @abstractmethod
     def open(self) -> None:
@@ -212,10 +208,11 @@ class Ripgrep(Files):
         path.write_bytes(self.get(key))
 
     def run_on_tree(self, grep: Grep) -> list[str]:
-        command = [os.environ["RG"], "-uuun", "--no-heading", "-e", grep["pattern"], "."]
-        done = subprocess.run(
-            command + ["-i"] * grep["ignore_case"], cwd=Path(self._copy.name, TREE), capture_output=True
-        )
+        options = ["--ignore-case"] if grep["ignore_case"] else []
+        command = [os.environ["RG"], "-uuun", "--no-heading", *options, "-e", grep["pattern"], "."]
+        done = subprocess.run(command, cwd=Path(self._copy.name, TREE), capture_output=True)
+        if done.returncode not in (0, 1):  # 1: no line matches
+            raise AssertionError(f"ripgrep failed: {done.stderr.decode().strip()}")
         lines = (line.removeprefix("./").split(":", 2) for line in done.stdout.decode().split("\n")[:-1])
         return answer(grep["kind"], sorted((path, int(number), line) for path, number, line in lines))
 

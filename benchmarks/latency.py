@@ -1,8 +1,6 @@
 """Print the table of the note that this project was created from: one slice of 50,000 lines over S3, read in five ways.
 
-The server is the stand-in: 150 ms to the first byte of each GET, and 90 MB/s a connection. The note expected, for 50
-segments of 1000 lines: 7.5 s one after another, 0.3 in parallel, 0.15 in bigger segments, 0.1 by byte ranges of one
-object, and none after a preload.
+The server is the stand-in: 150 ms to the first byte of each GET, and 90 MB/s a connection.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ LINE_BYTES = 100
 SEGMENT_BYTES = LINES * LINE_BYTES
 _ONE_BY_ONE = "one after another"
 _OPENED = {"parallel": "segments", "bigger segments": "bigger", "one object with byte ranges": "object"}
-"""The contexts that other ways read."""
+"""The names of the contexts that other ways open."""
 _WHOLE = itemgetter(slice(None))
 Row = tuple[float, int, int]  # seconds, GETs and bytes of one read of the text
 EXPECTED = {_ONE_BY_ONE: 7.5, "parallel": 0.3, "bigger segments": 0.15, "one object with byte ranges": 0.1}
-"""The seconds in the note. After a preload, or warm, it expected none."""
+"""The seconds that the note expected. After a preload, or warm, it expected none."""
 
 
 def add(commands: Commands) -> None:
@@ -93,5 +91,5 @@ def _measure(read: Callable[[], object], text: str, server: S3StandIn) -> Row:
     slice_read = str(read())
     seconds = time.perf_counter() - began
     if slice_read != text:
-        raise AssertionError("another text was read")
+        raise AssertionError("the slice is not the published text")
     return seconds, server.counts["GET"], server.bytes_sent

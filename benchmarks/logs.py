@@ -19,14 +19,10 @@ NEEDLE = "incident-4711 volume vol-93 detached"
 _INCIDENT_SEED = 6
 _BLOCK_MILLISECONDS = 40_000
 _EPOCH_SECONDS = int(datetime(2026, 3, 1, tzinfo=UTC).timestamp())
-_STICKY = 0.3
-"""The probability that a line repeats the template of the line before."""
-_TRACEBACK = 0.004
-"""The share of entries that are tracebacks."""
-_QUIET = 0.03
-"""The share of lines after a pause, of 60 ms on average; others follow at once."""
-_LEAST_BYTES = 1100
-"""A block ends with a filler line once it has less room than this, which is enough for any entry and the filler."""
+_STICKY = 0.3  # the probability that a line repeats the template of the line before
+_TRACEBACK = 0.004  # the share of entries that are tracebacks
+_QUIET = 0.03  # the share of lines after a pause, of 60 ms on average; others follow at once
+_LEAST_BYTES = 1100  # a block with less room than this, which fits any entry and the filler, ends with a filler line
 
 # Holes: {t} time, {id} the request's UUID, {d5} a number of 5 digits, {x12} 12 hexadecimal digits, {w7} a word of 7
 # letters, {ip} an address.

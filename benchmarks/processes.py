@@ -26,7 +26,7 @@ def in_turns(
 
     A way for which `measure` returns `None` is not installed: it is named once and left out.
     """
-    taken: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    results: dict[str, list[dict[str, Any]]] = defaultdict(list)
     installed = list(ways)
     for _ in range(rounds):
         for way in list(installed):
@@ -34,16 +34,14 @@ def in_turns(
                 installed.remove(way)
                 print(f"(not installed here: {way})")
             else:
-                taken[way].append(outcome)
-    return dict(taken)
+                results[way].append(outcome)
+    return dict(results)
 
 
 def run_client(script: str, *words: object, endpoint: str, **environment: str) -> dict[str, Any] | None:
-    """The JSON that a script prints in this environment, or in that of the peers if this one lacks a package; `None` if
-    both do.
+    """The JSON that a script prints, run in this Python or else in that of the peers; `None` if both lack a package.
 
-    It gets the keys and the endpoint of the stand-in, and no AWS settings of this process. Raises `AssertionError` if
-    it fails.
+    It gets the keys and endpoint of the stand-in, and none of our AWS settings. Raises `AssertionError` if it fails.
     """
     kept = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and not k.lower().endswith("_proxy")}
     kept |= KEYS | environment | {"AWS_ENDPOINT_URL_S3": endpoint, "AWS_DEFAULT_REGION": "us-east-1"}
@@ -54,10 +52,11 @@ def run_client(script: str, *words: object, endpoint: str, **environment: str) -
             continue
         command = [str(python), script, *map(str, words)]
         done = subprocess.run(command, env=kept | more, capture_output=True, text=True, timeout=900)
-        if "ModuleNotFoundError" in done.stderr:
+        if done.returncode and "ModuleNotFoundError" in done.stderr:
             continue
         if done.returncode:
-            raise AssertionError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1]}")
+            reason = done.stderr.strip() or f"exit code {done.returncode}"  # a killed process says nothing
+            raise AssertionError(f"{' '.join(command)}: {reason.splitlines()[-1]}")
         result: dict[str, Any] = json.loads(done.stdout)
         return result
     return None

@@ -17,20 +17,27 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.options import Commands, head_line, machine_line, row_line
 from benchmarks.processes import in_turns, run_client
 from benchmarks.wall import client
 
 _RANGE = re.compile(rb"(?i)\r\nrange: *bytes=(\d+)-(\d+)")
+
+
+class Case(NamedTuple):
+    length_bytes: int  # of each GET
+    gets: int  # in a round
+    threads: int  # of the client
+
+
 CASES = {
-    "64 KiB": (64 << 10, 1500, 1),
-    "64 KiB, 8 threads": (64 << 10, 1500, 8),
-    "1 MiB": (1 << 20, 300, 1),
-    "8 MiB": (8 << 20, 60, 1),
+    "64 KiB": Case(64 << 10, 1500, threads=1),
+    "64 KiB, 8 threads": Case(64 << 10, 1500, threads=8),
+    "1 MiB": Case(1 << 20, 300, threads=1),
+    "8 MiB": Case(8 << 20, 60, threads=1),
 }
-"""The length of each GET in bytes, their number in a round, and the threads of the client."""
 
 
 def add(commands: Commands) -> None:
@@ -42,14 +49,15 @@ def add(commands: Commands) -> None:
 def main(arguments: argparse.Namespace) -> int:
     with _server() as endpoint:
 
-        def measure(case: tuple[int, int, int], name: str) -> dict[str, Any] | None:
+        def measure(case: Case, name: str) -> dict[str, Any] | None:
             return run_client(client.__file__, name, *case, endpoint=endpoint)
 
-        taken = [in_turns(client.TRANSPORTS, arguments.rounds, partial(measure, case)) for case in CASES.values()]
+        turns = partial(in_turns, client.TRANSPORTS, arguments.rounds)
+        runs_by_case = [turns(partial(measure, case)) for case in CASES.values()]
     print(f"Client CPU of one GET, median of {arguments.rounds}\n({machine_line()})\n")
     print(head_line("client", *(f"{case}, ms" for case in CASES)))
-    for name, (first, *_) in taken[0].items():
-        milliseconds = (1000 * statistics.median(run["cpu_seconds"] for run in of[name]) for of in taken)
+    for name, (first, *_) in runs_by_case[0].items():
+        milliseconds = (1000 * statistics.median(run["cpu_seconds"] for run in runs[name]) for runs in runs_by_case)
         print(row_line(f"{name} {first['version']}", *(f"{item:.3f}" for item in milliseconds)))
     return 0
 
@@ -80,20 +88,20 @@ def _answer(sock: socket.socket, data: memoryview) -> None:
         with suppress(OSError, AttributeError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        asked = b""
+        request = b""
         while piece := sock.recv(8192):
-            asked += piece
-            if not asked.endswith(b"\r\n\r\n"):
+            request += piece
+            if not request.endswith(b"\r\n\r\n"):
                 continue
-            result = _RANGE.search(asked)
+            result = _RANGE.search(request)
             start, stop = (int(result[1]), int(result[2]) + 1) if result else (0, len(data))
             head = f'HTTP/1.1 {206 if result else 200} OK\r\nContent-Length: {stop - start}\r\nETag: "e1"\r\n'
             head += f"Content-Range: bytes {start}-{stop - 1}/{len(data)}\r\n" if result else ""
             head += "Last-Modified: Mon, 23 Nov 2026 10:00:00 GMT\r\nContent-Type: application/octet-stream\r\n\r\n"
             sock.sendall(head.encode())
-            if not asked.startswith(b"HEAD"):
+            if not request.startswith(b"HEAD"):
                 sock.sendall(data[start:stop])
-            asked = b""
+            request = b""
 
 
 if __name__ == "__main__":

@@ -31,8 +31,7 @@ from monocontext.text.search.terms import STOP_WORDS
 
 BEST = 10
 SHARE = 0.05  # of the stored bytes may be read by a search
-_LESS, _TRIES = 0.99, 6
-"""A search that read too much is repeated with a budget this far below its due, at most this many times."""
+_MARGIN, _MOST_TRIES = 0.99, 6  # a search that read too much is repeated with a budget slightly under the share
 _SEED = 3
 _SAME = 1e-9  # scores that differ by less are equal
 
@@ -51,11 +50,11 @@ def main(arguments: argparse.Namespace) -> int:
         return _locomo(arguments.locomo)
     for name in arguments.corpora:
         path = corpus(name, arguments.size)
-        asked = _queries(path, name, arguments.queries)
+        queries = _queries(path, name, arguments.queries)
         times = tiles(name, arguments.size)
-        print(f"\n## {name}: {path.stat().st_size:,} bytes, {len(asked)} queries, seed {_SEED}, {times} tiles\n")
+        print(f"\n## {name}: {path.stat().st_size:,} bytes, {len(queries)} queries, seed {_SEED}, {times} tiles\n")
         with tempfile.TemporaryDirectory() as folder:
-            _measure(path, asked, Path(folder))
+            _measure(path, queries, Path(folder))
     return 0
 
 
@@ -75,17 +74,18 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
     with Monocontext.open(folder / "True") as context:
         best = [context.search(query, k=BEST, max_bytes=1 << 60) for query in queries]
     budget = SHARE * path.stat().st_size
-    asked = [_within_share(folder, budget, sizes[False], *item) for item in zip(queries, best, strict=True)]
-    recalls, spent = zip(*asked, strict=True)
+    results = [_within_share(folder, budget, sizes[False], *item) for item in zip(queries, best, strict=True)]
+    recalls, spent = zip(*results, strict=True)
     print(row_line(f"recall of them within {SHARE:.0%} of the stored bytes", f"{statistics.mean(recalls):.3f}"))
     print(row_line("CPU of such a query, cold", f"{1000 * statistics.mean(spent):.1f} ms"), flush=True)
 
 
 def _within_share(
-    folder: Path, budget: float, stored_bytes: int, query: str, best: Sequence[Any]
+    folder: Path, first_guess: float, stored_bytes: int, query: str, best: Sequence[Any]
 ) -> tuple[float, float]:
-    """The recall and seconds of a search that reads at most SHARE of the stored bytes; `budget` is a first guess."""
-    for _ in range(_TRIES):
+    """The recall and seconds of a search that reads at most SHARE of the stored bytes. Raises `AssertionError`."""
+    budget = first_guess
+    for _ in range(_MOST_TRIES):
         store = CountingStore(LocalStore(folder / "True"))
         with Monocontext.open(store) as context:
             began = time.process_time()
@@ -94,7 +94,9 @@ def _within_share(
         share = store.bytes_read / stored_bytes
         if share <= SHARE:
             break
-        budget *= _LESS * SHARE / share
+        budget *= _MARGIN * SHARE / share
+    else:
+        raise AssertionError(f"{query!r}: each search read over {SHARE:.0%}, the last {share:.1%}; enlarge --size")
     if not best:
         return 1.0, seconds
     # Passages with equal scores are interchangeable.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from benchmarks.patterns.program import Conversation, Program, numbers
@@ -17,11 +17,78 @@ SAMPLES = 200
 _CODE_WORDS = ("amber", "basalt", "cobalt")
 
 _PEEK = "print(type(context), len(context))\nprint(context[:2000])\n"
+_ASK_CHUNKS = """\
+notes = []
+for i in range(0, {stop}, {size}):
+    chunk = context[i:i + {size}]
+    notes.append(llm_query('Which code words does this name?\\n' + chunk))
+print([note for note in notes if note != 'nothing'])
+"""
+_FIND_EACH_KEYWORD = """\
+for keyword in ['incident-4711', 'vol-93 detached', 'unheard-of-word']:
+    print(keyword, context.find(keyword))
+"""
+_SHOW_INCIDENTS = """\
+import re
+hits = [m.start() for m in re.finditer('incident-4711', context)]
+print(hits)
+for h in hits:
+    print(context[max(0, h - 300):h + 300])
+"""
+_ASK_IN_BATCHES = """\
+chunks = [context[i:i + {size}] for i in range(0, {stop}, {size})]
+notes = []
+for start in range(0, len(chunks), 20):
+    prompts = ['Which code words does this name?\\n' + chunk for chunk in chunks[start:start + 20]]
+    notes += llm_query_batched(prompts)
+print([note for note in notes if note != 'nothing'])
+"""
+_BISECT = """\
+size = {record}
+low, high = 0, len(context) // size
+while low < high:
+    middle = (low + high) // 2
+    line = context[(middle + 1) * size - {width}:(middle + 1) * size]
+    if int(line.split()[4]) < {day}:
+        low = middle + 1
+    else:
+        high = middle
+print(low)
+"""
+_COUNT_IN_SAMPLES = f"""\
+import random
+random.seed(7)
+samples = []
+for _ in range({SAMPLES}):
+    at = random.randrange(len(context) - 2000)
+    samples.append(context[at:at + 2000])
+print({{w: sum(s.count(w) for s in samples) for w in ('INFO', 'DEBUG', 'WARN')}})
+"""
+_LIST_CHAPTERS = """\
+import re
+heads = [(m.start(), m.group()) for m in re.finditer(r'(?m)^# Chapter \\d+: .*$', context)]
+for at, head in heads:
+    print(at, head.strip())
+"""
+_ASK_CHAPTERS = """\
+starts = {starts}
+summaries = []
+for at in starts:
+    summaries.append(llm_query('What is this about?\\n' + context[at:at + 60000]))
+print(' '.join(summaries))
+"""
+_VOTE = """\
+votes = []
+for start in range({low}, {high}, 20000):
+    votes.append(llm_query('How many delegates?\\n' + context[start:start + 40000]))
+print(votes)
+print(context[{offset}:{end}])
+"""
 
 
-def _pieces(text: Text, wanted: int, size: int) -> tuple[int, int]:
-    """The number and the size of chunks to read: a small text has fewer of the same size."""
-    return min(wanted, text.characters // size), size
+def _chunk_count(text: Text, wanted: int, size: int) -> int:
+    """The number of chunks to read: a small text has fewer than wanted."""
+    return min(wanted, text.characters // size)
 
 
 def _notes(prompt: str) -> str:
@@ -31,7 +98,7 @@ def _notes(prompt: str) -> str:
 def _with_code_words(frames: int, wanted: int, size: int, places: Sequence[float]) -> Text:
     """A text with three words, at these shares of the chunks."""
     text = text_of("prose", frames)
-    count, size = _pieces(text, wanted, size)
+    count = _chunk_count(text, wanted, size)
     for number, (share, word) in enumerate(zip(places, _CODE_WORDS, strict=True)):
         text.plant(count * size * share / text.characters, f"the code word part {number} is {word}")
     text.truth = " ".join(_CODE_WORDS)
@@ -44,12 +111,8 @@ _map_text = partial(_with_code_words, wanted=MAP_CHUNKS, size=MAP_CHUNK, places=
 
 def _chunk_scan(text: Text) -> Conversation:
     yield _PEEK
-    count, size = _pieces(text, CHUNKS, CHUNK)
-    printed = yield (
-        f"notes = []\nfor i in range(0, {count * size}, {size}):\n    chunk = context[i:i + {size}]\n"
-        "    notes.append(llm_query('Which code words does this name?\\n' + chunk))\n"
-        "print([note for note in notes if note != 'nothing'])\n"
-    )
+    stop = _chunk_count(text, CHUNKS, CHUNK) * CHUNK
+    printed = yield _ASK_CHUNKS.format(stop=stop, size=CHUNK)
     return " ".join(re.findall("|".join(_CODE_WORDS), printed))
 
 
@@ -62,32 +125,20 @@ _grep_text = planted(
 
 def _grep_and_zoom(text: Text) -> Conversation:
     yield _PEEK
-    printed = yield (
-        "for keyword in ['incident-4711', 'vol-93 detached', 'unheard-of-word']:\n"
-        "    print(keyword, context.find(keyword))\n"
-    )
-    printed = yield (
-        "import re\nhits = [m.start() for m in re.finditer('incident-4711', context)]\nprint(hits)\n"
-        "for h in hits:\n    print(context[max(0, h - 300):h + 300])\n"
-    )
+    yield _FIND_EACH_KEYWORD
+    printed = yield _SHOW_INCIDENTS
     hits = numbers(printed.partition("\n")[0])
     last = hits[-1]
     around = int(0.0001 * text.characters) + 2000
     zoom = f"window = context[{last - 500}:{last + around}]"
     printed = yield f"import re\n{zoom}\nprint(re.findall('operator-[a-z]+', window))\n"
-    return f"{len(hits)} {printed.strip()[2:-2]}"
+    return f"{len(hits)} {printed.strip()[2:-2]}"  # the printed list is ['operator-zebra']
 
 
 def _map_reduce(text: Text) -> Conversation:
     yield _PEEK
-    count, size = _pieces(text, MAP_CHUNKS, MAP_CHUNK)
-    printed = yield (
-        f"chunks = [context[i:i + {size}] for i in range(0, {count * size}, {size})]\nnotes = []\n"
-        "for start in range(0, len(chunks), 20):\n"
-        "    prompts = ['Which code words does this name?\\n' + chunk for chunk in chunks[start:start + 20]]\n"
-        "    notes += llm_query_batched(prompts)\n"
-        "print([note for note in notes if note != 'nothing'])\n"
-    )
+    stop = _chunk_count(text, MAP_CHUNKS, MAP_CHUNK) * MAP_CHUNK
+    printed = yield _ASK_IN_BATCHES.format(stop=stop, size=MAP_CHUNK)
     return " ".join(re.findall("|".join(_CODE_WORDS), printed))
 
 
@@ -99,16 +150,10 @@ def _bisected_text(frames: int) -> Text:
 
 def _bisection(text: Text) -> Conversation:
     day = day_of(int(text.truth))
-    printed = yield f"print(len(context))\nprint(context[{RECORD_BYTES - WIDTH}:{RECORD_BYTES}])\n"
-    printed = yield (
-        f"size = {RECORD_BYTES}\nlow, high = 0, len(context) // size\nwhile low < high:\n"
-        "    middle = (low + high) // 2\n"
-        f"    line = context[(middle + 1) * size - {WIDTH}:(middle + 1) * size]\n"
-        f"    if int(line.split()[4]) < {day}:\n        low = middle + 1\n    else:\n        high = middle\n"
-        "print(low)\n"
-    )
+    yield f"print(len(context))\nprint(context[{RECORD_BYTES - WIDTH}:{RECORD_BYTES}])\n"
+    printed = yield _BISECT.format(record=RECORD_BYTES, width=WIDTH, day=day)
     result = numbers(printed)[0]
-    printed = yield f"print(context[{result * RECORD_BYTES}:{result * RECORD_BYTES + 3000}])\n"
+    yield f"print(context[{result * RECORD_BYTES}:{result * RECORD_BYTES + 3000}])\n"
     return str(result)
 
 
@@ -161,11 +206,7 @@ def _tail_first(text: Text) -> Conversation:
 
 def _random_sampling(text: Text) -> Conversation:
     yield _PEEK
-    printed = yield (
-        f"import random\nrandom.seed(7)\nsamples = []\nfor _ in range({SAMPLES}):\n"
-        "    at = random.randrange(len(context) - 2000)\n    samples.append(context[at:at + 2000])\n"
-        "print({w: sum(s.count(w) for s in samples) for w in ('INFO', 'DEBUG', 'WARN')})\n"
-    )
+    printed = yield _COUNT_IN_SAMPLES
     counts = dict(zip(("INFO", "DEBUG", "WARN"), numbers(printed), strict=True))
     return max(counts, key=lambda level: counts[level])
 
@@ -198,16 +239,9 @@ _outline_text = planted(
 
 def _outline(text: Text) -> Conversation:
     yield _PEEK
-    printed = yield (
-        "import re\nheads = [(m.start(), m.group()) for m in re.finditer(r'(?m)^# Chapter \\d+: .*$', context)]\n"
-        "for at, head in heads:\n    print(at, head.strip())\n"
-    )
-    places = [int(line.split()[0]) for line in printed.splitlines()]
-    printed = yield (
-        f"starts = {places}\nsummaries = []\nfor at in starts:\n"
-        "    summaries.append(llm_query('What is this about?\\n' + context[at:at + 60000]))\n"
-        "print(' '.join(summaries))\n"
-    )
+    printed = yield _LIST_CHAPTERS
+    starts = [int(line.split()[0]) for line in printed.splitlines()]
+    printed = yield _ASK_CHAPTERS.format(starts=starts)
     return printed.strip()
 
 
@@ -220,34 +254,29 @@ def _verify(text: Text) -> Conversation:
     printed = yield "at = context.find('treaty of Marrowgate')\nprint(at)\nprint(context[at - 1000:at + 1000])\n"
     offset = numbers(printed)[0]
     for spread in (2000, 4000, 8000):
-        printed = yield f"print(llm_query('How many delegates?\\n' + context[{offset - spread}:{offset + spread}]))\n"
-    printed = yield (
-        f"votes = []\nfor start in range({offset - 60000}, {offset + 20000}, 20000):\n"
-        "    votes.append(llm_query('How many delegates?\\n' + context[start:start + 40000]))\nprint(votes)\n"
-        f"print(context[{offset}:{offset + 200}])\n"
-    )
+        yield f"print(llm_query('How many delegates?\\n' + context[{offset - spread}:{offset + spread}]))\n"
+    printed = yield _VOTE.format(low=offset - 60000, high=offset + 20000, offset=offset, end=offset + 200)
     return "nine" if "nine" in printed else "lost"
 
 
-def _reads(pattern: str) -> Callable[[str], str]:
-    """A sub-model that replies with the first group of a pattern, if the prompt matches it."""
+def _first_group(pattern: str, prompt: str) -> str:
+    result = re.search(pattern, prompt)
+    return result[1] if result else "nothing"
 
-    def reply(prompt: str) -> str:
-        result = re.search(pattern, prompt)
-        return result[1] if result else "nothing"
 
-    return reply
+_read_stone = partial(_first_group, r"matter of stone (\d+)")
+_read_votes = partial(_first_group, r"signed by (\w+) delegates")
 
 
 FAMILIES = (
-    Program("linear chunk scan", _chunk_text, _chunk_scan, 0.10, _notes),
-    Program("grep and zoom", _grep_text, _grep_and_zoom, 0.30, prunable=True),
-    Program("batched map-reduce", _map_text, _map_reduce, 0.10, _notes),
-    Program("bisection", _bisected_text, _bisection, 1.02, ordered=True),
-    Program("multi-hop search", _hop_text, _multi_hop, 0.30, prunable=True),
-    Program("tail first", _tail_text, _tail_first, 0.30, prunable=True),
-    Program("random sampling", planted("logs", "INFO"), _random_sampling, 1.02),
-    Program("full pass", _pass_text, _full_pass, 1.02, full_pass=True),
-    Program("outline navigation", _outline_text, _outline, 0.40, _reads(r"matter of stone (\d+)"), prunable=True),
-    Program("re-read and verify", _verify_text, _verify, 0.10, _reads(r"signed by (\w+) delegates"), prunable=True),
+    Program("linear chunk scan", _chunk_text, _chunk_scan, most_stall=0.10, answer=_notes),
+    Program("grep and zoom", _grep_text, _grep_and_zoom, most_stall=0.30, prunable=True),
+    Program("batched map-reduce", _map_text, _map_reduce, most_stall=0.10, answer=_notes),
+    Program("bisection", _bisected_text, _bisection, most_stall=1.02, ordered=True),
+    Program("multi-hop search", _hop_text, _multi_hop, most_stall=0.30, prunable=True),
+    Program("tail first", _tail_text, _tail_first, most_stall=0.30, prunable=True),
+    Program("random sampling", planted("logs", "INFO"), _random_sampling, most_stall=1.02),
+    Program("full pass", _pass_text, _full_pass, most_stall=1.02, full_pass=True),
+    Program("outline navigation", _outline_text, _outline, most_stall=0.40, answer=_read_stone, prunable=True),
+    Program("re-read and verify", _verify_text, _verify, most_stall=0.10, answer=_read_votes, prunable=True),
 )

@@ -1,4 +1,4 @@
-"""Programs that cross families: code, Chinese, a memory of sessions, misuse, summaries of both ends."""
+"""Test programs that fit no single family: code, Chinese, a memory of sessions, misuse, summaries of both ends."""
 
 from __future__ import annotations
 
@@ -8,9 +8,51 @@ from random import Random
 from benchmarks.patterns.program import Conversation, Program, numbers
 from benchmarks.patterns.texts import Text, planted, text_of
 
-SESSIONS = 30
+SCANS = 8
+STEPS = 40
+
+_COLOURS = ["green"] * 17 + ["maroon"] * 13  # the favourite one of each session
+_SESSION_LINES = [
+    ((number + 0.5) / len(_COLOURS), f"## Session {number:03d} begins; the favourite colour is {colour} now")
+    for number, colour in enumerate(_COLOURS)
+]
 
 _HEAD = "print(len(context))\nprint(context[:1500])\n"
+_FIND_USES = """\
+import re
+uses = [m.start() for m in re.finditer(r'reticulate_splines\\(', context)]
+print(uses)
+for use in uses:
+    print(context[max(0, use - 400):use + 400].strip()[:200])
+"""
+_LIST_SESSIONS = """\
+end, seen = len(context), []
+for _ in range(20):
+    at = context.rfind('## Session ', 0, end)
+    if at < 0:
+        break
+    line = context[at:at + 3000].split('\\n')[0].strip()
+    seen.append(line)
+    end = at
+print('\\n'.join(seen))
+"""
+_FIND_IN_LOWER = """\
+for keyword in ['password of the vault', 'hidden-passphrase', 'secret-vault-key']:
+    at = context.lower().find(keyword)
+    print(keyword, at)
+    if at >= 0:
+        print(context.lower()[at - 200:at + 200])
+"""
+_SCAN_IN_TURNS = """\
+import re
+size, step, found = len(context) // {scans}, {step}, ''
+for i in range({steps}):
+    for k in range({scans}):
+        piece = context[k * size + i * step:k * size + (i + 1) * step]
+        if 'password of the day' in piece:
+            found = piece
+print(re.findall(r'day is (\\w+)', found))
+"""
 
 
 def _symbol_text(frames: int) -> Text:
@@ -26,12 +68,12 @@ def _symbol_search(text: Text) -> Conversation:
     yield _HEAD
     printed = yield "at = context.find('def reticulate_splines')\nprint(at)\nprint(context[at:at + 1200])\n"
     said = re.search(r"\* (\d+)", printed)
-    printed = yield (
-        "import re\nuses = [m.start() for m in re.finditer(r'reticulate_splines\\(', context)]\nprint(uses)\n"
-        "for use in uses:\n    print(context[max(0, use - 400):use + 400].strip()[:200])\n"
-    )
+    printed = yield _FIND_USES
     uses = numbers(printed.partition("\n")[0])
     return f"{said[1] if said else 'lost'} {len(uses)}"
+
+
+_cjk_text = planted("cjk", "甲子", (0.57, "黑龍江畔有一座燈塔名為𠮷祥塔建於甲子年"))
 
 
 def _cjk(text: Text) -> Conversation:
@@ -43,31 +85,30 @@ def _cjk(text: Text) -> Conversation:
     return result[1] if result else "lost"
 
 
+_sessions_text = planted("prose", "17 maroon", *_SESSION_LINES)
+
+
 def _sessions(text: Text) -> Conversation:
     """Reads backwards to the session in which a fact last changed."""
     yield "print(len(context))\nprint(context[-4000:])\n"
-    printed = yield (
-        "end, seen = len(context), []\nfor _ in range(20):\n    at = context.rfind('## Session ', 0, end)\n"
-        "    if at < 0:\n        break\n    line = context[at:at + 3000].split('\\n')[0].strip()\n"
-        "    seen.append(line)\n    end = at\nprint('\\n'.join(seen))\n"
-    )
-    told = re.findall(r"Session (\d+) begins; the favourite colour is (\w+)", printed)
-    first = min(int(number) for number, colour in told if colour == told[0][1])
-    return f"{first} {told[0][1]}"
+    printed = yield _LIST_SESSIONS
+    sessions = re.findall(r"Session (\d+) begins; the favourite colour is (\w+)", printed)
+    latest = sessions[0][1] if sessions else "lost"
+    first = min((int(number) for number, colour in sessions if colour == latest), default=-1)
+    return f"{first} {latest}"
 
 
-def _naive(text: Text) -> Conversation:
-    """Searches for three phrases, of which the text has one.
+_vault_text = planted("logs", "heliotrope", (0.66, "2026-03-01T12:00:00 ERROR the Password of the vault is Heliotrope"))
+
+
+def _lower_whole(text: Text) -> Conversation:
+    """Searches a copy in lower case for three phrases, of which the text has one.
 
     All frames of filler are equal, so a filter errs in none of them or in all. These phrases are chosen so that it errs
     in none.
     """
     yield "print(type(context), len(context))\nprint('\\n'.join(context.splitlines()[:20]))\n"
-    printed = yield (
-        "for keyword in ['password of the vault', 'hidden-passphrase', 'secret-vault-key']:\n"
-        "    at = context.lower().find(keyword)\n    print(keyword, at)\n"
-        "    if at >= 0:\n        print(context.lower()[at - 200:at + 200])\n"
-    )
+    printed = yield _FIND_IN_LOWER
     result = re.search(r"password of the vault is (\w+)", printed)
     return result[1] if result else "lost"
 
@@ -109,10 +150,6 @@ def _literal_zooms(text: Text) -> Conversation:
     return str(seen)
 
 
-SCANS = 8
-STEPS = 40
-
-
 def _step(text: Text) -> int:
     return min(400_000, text.characters // SCANS // STEPS)
 
@@ -120,7 +157,8 @@ def _step(text: Text) -> int:
 def _scans_text(frames: int) -> Text:
     text = text_of("prose", frames)
     step = _step(text)
-    text.plant((0.5 * text.characters + 10.5 * step) / text.characters, "the password of the day is Corduroy")
+    scanned = 0.5 * text.characters + 10.5 * step  # in the eleventh step of the fifth scan
+    text.plant(scanned / text.characters, "the password of the day is Corduroy")
     text.truth = "Corduroy"
     return text
 
@@ -128,33 +166,16 @@ def _scans_text(frames: int) -> Text:
 def _interleave(text: Text) -> Conversation:
     """Eight scans in turns, through a cache that is too small to read far ahead for all of them."""
     yield _HEAD
-    step = _step(text)
-    printed = yield (
-        f"import re\nsize, step, found = len(context) // {SCANS}, {step}, ''\n"
-        f"for i in range({STEPS}):\n    for k in range({SCANS}):\n"
-        "        piece = context[k * size + i * step:k * size + (i + 1) * step]\n"
-        "        if 'password of the day' in piece:\n            found = piece\n"
-        "print(re.findall(r'day is (\\w+)', found))\n"
-    )
-    return printed.strip()[2:-2]
+    printed = yield _SCAN_IN_TURNS.format(scans=SCANS, steps=STEPS, step=_step(text))
+    return printed.strip()[2:-2]  # the printed list is ['Corduroy']
 
-
-_CJK_LINE = "黑龍江畔有一座燈塔名為𠮷祥塔建於甲子年"
-_NAIVE_LINE = "2026-03-01T12:00:00 ERROR the Password of the vault is Heliotrope"
-_SESSION_LINES = [
-    (
-        (number + 0.5) / SESSIONS,
-        f"## Session {number:03d} begins; the favourite colour is {'green' if number < 17 else 'maroon'} now",
-    )
-    for number in range(SESSIONS)
-]
 
 MIXTURES = (
-    Program("symbol search", _symbol_text, _symbol_search, 0.30, prunable=True),
-    Program("CJK windows", planted("cjk", "甲子", (0.57, _CJK_LINE)), _cjk, 0.30, prunable=True),
-    Program("session memory", planted("prose", "17 maroon", *_SESSION_LINES), _sessions, 0.30, prunable=True),
-    Program("naive misuse", planted("logs", "heliotrope", (0.66, _NAIVE_LINE)), _naive, 0.30, prunable=True),
-    Program("head + tail summaries", _ends_text, _ends, 0.10, _sign),
-    Program("literal zooms", planted("code", "24"), _literal_zooms, 0.10),
-    Program("interleaved scans", _scans_text, _interleave, 1.00, cache_bytes=64 << 20),
+    Program("symbol search", _symbol_text, _symbol_search, most_stall=0.30, prunable=True),
+    Program("CJK windows", _cjk_text, _cjk, most_stall=0.30, prunable=True),
+    Program("session memory", _sessions_text, _sessions, most_stall=0.30, prunable=True),
+    Program("naive misuse", _vault_text, _lower_whole, most_stall=0.30, prunable=True),
+    Program("head + tail summaries", _ends_text, _ends, most_stall=0.10, answer=_sign),
+    Program("literal zooms", planted("code", "24"), _literal_zooms, most_stall=0.10),
+    Program("interleaved scans", _scans_text, _interleave, most_stall=1.00, cache_bytes=64 << 20),
 )

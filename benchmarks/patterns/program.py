@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from benchmarks.patterns.texts import Text, ordered_context
 from tests.virtual import VirtualStore
 
-Conversation = Generator[str, str, str]
-"""Yields the code of each turn, receives its printed output, and returns the answer."""
+Conversation = Generator[str, str, str]  # yields the code of a turn, receives its printed output, returns the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,22 +17,14 @@ class Program:
     """One way in which a model works on a text."""
 
     name: str
-    text: Callable[[int], Text]
-    """Makes the text, given its number of frames."""
-    talk: Callable[[Text], Conversation]
-    """What the model does. It knows the length of the text and the output of its code, nothing else."""
-    most_stall: float
-    """The most waiting with reading ahead, as a share of that without."""
-    answer: Callable[[str], str] = lambda prompt: "noted"
-    """The sub-model."""
-    prunable: bool = False
-    """Whether search filters let it skip most frames."""
-    full_pass: bool = False
-    """Whether it must read everything."""
-    ordered: bool = False
-    """Whether it works on `ordered_context` in place of the text."""
-    cache_bytes: int | None = None
-    """The size of its cache, if it needs a small one."""
+    text: Callable[[int], Text]  # makes the text, given its number of frames
+    talk: Callable[[Text], Conversation]  # the model, which knows only the length of the text and its code's output
+    most_stall: float  # the most waiting with reading ahead, as a share of that without
+    answer: Callable[[str], str] = lambda prompt: "noted"  # the sub-model
+    prunable: bool = False  # whether search filters let it skip most frames
+    full_pass: bool = False  # whether it must read everything
+    ordered: bool = False  # whether it works on `ordered_context` in place of the text
+    cache_bytes: int | None = None  # the size of its cache, if it needs a small one
 
     def store(self, text: Text, *, filters: bool) -> VirtualStore:
         """The store with its context."""
@@ -40,6 +32,5 @@ class Program:
 
 
 def numbers(printed: str) -> list[int]:
-    """The integers in the printed output."""
-    cleaned = "".join(item if item.isdigit() else " " for item in printed)
-    return [int(item) for item in cleaned.split()]
+    """The integers in the printed output, such as the -1 of a `find` without a match."""
+    return [int(item) for item in re.findall(r"-?\d+", printed)]

@@ -26,8 +26,7 @@ from monocontext.writing.segments import segment_key
 from tests.virtual import VirtualStore, virtual_context
 
 FRAME_BYTES = 256 << 10
-WIDTH = 128
-"""Characters of a line, its newline included; a typical log line is as long."""
+WIDTH = 128  # characters of a line, its newline included; a typical log line is as long
 CJK_WIDTH = 40
 
 
@@ -39,10 +38,8 @@ class Text:
     filler: str
     width: int = WIDTH
     planted: dict[int, str] = field(default_factory=dict)
-    truth: str = ""
-    """The answer that a program over this text must find."""
-    _stores: dict[bool, VirtualStore] = field(default_factory=dict, repr=False)
-    """Stores with and without filters, kept because a terabyte takes a minute to make."""
+    truth: str = ""  # the answer that a program over this text must find
+    _stores: dict[bool, VirtualStore] = field(default_factory=dict, repr=False)  # kept: a terabyte takes a minute
 
     @property
     def characters(self) -> int:
@@ -125,8 +122,7 @@ def _code(dice: Random) -> str:
 
 
 _TERMS = tuple("".join(map(chr, Random(f"term {n}").choices(range(0x4E00, 0x9000), k=1 + n % 3))) for n in range(1500))
-_FREQUENCIES = tuple(1 / (rank + 1) for rank in range(len(_TERMS)))
-"""Terms follow Zipf's law, as words do; otherwise every pair of characters would be in every frame."""
+_FREQUENCIES = tuple(1 / (rank + 1) for rank in range(len(_TERMS)))  # Zipf's law: no frame has every pair of characters
 
 
 def _cjk(dice: Random) -> str:

@@ -13,22 +13,18 @@ from rlm import RLM, RLMError, Usage
 from rlm.calls.gateway import Gateway
 from rlm.models.lm import CHARACTERS_PER_TOKEN
 
-ARMS = {
+ARMS = {  # descriptions by name
     "rlm": "the loop over a lazy text",
     "rlm-str": "the same loop, the text in memory",
     "prompt": "as much of the text as fits, from its beginning, in one prompt",
     "search": "the best passages of context.search in one prompt",
 }
-"""Descriptions of the arms by name."""
 IN_MEMORY = "rlm-str"
-STR_BYTES = 200_000_000
-"""The largest text for the arm with the text in memory, which copies it to a sandbox for each question."""
+STR_BYTES = 200_000_000  # the largest text for that arm, which copies it to a sandbox for each question
 PASSAGES = 20
-SEARCHED_BYTES = 8 << 20
-"""The most bytes that a search may read, best frames first: common words cost a second for each MB."""
+SEARCHED_BYTES = 8 << 20  # the most for one search, best frames first: common words cost a second for each MB
 _ASK = "Text:\n\n{text}\n\nAnswer from the text alone, as short as you can, or say: unknown.\n\n{query}"
-_SHARE = 0.8
-"""The share of the window for the text; the rest is for the question and the answer."""
+_SHARE = 0.8  # the share of the window for the text; the rest is for the question and the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +35,20 @@ class Run:
     reason: str
     turns: int = 1
     tokens: int = 0
-    dollars: float | None = None
-    """`None` if the price is not known."""
+    dollars: float | None = None  # `None` if the price is not known
     seconds: float = 0.0
-    bytes_read: int | None = None
-    """Bytes read from storage, opening included; `None` if the text was in memory."""
+    bytes_read: int | None = None  # bytes read from storage, opening included; `None` if the text was in memory
     transcript: list[dict[str, Any]] = field(default_factory=list)
-    """The reply and the output of its cells for each turn."""
+    """Of each turn, its reply and the output of its cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """The input of all arms."""
 
-    make_rlm: Callable[[float | None], RLM]
-    """Makes an `RLM`, given the most dollars for a question."""
+    make_rlm: Callable[[float | None], RLM]  # makes an `RLM`, given the most dollars for a question
     context: Monocontext
-    text: str | None
-    """The text in memory, if an arm needs it."""
+    text: str | None  # the text in memory, if an arm needs it
     window_tokens: int
 
     def fitting(self) -> int:
@@ -113,10 +105,10 @@ def _one_prompt(question: Question, make_text: Callable[[], object], setting: Se
 
 
 def _passages(question: Question, setting: Setting) -> str:
-    room, kept = setting.fitting(), list[str]()
+    left_characters, kept = setting.fitting(), list[str]()
     for passage in setting.context.search(question.query, k=PASSAGES, max_bytes=SEARCHED_BYTES):
-        room -= len(passage.text)
-        if room < 0:
+        left_characters -= len(passage.text)
+        if left_characters < 0:
             break
         kept.append(str(passage.text))
     return "\n...\n".join(kept)

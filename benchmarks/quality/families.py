@@ -19,7 +19,7 @@ _CITIES = ("Lisbon", "Oslo", "Lima", "Cairo", "Quito", "Riga", "Accra", "Hanoi",
 _PEOPLE = ("Ada", "Boris", "Chen", "Dora", "Emre", "Fatou", "Goro", "Hana", "Ines", "Jomo")
 _LABELS = ("billing", "shipping", "praise")
 ROWS = 60
-MEANINGS = {
+MEANINGS = {  # messages by subject; no message contains the word
     "money": (
         "I was charged twice for one order.",
         "My refund is not on my account.",
@@ -28,7 +28,6 @@ MEANINGS = {
     "delivery": ("The parcel never came.", "The box stood in the rain for a day.", "The courier rang at another door."),
     "thanks": ("You made my mother very happy.", "Best support that I ever had.", "I will come back for sure."),
 }
-"""Messages by subject; no message contains the word."""
 CLASSIFY = "Is this message about money, delivery or thanks? Answer with one word.\n\n"
 
 
@@ -106,7 +105,7 @@ def _meaning(count: int, dice: Random) -> Iterator[Question]:
             str(kinds.count(about)), "count", (Planted(text, (number + 0.6) / count),),
             (f"import re\nmessages = re.findall(r'{name} >> (.*)', context)\nprint(len(messages), messages[:2])",
              f"said = llm_query_batched([{CLASSIFY!r} + message for message in messages])\nprint(said)\n"
-             f"FINAL(sum(each.strip() == {about!r} for each in said))"),
+             f"FINAL(sum(subject.strip() == {about!r} for subject in said))"),
         )  # fmt: skip
 
 
@@ -125,10 +124,9 @@ def _two_hop(count: int, dice: Random) -> Iterator[Question]:
         )  # fmt: skip
 
 
-FAMILIES: dict[str, Callable[[int, Random], Iterator[Question]]] = {
+FAMILIES: dict[str, Callable[[int, Random], Iterator[Question]]] = {  # the functions that make questions
     "needle": _needle, "needles": _needles, "counting": _counting, "meaning": _meaning, "two-hop": _two_hop,
 }  # fmt: skip
-"""The functions that make questions, by family."""
 
 
 def make_oracle(questions: Sequence[Question]) -> ScriptedLM:

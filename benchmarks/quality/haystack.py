@@ -18,7 +18,7 @@ from benchmarks.logs import make_logs
 from benchmarks.quality.questions import Planted, Question
 from monocontext import publish
 
-_LOGS_SEED = 19
+_SEED = 19  # of the order of files, and of the logs
 _BLOCK_LINES = 50
 
 
@@ -28,11 +28,10 @@ class Sources:
     def __init__(self, root: Path | None = None) -> None:
         self._root = root or Path(sysconfig.get_paths()["stdlib"])
         result = sorted(path for path in self._root.rglob("*.py") if "site-packages" not in path.parts)
-        self.paths = [path.relative_to(self._root).as_posix() for path in result]
-        """Paths of the files, relative to the root."""
+        self.paths = [path.relative_to(self._root).as_posix() for path in result]  # relative to the root
 
     def read(self, path: str) -> str:
-        """The text of a file; empty if it is not UTF-8."""
+        """The text of a file; empty if it is not in UTF-8."""
         try:
             return (self._root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
@@ -41,45 +40,47 @@ class Sources:
     def document(self, path: str) -> str:
         """A header line and the text of a file; ends with a newline."""
         text = self.read(path)
-        return f"==== {path}\n{text}" + "\n" * (not text.endswith("\n"))
+        if not text.endswith("\n"):
+            text += "\n"
+        return f"==== {path}\n{text}"
 
 
 def build(size_bytes: int, planted: Iterable[Planted], sources: Sources) -> Iterator[str]:
     """Whole lines with the evidence in its place, `size_bytes` of UTF-8 in all (more if the evidence is larger)."""
-    waiting = sorted(planted, key=lambda each: each.share)
-    own = sum(len(each.text.encode()) for each in waiting)
-    evidence = {each.text for each in waiting}
-    room, written = max(size_bytes - own, 0), 0
-    for block in _fill(room, sources, evidence):
-        while waiting and waiting[0].share * room <= written:
+    waiting = sorted(planted, key=lambda item: item.share)
+    evidence_bytes = sum(len(item.text.encode()) for item in waiting)
+    filler_bytes, written_bytes = max(size_bytes - evidence_bytes, 0), 0
+    for block in _fill(filler_bytes, sources, {item.text for item in waiting}):
+        while waiting and waiting[0].share * filler_bytes <= written_bytes:
             yield waiting.pop(0).text
         yield block
-        written += len(block.encode())
-    yield from (each.text for each in waiting)
+        written_bytes += len(block.encode())
+    yield from (item.text for item in waiting)
 
 
-def _fill(room: int, sources: Sources, without: set[str]) -> Iterator[str]:
+def _fill(filler_bytes: int, sources: Sources, evidence: set[str]) -> Iterator[str]:
     """Blocks of whole lines: files in random order, then logs. Files that are evidence are left out."""
-    order = list(sources.paths)
-    Random(_LOGS_SEED).shuffle(order)
-    files = (text for text in map(sources.document, order) if text not in without)
-    for text in chain(files, (piece.decode() for piece in make_logs(room, _LOGS_SEED))):
+    order, left_bytes = list(sources.paths), filler_bytes
+    Random(_SEED).shuffle(order)
+    files = (text for text in map(sources.document, order) if text not in evidence)
+    for text in chain(files, (piece.decode() for piece in make_logs(filler_bytes, _SEED))):
         lines = text.splitlines(keepends=True)
         for start in range(0, len(lines), _BLOCK_LINES):
             block = "".join(lines[start : start + _BLOCK_LINES]).encode()
-            if len(block) > room:
-                yield block[: block.rfind(b"\n", 0, room) + 1].decode()
+            if len(block) > left_bytes:
+                yield block[: block.rfind(b"\n", 0, left_bytes) + 1].decode()
                 return
-            room -= len(block)
+            left_bytes -= len(block)
             yield block.decode()
 
 
 def prepare(folder: Path, size_bytes: int, questions: Sequence[Question], sources: Sources) -> Path:
     """The folder of the context, published if it is missing. It takes at most 1.2 times the size on disk."""
-    planted = sorted({each for question in questions for each in question.evidence}, key=lambda each: each.text)
-    name = hashlib.sha256(json.dumps([(each.text, each.share) for each in planted]).encode()).hexdigest()[:12]
+    planted = sorted({item for question in questions for item in question.evidence}, key=lambda item: item.text)
+    name = hashlib.sha256(json.dumps([(item.text, item.share) for item in planted]).encode()).hexdigest()[:12]
     location = folder / f"{size_bytes}-{name}"
-    if not (done := location.with_suffix(".done")).exists():
+    done = location.with_suffix(".done")
+    if not done.exists():
         publish(build(size_bytes, planted, sources), location, replace=True)
         done.touch()
     return location

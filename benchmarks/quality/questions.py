@@ -20,8 +20,7 @@ class Planted:
     """Evidence: whole lines, and their place in every haystack."""
 
     text: str
-    share: float
-    """The share of the haystack before it, 0 to 1."""
+    share: float  # the share of the haystack before it, 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +30,10 @@ class Question:
     id: str
     family: str
     query: str
-    answer: str
-    """The right answer; for the rule `set` its members, separated by commas."""
+    answer: str  # the right answer; for the rule `set` its members, separated by commas
     rule: Rule
     evidence: tuple[Planted, ...]
-    cells: tuple[str, ...]
-    """The code of the scripted model, turn by turn."""
+    cells: tuple[str, ...]  # the code of the scripted model, turn by turn
 
 
 def score(question: Question, answer: str | None) -> float:

@@ -24,8 +24,7 @@ from rlm.calls.usage import dollars as price
 from rlm.models.lm import LM, Reply
 
 ORACLE = "oracle"
-FREE = ("max_dollars", "arms", "sizes_bytes", "runner")
-"""What another plan in the same folder may change."""
+FREE = ("max_dollars", "arms", "sizes_bytes", "runner")  # what another plan in the same folder may change
 Row = dict[str, Any]
 
 
@@ -42,11 +41,9 @@ class Plan:
     arms: tuple[str, ...] = tuple(arms.ARMS)
     sizes_bytes: tuple[int, ...] = (1_000_000,)
     families: tuple[str, ...] = tuple(families.FAMILIES)
-    each: int = 6
-    """Questions of each family."""
+    each: int = 6  # questions of each family
     seed: int = 0
-    max_dollars: float | None = None
-    """The cap on the cost of all runs in the folder."""
+    max_dollars: float | None = None  # the cap on the cost of all runs in the folder
     max_iterations: int = 12
     window_tokens: int = 128_000
     runner: str = "subprocess"

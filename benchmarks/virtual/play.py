@@ -19,19 +19,17 @@ from monocontext import Monocontext, regex
 from monocontext.engine.prefetch.streams import Prefetch
 from tests.simulated import VirtualClock
 
+# A call of the root model takes log-normal time, after published traces (p10 1.5, p90 8, p99 16).
 THINK_MEDIAN_SECONDS = 3.5
 THINK_SIGMA = 0.65
 THINK_LEAST_SECONDS = 0.7
-"""A call of the root model takes log-normal time, after published traces (p10 1.5, p90 8, p99 16)."""
 SUB_CALL_SECONDS = 2.5
-BATCH_TIMES = 1.3
-"""The time of up to twenty sub-calls at once, against that of one."""
 BATCH = 20
+BATCH_TIMES = 1.3  # the time of a batch of sub-calls, against that of one
 TOKENS_PER_SECOND = 120.0
 TOKEN_CHARACTERS = 4
 CACHE_BYTES = 256 << 20
-PROSE_BEFORE = "Let me look at the text.\n\n```repl\n"
-"""The beginning of a reply, before its code."""
+PROSE_BEFORE = "Let me look at the text.\n\n```repl\n"  # the beginning of a reply, before its code
 AFTER = (
     "# What comes next depends on what this shows: if it is what was asked for, answer; if it is not, look\n"
     "# for another word, or read on around this place, and compare both before deciding.\ndone = False\n"
@@ -56,17 +54,13 @@ class Played:
     answer: str
     truth: str
     codes: list[str]
-    outputs: list[str]
-    """The printed output of each turn."""
-    stall_seconds: float
-    """Without the GET of the root, which is over before the first call of the model."""
+    outputs: list[str]  # what each turn printed
+    stall_seconds: float  # without the GET of the root, which is over before the first call of the model
     bytes: int
-    used_bytes: int
-    """Bytes that at least one operation used, those of the index and filters included."""
+    used_bytes: int  # those that at least one operation used, and those of the index and filters
     ahead_bytes: int
     ahead_used_bytes: int
-    skipped_share: float
-    """The share of frames that filters excluded from searches."""
+    skipped_share: float  # of the frames: filters excluded them from searches
 
 
 def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
@@ -78,28 +72,30 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
     context = Monocontext.open(store, cache_bytes=cache_bytes, workers=workers, prefetch=cast(Prefetch, policy))
     stage, conversation = _Stage(program, context, workers, setting), program.talk(text)
     codes, outputs = list[str](), list[str]()
-    try:
+    with context:
+        code = next(conversation)
         while True:
-            codes.append(conversation.send(outputs[-1]) if outputs else next(conversation))
-            stage.think(codes[-1] + AFTER)
-            outputs.append(stage.run(codes[-1] + AFTER))
-    except StopIteration as end:
-        answer = end.value
-    stats = context.stats
-    played = Played(
+            codes.append(code)
+            stage.think(code + AFTER)
+            outputs.append(stage.run(code + AFTER))
+            try:
+                code = conversation.send(outputs[-1])
+            except StopIteration as end:
+                answer = end.value
+                break
+        stats = context.stats
+    return Played(
         answer=answer,
         truth=text.truth,
         codes=codes,
         outputs=outputs,
         stall_seconds=workers.stalled_seconds,
         bytes=store.bytes,
-        used_bytes=context.stats.bytes_used + store.index_bytes,
+        used_bytes=stats.bytes_used + store.index_bytes,
         ahead_bytes=stats.prefetch.bytes_fetched,
         ahead_used_bytes=stats.prefetch.bytes_used,
         skipped_share=stats.search.pruned / stats.search.frames if stats.search.frames else 0.0,
     )
-    context.close()
-    return played
 
 
 class _Stage:

@@ -14,10 +14,8 @@ from benchmarks.patterns.texts import FRAME_BYTES
 from benchmarks.virtual.play import Played, Setting, play
 from benchmarks.virtual.workers import Distance
 
-POLICIES = ("off", "history", "code", "all")
-"""What the reader may use to read ahead: nothing, past reads, the code as it streams, or both."""
-PASS_LIMIT_BYTES = 20 * 10**9
-"""Programs that read everything run up to this size only."""
+POLICIES = ("off", "history", "code", "all")  # read ahead by nothing, past reads, the code as it streams, or both
+PASS_LIMIT_BYTES = 20 * 10**9  # programs that read everything run up to this size only
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +24,11 @@ class Plan:
 
     size_bytes: int = 200_000_000
     profile: str = "far_150"
-    nic_bytes_per_second: float = 100e6
+    link_bytes_per_second: float = 100e6
     policies: Sequence[str] = ("off", "all")
-    programs: Sequence[str] = ()
-    """Parts of names; empty for all programs."""
-    seeds: int = 3
-    """Runs of each program, whose figures are averaged."""
-    seed: int = 0
-    """The seed of the first run."""
+    programs: Sequence[str] = ()  # parts of names; empty for all programs
+    seeds: int = 3  # runs of each program, whose figures are averaged
+    seed: int = 0  # the seed of the first run
 
     @property
     def frames(self) -> int:
@@ -42,10 +37,12 @@ class Plan:
     @property
     def chosen(self) -> list[Program]:
         named = [item for item in PROGRAMS if not self.programs or any(part in item.name for part in self.programs)]
+        if not named:
+            raise ValueError(f"no program has a name with {self.programs}: {', '.join(item.name for item in PROGRAMS)}")
         return [item for item in named if not item.full_pass or self.size_bytes <= PASS_LIMIT_BYTES]
 
     def setting(self, seed: int) -> Setting:
-        return Setting(self.frames, Distance(self.profile, self.nic_bytes_per_second), seed)
+        return Setting(self.frames, Distance(self.profile, self.link_bytes_per_second), seed)
 
 
 def add(commands: Commands) -> None:
@@ -92,7 +89,7 @@ def _measure(program: Program, plan: Plan) -> list[dict[str, Any]]:
             "stall_seconds": sum(run.stall_seconds for run in runs) / len(runs),
             "amplification": sum(run.bytes for run in runs) / used if used else 1.0,
             "precision": sum(run.ahead_used_bytes for run in runs) / ahead if ahead else None,
-            "skipped": runs[0].skipped_share,
+            "skipped": sum(run.skipped_share for run in runs) / len(runs),
         })  # fmt: skip
     return rows
 
@@ -103,8 +100,7 @@ def check_truth(program: Program, played: Played) -> Played:
     return played
 
 
-PREFETCH = "all"
-"""The policy that the gates judge."""
+PREFETCH = "all"  # the policy that the gates judge
 TEN_GB = 10_000_000_000
 
 
@@ -113,15 +109,15 @@ class Gate:
     """A figure and its limit."""
 
     name: str
-    found: float
-    most: float
+    value: float
+    limit: float
 
     @property
     def holds(self) -> bool:
-        return self.found <= self.most
+        return self.value <= self.limit
 
     def __str__(self) -> str:
-        return f"{'holds' if self.holds else 'FAILS'}  {self.name}: {self.found:.3f}, at most {self.most:g}"
+        return f"{'holds' if self.holds else 'FAILS'}  {self.name}: {self.value:.3f}, at most {self.limit:g}"
 
 
 def judge(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
@@ -133,8 +129,8 @@ def judge(rows: Iterable[Mapping[str, Any]]) -> list[Gate]:
         if row is None:
             continue
         if off is not None:
-            against = row["stall_seconds"] / max(off["stall_seconds"], 0.1)
-            gates.append(Gate(f"stall of {program.name} against no reading ahead", against, program.most_stall))
+            ratio = row["stall_seconds"] / max(off["stall_seconds"], 0.1)
+            gates.append(Gate(f"stall of {program.name} against no reading ahead", ratio, program.most_stall))
         if row["size_bytes"] >= TEN_GB:
             if program.prunable:
                 gates.append(Gate(f"stall of {program.name}, seconds", row["stall_seconds"], 1.5))

@@ -16,8 +16,7 @@ from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, SimulatedLi
 from tests.simulated import SimulatedWorkers, VirtualClock
 
 CONNECTIONS = 64
-PIECE_BYTES = 256 << 10
-"""Bodies travel in pieces of this size, so that requests share the link fairly."""
+PIECE_BYTES = 256 << 10  # bodies travel in pieces of this size, so that requests share the link fairly
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Distance:
     """The latency and the bandwidth between reader and store."""
 
     profile: str
-    nic_bytes_per_second: float
+    link_bytes_per_second: float
 
 
 class LinkedWorkers(SimulatedWorkers):
@@ -39,12 +38,11 @@ class LinkedWorkers(SimulatedWorkers):
     def __init__(self, distance: Distance, seed: int, clock: VirtualClock | None = None) -> None:
         super().__init__(lambda request: 0.0, clock, CONNECTIONS)
         self._profile = profile(distance.profile)
-        self._link = SimulatedLink(CONNECTION_BYTES_PER_SECOND, distance.nic_bytes_per_second)
+        self._link = SimulatedLink(CONNECTION_BYTES_PER_SECOND, distance.link_bytes_per_second)
         self._seed = seed
         self._timeout = Pace(READ_TIMEOUT_SECONDS)
         self._asked: Counter[tuple[str, int]] = Counter()
-        self.stalled_seconds = 0.0
-        """Seconds that code waited for storage."""
+        self.stalled_seconds = 0.0  # seconds that code waited for storage
 
     def submit(self, request: FetchRequest, job: Callable[[], None]) -> None:
         sent = self.clock.now()
@@ -97,14 +95,13 @@ class MeteredStore(WrappedStore):
         self._random = Random(f"roots {seed}")
         self._clock = clock
         self.bytes = 0
-        self.index_bytes = 0
-        """The bytes of roots, index pages and filters among them."""
+        self.index_bytes = 0  # the bytes of roots, index pages and filters among them
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         blob = super().get(key, most_bytes=most_bytes)
         self._clock.advance(
             self._profile.seconds(self._random)
-            + len(blob.data) / min(CONNECTION_BYTES_PER_SECOND, self._distance.nic_bytes_per_second)
+            + len(blob.data) / min(CONNECTION_BYTES_PER_SECOND, self._distance.link_bytes_per_second)
         )
         return self._count(key, blob)
 

@@ -25,8 +25,7 @@ from zlib import crc32
 BUCKET, TEXT, CONTEXT = "bucket", "text", "context"
 REGION = "us-east-1"
 ENDPOINT = os.environ.get("AWS_ENDPOINT_URL_S3")
-OBJECT_BYTES = 64 << 20
-"""The size of the object that GETs read."""
+OBJECT_BYTES = 64 << 20  # the size of the object that GETs read
 PART_BYTES = 8 << 20
 LEAST_PART_BYTES = 100_000
 THREADS = 50
@@ -241,20 +240,20 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
     began = time.perf_counter()
     way = WAYS[name](size_bytes)
     opened = time.perf_counter() - began
-    waited, result = 0.0, []
+    waited, answers = 0.0, []
     for number, turn in enumerate(turns):
         way.think(turn["think"], ("```repl\n" if number == 0 else "\n```repl\n") + turn["code"])
-        for kind, *what in turn["steps"]:
+        for kind, *values in turn["steps"]:
             if kind == "pause":
-                time.sleep(what[0])
+                time.sleep(*values)
                 continue
             began = time.perf_counter()
-            result.append(crc32(way.slice(*what)) if kind == "slice" else way.find(*what))
+            answers.append(crc32(way.slice(*values)) if kind == "slice" else way.find(*values))
             waited += time.perf_counter() - began
     return {
         "stall_seconds": waited,
         "open_seconds": opened,
-        "found": result,
+        "answers": answers,
         "peak_bytes": peak_bytes(),
         "cpu_seconds": time.process_time(),
         "version": version(packages[0]) if packages else "",
@@ -278,12 +277,12 @@ def send_gets(name: str, length: int, count: int, threads: int) -> dict[str, Any
 
 
 def main() -> None:
-    name, *what = sys.argv[1:]
-    if len(what) == 1:
-        session = json.loads(Path(what[0]).read_text())
+    name, *values = sys.argv[1:]
+    if len(values) == 1:
+        session = json.loads(Path(values[0]).read_text())
         print(json.dumps(play(name, session["size_bytes"], session["turns"])))
     else:
-        print(json.dumps(send_gets(name, *map(int, what))))
+        print(json.dumps(send_gets(name, *map(int, values))))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class Plan:
 
     size_bytes: int = 200_000_000
     profile: str = "far_150"
-    nic_bytes_per_second: float = 100e6
+    link_bytes_per_second: float = 100e6
     rounds: int = 3
     think_seconds: float = 1.0
     ways: Sequence[str] = tuple(client.WAYS)
@@ -52,13 +52,15 @@ def add(commands: Commands) -> None:
     command = commands.add_parser("peers", help="this library against others, one session each, on the wall clock")
     command.add_argument("--size", type=amount, default=plan.size_bytes, help="size of the text, such as 200MB")
     command.add_argument("--rounds", type=int, default=plan.rounds, help="runs of each way; the table shows medians")
-    command.add_argument("--way", type=parse_list, default=("",), help="parts of the names of the ways to measure")
+    command.add_argument("--way", type=parse_list, default=tuple(client.WAYS), help="parts of names of ways")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure and print the table, the fastest reader first."""
     ways = [name for name in client.WAYS if any(part in name for part in arguments.way)]
+    if not ways:
+        raise SystemExit(f"no way has a name with {arguments.way}; the ways are {', '.join(client.WAYS)}")
     plan = Plan(arguments.size, rounds=arguments.rounds, ways=ways)
     print(f"{plan}\n({machine_line()})\n")
     rows = run(plan)
@@ -83,15 +85,17 @@ def run(plan: Plan) -> list[dict[str, Any]]:
         def measure(name: str) -> dict[str, Any] | None:
             server.reset_counts()
             result = run_client(client.__file__, name, path, endpoint=server.endpoint)
-            if result is not None and result["found"] != played.answers:
-                raise AssertionError(f"{name}: gave {result['found']}, expected {played.answers}")
-            return result and result | {"requests": server.requests, "bytes": server.bytes_sent}
+            if result is None:
+                return None
+            if result["answers"] != played.answers:
+                raise AssertionError(f"{name}: gave {result['answers']}, expected {played.answers}")
+            return result | {"requests": server.requests, "bytes": server.bytes_sent}
 
-        taken = in_turns(plan.ways, plan.rounds, measure)
+        runs_by_way = in_turns(plan.ways, plan.rounds, measure)
     return [
         {"way": name, "version": runs[0]["version"]}
         | {figure: statistics.median(run[figure] for run in runs) for figure in _FIGURES}
-        for name, runs in taken.items()
+        for name, runs in runs_by_way.items()
     ]
 
 
@@ -105,7 +109,7 @@ def _server(plan: Plan, data: bytes) -> Iterator[S3StandIn]:
         bucket=client.BUCKET,
         latency=plan.profile,
         connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND,
-        link_bytes_per_second=plan.nic_bytes_per_second,
+        link_bytes_per_second=plan.link_bytes_per_second,
     ) as server:
         yield server
 
@@ -115,20 +119,20 @@ class Session:
     """Turns over one text of ASCII, in which a character is a byte."""
 
     turns: list[Turn]
-    answers: list[int]
-    """The CRC-32 of each slice and the place that each search finds, in order."""
+    answers: list[int]  # the CRC-32 of each slice and the place that each search finds, in order
 
 
 def session(data: bytes, think_seconds: float) -> Session:
-    """A session of about 14 turns, before each of which the model thinks for about `think_seconds`."""
+    """A session of 13 turns, before each of which the model thinks for about `think_seconds`."""
     turns = list(_turns(data, Random("session 0"), think_seconds))
     answers = []
     for turn in turns:
-        for kind, *what in turn["steps"]:
-            if kind == "slice":
-                answers.append(crc32(data[what[0] : what[1]]))
-            elif kind == "find":
-                answers.append(data.find(what[0].encode()))
+        for step in turn["steps"]:
+            match step:
+                case "slice", start, stop:
+                    answers.append(crc32(data[start:stop]))
+                case "find", needle:
+                    answers.append(data.find(needle.encode()))
     return Session(turns, answers)
 
 
@@ -147,11 +151,13 @@ def _turns(data: bytes, dice: Random, think_seconds: float) -> Iterator[Turn]:
         code = f"print(context[{first}:{first + 3000}])\nprint(context[{second}:{second + 3000}])\n"
         yield turn(code, ["slice", first, first + 3000], ["slice", second, second + 3000])
     chunk, chunks = 400_000, min(10, size // 400_000)
-    steps = [each for i in range(chunks) for each in (["slice", i * chunk, (i + 1) * chunk], ["pause", 0.3])]
+    steps: list[list[Any]] = []
+    for start in range(0, chunks * chunk, chunk):
+        steps += ["slice", start, start + chunk], ["pause", 0.3]
     code = f"for i in range(0, {chunks * chunk}, {chunk}):\n    notes.append(llm_query(context[i:i + {chunk}]))\n"
     yield turn(code, *steps)
     yield turn(f"at = context.find({NEEDLE!r})\nprint(at)\n", ["find", NEEDLE])
     hit = data.find(NEEDLE.encode())
     yield turn(f"print(context[{hit - 300}:{hit + 900}])\n", ["slice", hit - 300, hit + 900])
-    again = "".join(f"print(context[{each}:{each + 3000}])\n" for each in zooms[:4])
-    yield turn(again, *(["slice", each, each + 3000] for each in zooms[:4]))
+    again = "".join(f"print(context[{offset}:{offset + 3000}])\n" for offset in zooms[:4])
+    yield turn(again, *(["slice", offset, offset + 3000] for offset in zooms[:4]))
