@@ -49,16 +49,16 @@ class RowFeed:
         """The details of turn `number`, from 0. A number after the last is that of the turn in progress."""
         with self._lock:
             if number < len(self._places):
-                return rows.detail(self._read_line(number))
+                return rows.turn_details(self._read_line(number))
             records = self._read_partial()
         reply = next((record for record in records if record.get("type") == "reply"), {})
-        calls = [rows.call(record) for record in records if record.get("type") != "reply"]
+        calls = [rows.call_details(record) for record in records if record.get("type") != "reply"]
         return {**rows.texts(reply, "response", "thinking"), "calls": calls, "under_way": True}
 
     def prompt(self, number: int) -> list[dict[str, str]]:
         """The messages of turn `number`, from 0; none for a turn in progress."""
         with self._lock:
-            return rows.prompt(self._read_line(number)) if number < len(self._places) else []
+            return rows.prompt_messages(self._read_line(number)) if number < len(self._places) else []
 
     def _forget(self) -> None:
         self._metadata: dict[str, Any] = {}
@@ -100,7 +100,7 @@ class RowFeed:
 
     def _add(self, line: dict[str, Any]) -> None:
         chars = rows.metadata(self._metadata)["context"]["chars"] or 0
-        self._rows.append(rows.row(line, self._rows[-1]["end"] if self._rows else 0.0, chars))
+        self._rows.append(rows.turn_row(line, self._rows[-1]["end"] if self._rows else 0.0, chars))
         for block in map(fields.mapping, fields.items(line.get("code_blocks"))):
             if (ranges := fields.ranges(block)) is not None:
                 self._read = [*(self._read or ()), *ranges]

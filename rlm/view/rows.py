@@ -12,7 +12,9 @@ from typing import Any
 from rlm.trajectory.fields import count, items, mapping, number, ranges, text, union
 
 _LINE_CHARACTERS = 160  # the most characters of a first line of code in a list
-MAP_STEPS = 4096  # ranges that a cell read are joined over gaps narrower than this part of the text
+MAP_STEPS = 4096  # the map is this many steps wide: ranges less than a step apart are joined
+_MOST_SOURCES, _MOST_RANGES = 200, 1_000  # a forged file must not fill the page
+_MOST_DEPTH = 20  # a forged file may nest child runs deeper, and must not exhaust the stack
 
 
 def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
@@ -35,28 +37,24 @@ def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, Any]:
-    """A turn in numbers. Times are seconds on one clock, on which the turn before ended at `previous_end`: that of a
-    session starts again with each question, and some writers record none. `chars`: the length of the text."""
+def turn_row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, Any]:
+    """The numbers of a turn. Times are in seconds from the start of the run; a recorded clock that restarts, or is
+    missing, continues at `previous_end`. `chars` is the length of the text."""
     blocks = [mapping(block) for block in items(line.get("code_blocks"))]
     run_seconds = sum(number(mapping(block.get("result")).get("execution_time")) or 0.0 for block in blocks)
-    turn_seconds = number(line.get("iteration_time"))
+    start, shift = _start_and_shift(line, previous_end)
+    turn_seconds = number(line.get("iteration_time")) or 0.0
     think = number(line.get("thinking_seconds"))
     if think is None:
         think = max(0.0, (turn_seconds or run_seconds) - run_seconds)
-    recorded_start = number(line.get("start_seconds"))
-    # A clock that goes back has restarted; recorded times may overlap by the time that writing a line takes.
-    has_restarted = recorded_start is not None and recorded_start < previous_end - 0.001
-    start = previous_end if recorded_start is None or has_restarted else recorded_start
-    shift = 0.0 if recorded_start is None else start - recorded_start
     cells, last_end = [], start + think
     for block in blocks:
-        cells.append(_cell(block, last_end, shift, chars))
+        cells.append(_cell_row(block, last_end, shift, chars))
         last_end = cells[-1]["start"] + cells[-1]["run"]
     ahead = mapping(line.get("ahead"))
     return {
         "turn": count(line.get("iteration")) or 0, "start": start, "think": think,
-        "end": max(last_end, start + (turn_seconds or 0.0)),
+        "end": max(last_end, start + turn_seconds),
         "tokens": [count(line.get("prompt_tokens")), count(line.get("completion_tokens"))],
         "dollars": number(line.get("dollars")), "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
         "cells": cells, "said": first_line(text(line.get("response"))),
@@ -65,14 +63,26 @@ def row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, A
     }  # fmt: skip
 
 
-def detail(line: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """All fields of a turn but its prompt. `depth`: of the child run that it is in."""
+def _start_and_shift(line: Mapping[str, Any], previous_end: float) -> tuple[float, float]:
+    """The start of a turn, and what to add to its recorded times, both in seconds."""
+    recorded_start = number(line.get("start_seconds"))
+    if recorded_start is None:
+        return previous_end, 0.0
+    # A clock that goes back has restarted; recorded times may overlap by the time that writing a line takes.
+    start = previous_end if recorded_start < previous_end - 0.001 else recorded_start
+    return start, start - recorded_start
+
+
+def turn_details(line: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """All fields of a turn except its prompt. `depth` counts the child runs around it."""
+    sources = items(line.get("sources"))
     return {
         "turn": count(line.get("iteration")) or 0, **texts(line, "response", "thinking", "notice"),
         "compacted": count(line.get("compacted")) or 0, "messages": len(items(line.get("prompt"))),
         "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
-        "cells": [_cell_detail(mapping(block), depth) for block in items(line.get("code_blocks"))],
-        "sources": [_source(mapping(source)) for source in items(line.get("sources"))[:200]],
+        "cells": [_cell_details(mapping(block), depth) for block in items(line.get("code_blocks"))],
+        "sources": [_source(mapping(source)) for source in sources[:_MOST_SOURCES]],
+        "sources_left_out": max(0, len(sources) - _MOST_SOURCES),
     }  # fmt: skip
 
 
@@ -84,14 +94,15 @@ def _source(source: Mapping[str, Any]) -> dict[str, Any]:
     return {"start": start, "stop": stop, "place": location, "text": text(source.get("text"))}
 
 
-def prompt(line: Mapping[str, Any]) -> list[dict[str, str]]:
+def prompt_messages(line: Mapping[str, Any]) -> list[dict[str, str]]:
     """The messages to the root model in the turn of `line`."""
     return [texts(message, "role", "content") for message in map(mapping, items(line.get("prompt")))]
 
 
-def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """A sub-call, with the turns of its child run if there was one."""
+def call_details(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """All fields of a sub-call, with the turns of its child run if there was one."""
     into, out = _tokens(record)
+    turns = items(record.get("iterations")) if depth < _MOST_DEPTH else []
     return {
         "model": text(record.get("root_model")),
         **texts(record, "prompt", "response", "thinking", "error"),
@@ -100,21 +111,20 @@ def call(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         "seconds": number(record.get("execution_time")),
         "tokens": [into, out],
         "dollars": number(record.get("dollars")),
-        # No run is nested so deeply, but a file made by an enemy may be, and must not exhaust the stack.
-        "turns": [detail(mapping(line), depth + 1) for line in items(record.get("iterations"))] if depth < 20 else [],
+        "turns": [turn_details(mapping(line), depth + 1) for line in turns],
     }
 
 
 def first_line(code: str) -> str:
-    """The first line that says something, often a comment; an import only if there is nothing else."""
+    """The first line that is not blank, a fence or an import; else the first import. At most 160 characters."""
     lines = [line.strip() for line in code[:4_000].splitlines()]
     lines = [line for line in lines if line and not line.startswith("```")]
     no_imports = [line for line in lines if not line.startswith(("import ", "from "))]
     return next(iter(no_imports or lines), "")[:_LINE_CHARACTERS]
 
 
-def _cell(block: Mapping[str, Any], earliest_start: float, shift: float, chars: int) -> dict[str, Any]:
-    """A cell in numbers. `shift` is added to recorded times; without them the cell starts at `earliest_start`."""
+def _cell_row(block: Mapping[str, Any], earliest_start: float, shift: float, chars: int) -> dict[str, Any]:
+    """The numbers of a cell. `shift` is added to recorded times; without them the cell starts at `earliest_start`."""
     result = mapping(block.get("result"))
     seconds, io = mapping(result.get("seconds")), mapping(result.get("io"))
     ahead = mapping(result.get("ahead"))
@@ -157,12 +167,13 @@ def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
     return into, out
 
 
-def _cell_detail(block: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    result = mapping(block.get("result"))
+def _cell_details(block: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    result, read = mapping(block.get("result")), ranges(block) or []
     return {
         "code": text(block.get("code")),
         **texts(result, "stdout", "stderr"),
         "locals": {text(name): text(value) for name, value in mapping(result.get("locals")).items()},
-        "calls": [call(mapping(record), depth) for record in items(result.get("rlm_calls"))],
-        "ranges": (ranges(block) or [])[:1_000],
+        "calls": [call_details(mapping(record), depth) for record in items(result.get("rlm_calls"))],
+        "ranges": read[:_MOST_RANGES],
+        "ranges_left_out": max(0, len(read) - _MOST_RANGES),
     }

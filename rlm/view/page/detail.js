@@ -1,5 +1,8 @@
 // One cell: what the model said, its code, what that gave, and what it cost.
 
+// A remark that a long list was cut; none for a whole one.
+const leftOutNote = (number, name) => (number ? [el('p', 'notice', `${plural(number, `more ${name} is`, `more ${name}s are`)} in the file, but left out here.`)] : []);
+
 class Detail {
   // goTo chooses the cell that read a character of the context; canGo tells whether there is one.
   constructor(box, goTo, canGo) { Object.assign(this, { box, goTo, canGo, asked: 0 }); }
@@ -48,14 +51,14 @@ class Detail {
       if (said) parts.push(el('div', 'prose', said));
     }
     if (held) parts.push(...this.ran(held));
-    if (row.answers) parts.push(el('h3', '', turn.reason && turn.reason !== 'answer' ? `Answer (${turn.reason} was reached)` : 'Answer'), el('div', 'prose final', turn.answer), ...this.sources(told.sources));
+    if (row.answers) parts.push(el('h3', '', turn.reason && turn.reason !== 'answer' ? `Answer (${turn.reason} was reached)` : 'Answer'), el('div', 'prose final', turn.answer), ...this.sources(told.sources, told.sources_left_out));
     if (told.notice) parts.push(el('p', 'notice', told.notice));
     if (row.number === 0) parts.push(el('h3', '', 'Prompt'), this.prompt(row.at, told));
     return parts;
   }
 
   // What the model named for its answer; each leads to the cell that read it.
-  sources(found) {
+  sources(found, leftOut) {
     if (!found.length) return [];
     const item = (each) => {
       const place = el('button', '', each.place);
@@ -64,7 +67,7 @@ class Detail {
       place.addEventListener('click', () => this.goTo(each.start));
       return el('div', 'source', el('p', '', place, ` characters ${count(each.start)} to ${count(each.stop)}`), block(each.text, 'out'));
     };
-    return [el('h3', '', 'Sources'), ...found.map(item)];
+    return [el('h3', '', 'Sources'), ...found.map(item), ...leftOutNote(leftOut, 'source')];
   }
 
   // Code and what it gave; of a child run too.
@@ -83,8 +86,8 @@ class Detail {
         el('table', '', el('tbody', '', ...names.map(([name, value]) => el('tr', '', el('th', '', name), el('td', '', value))))))));
     }
     if (held.ranges.length) {
-      parts.push(folded(el('summary', '', `${plural(held.ranges.length, 'range')} of characters read`), (body) => body.append(
-        block(held.ranges.map(([start, stop]) => `${count(start)} to ${count(stop)}`).join('\n'), 'out'))));
+      parts.push(folded(el('summary', '', `${plural(held.ranges.length + held.ranges_left_out, 'range')} of characters read`), (body) => body.append(
+        block(held.ranges.map(([start, stop]) => `${count(start)} to ${count(stop)}`).join('\n'), 'out'), ...leftOutNote(held.ranges_left_out, 'range'))));
     }
     return parts;
   }

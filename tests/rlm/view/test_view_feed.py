@@ -112,6 +112,14 @@ def test_what_is_no_trajectory_is_an_error(tmp_path: Path, content: str, says: s
         RowFeed(tmp_path / "none.jsonl")
 
 
+def test_long_lists_of_sources_and_ranges_are_cut_with_a_count_of_the_rest(tmp_path: Path) -> None:
+    long = line(1, sources=[{"start": 1}] * 203)
+    long["code_blocks"][0]["result"]["ranges"] = [[2 * i, 2 * i + 1] for i in range(1_002)]
+    details = RowFeed(write(tmp_path / "run.jsonl", head(), long)).turn(0)
+    assert (len(details["sources"]), details["sources_left_out"]) == (200, 3)
+    assert (len(details["cells"][0]["ranges"]), details["cells"][0]["ranges_left_out"]) == (1_000, 2)
+
+
 WRONG: list[Any] = [None, 7, -1, 1e400, float("nan"), True, "text", [], [1], {}, {"a": {"b": []}}, 10**400]
 
 
