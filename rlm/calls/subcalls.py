@@ -235,8 +235,9 @@ class SubCalls:
             if return_exceptions is None:
                 raise error
             failures = f"{len(failed)} of {len(calls)} calls failed"
-            advice = "return_exceptions=True keeps the other answers"
-            raise LLMError(f"{failures}; the first was prompts[{index}]: {error} ({advice})") from error
+            can_repeat = len(failed) < len(calls) and not self.gate.spent
+            advice = " (return_exceptions=True keeps the other answers)" if can_repeat else ""
+            raise LLMError(f"{failures}; the first was prompts[{index}]: {error}{advice}") from error
         return answers
 
     def _check_model(self, model: object) -> None:

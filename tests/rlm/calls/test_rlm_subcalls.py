@@ -52,7 +52,8 @@ def test_a_batch_is_bounded_to_16_at_once() -> None:
 def test_a_failed_slot_raises_after_all_have_ended_and_is_never_a_string() -> None:
     usage = Usage()
     calls = SubCalls(ScriptedLM(failing_on("b")), usage)
-    with pytest.raises(LLMError, match=r"1 of 3 calls failed; the first was prompts\[1\]: no luck with b"):
+    kept = r"\(return_exceptions=True keeps the other answers\)$"
+    with pytest.raises(LLMError, match=rf"1 of 3 calls failed; the first was prompts\[1\]: no luck with b {kept}"):
         calls.llm_query_batched(["a", "b", "c"])
     assert usage.calls == 2
     records = calls.drain()
@@ -60,6 +61,11 @@ def test_a_failed_slot_raises_after_all_have_ended_and_is_never_a_string() -> No
         ("a", "A", None), ("b", "", "no luck with b"), ("c", "C", None),
     }  # fmt: skip
     assert calls.drain() == ()
+    with pytest.raises(LLMError, match=r"no luck with b$"):  # there are no other answers
+        calls.llm_query_batched(["b", "b"])
+    spent = SubCalls(ScriptedLM(["A"]), usage, gate=Gateway(usage, Budget(iterations=None, calls=3)))
+    with pytest.raises(LLMError, match=r"answer from what you have$"):  # nor may the calls be made again
+        spent.llm_query_batched(["a", "b"])
 
 
 def test_what_is_no_prompt_is_a_type_error_before_any_call() -> None:
