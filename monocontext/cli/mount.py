@@ -27,7 +27,6 @@ from monocontext.text.monocontext import Monocontext
 _DEVICE = Path("/dev/fuse")
 _KEPT = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), 86_400)
 """The seconds for which the kernel may keep names, sizes and data: the version that is mounted never changes."""
-_MOST_FILES = 4096  # whose places in the text are remembered between two reads
 _SIGNALLED = 8  # what libfuse returns when a signal ended it
 
 
@@ -94,7 +93,7 @@ class MountedFiles:
         self._files = TextFiles(lambda: context)
         created: str = context.span.source.reader.manifest.created  # type: ignore[attr-defined]
         self._time = int(datetime.fromisoformat(created).timestamp() * 1e9)
-        self._bytes_at = lru_cache(_MOST_FILES)(self._find_bytes)
+        self._bytes_at = lru_cache(4096)(self._find_bytes)  # for reads of the same files
 
     def getattr(self, path: str, handle: int | None = None) -> dict[str, int]:
         with _as_errno(path):

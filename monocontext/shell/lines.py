@@ -32,12 +32,6 @@ class Place:
     document: Document  # of a text without documents, one that is all of it
     text: Monocontext
 
-    def lines(self, start: int, stop: int) -> list[str]:
-        """Lines [start, stop) of the file, from 0, those that there are."""
-        first, last = (self.text.span.line_start(self.document.first_line + line) for line in (start, stop))
-        part = self.text.substring(min(first, self.document.stop), min(last, self.document.stop))
-        return part.removesuffix("\n").split("\n") if part else []
-
 
 class Line(NamedTuple):
     """A line of a file."""
@@ -111,16 +105,12 @@ class Style:
     has_names: bool
     has_numbers: bool
     only_matching: bool
-    before: int
-    """The lines of context before a line, and after it."""
+    before: int  # the lines of context before a line, and after it
     after: int
-    has_headings: bool = False
-    """Whether the name of a file is printed once above its lines instead of in each line."""
-    has_columns: bool = False
-    """Whether the line number is followed by the byte at which the first match begins, from 1."""
+    has_headings: bool = False  # whether the name of a file is printed once above its lines instead of in each line
+    has_columns: bool = False  # whether the line number is followed by the byte at which the first match begins, from 1
     has_colour: bool = False
-    escape: Callable[[str], str] = str
-    """Makes a text that steers no terminal."""
+    escape: Callable[[str], str] = str  # makes a text that steers no terminal
 
     def paint(self, colour: str, text: str) -> str:
         return f"{colour}{text}{PLAIN}" if self.has_colour else text
@@ -186,6 +176,11 @@ def with_context(place: Place, selected: Iterable[Line], style: Style) -> Iterat
 
 
 def _lines(place: Place, first: int, last: int) -> Iterator[Line]:
-    """The lines `first` to `last` of a file, both included."""
-    for number, text in enumerate(place.lines(first - 1, last) if first <= last else (), first):
+    """The lines `first` to `last` of a file, both included, those that there are."""
+    if first > last:
+        return
+    document, span = place.document, place.text.span
+    start, stop = (min(span.line_start(document.first_line + line), document.stop) for line in (first - 1, last))
+    part = place.text.substring(start, stop)
+    for number, text in enumerate(part.removesuffix("\n").split("\n") if part else (), first):
         yield Line(place, number, text, None)

@@ -25,8 +25,6 @@ from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import served_text
 
-_MOST_COMMANDS = 50_000
-_MOST_LOOPS = 200_000
 _READ_SHARE = 8 / 9  # of the time of a command line, in which texts are read, so that it can say what it did not reach
 _MOST_MEMORY_BYTES = 2 << 30  # of the process: it runs out of memory before the machine does
 _CACHE_BYTES = 16 << 20  # the frames of each text that are kept here; the host has the main cache
@@ -94,7 +92,7 @@ class _Worker:
         """A shell with the folders of the texts and our commands, but the one that is named."""
         bash = bashkit.Bash(
             username="user", hostname="monocontext", cwd=cwd, profile=bashkit.ExecutionProfile.Interactive,
-            timeout_seconds=self._seconds, max_commands=_MOST_COMMANDS, max_loop_iterations=_MOST_LOOPS,
+            timeout_seconds=self._seconds, max_commands=50_000, max_loop_iterations=200_000,
         )  # fmt: skip
         for folder in self._folders:
             bash.mkdir(folder.rpartition("/")[0] or "/", recursive=True)
