@@ -1,4 +1,4 @@
-"""Shorten text and values to a length, keeping head and tail. Pure."""
+"""Shorten text and values to a length, keeping head and tail. Does no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read chat completions, whole or in chunks, in the shapes in which endpoints of many providers send them. Pure."""
+"""Read chat completions, whole or in chunks, in the shapes that endpoints of many providers send. Does no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the field of a request that an endpoint refuses, so that the request may be sent without it. Pure."""
+"""Find the field of a request that an endpoint refuses, so that the request may be sent without it. Does no I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DROPPABLE = frozenset((
 """Fields that may be left out of a request that is refused. For any other field the caller gets the refusal."""
 
 # How messages refer to fields; other fields are called by their names.
-_SPOKEN = {
+_NAME_PATTERNS = {
     "reasoning_effort": r"reasoning[_. ]effort|effort", "reasoning": r"reasoning(?:\.effort)?|effort",
     "output_config": "output_config|effort", "stop": r"stop(?: (?:words|sequences?))?",
     "stop_sequences": r"stop[_ ]sequences?", "stream_options": "stream_options|include_usage",
@@ -25,13 +25,18 @@ RENAMED = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_
 """Another name under which to send a refused field."""
 
 _REFUSAL = re.compile(
-    r"unsupported|can(?:not|'t) stream|no stream|not (?:currently )?support|(?:n't|not) support|unrecogni[sz]ed"
-    r"|unknown|unexpected|not permitted"
-    r"|not allowed|not available|not accept|only the default|only supports?|deprecated|not compatible|incompatible"
-    r"|cannot (?:both )?be (?:used|specified|set)|can't be used|must (?:be|use) (?:set to |the default|1\b|false"
-    r"|omitted|unset|verified)|may only be set|no such (?:field|parameter)|invalid (?:argument|field|parameter)"
-    r"|extra (?:inputs|fields?)|only .{0,30}(?:is|are) (?:allowed|supported)"
-    r"|disabled|is not enabled|not implemented|verif\w+ your organization|remove|use '?max",
+    # The field is not known or not supported:
+    r"unsupported|(?:n't|not) support|not (?:currently )?support|unrecogni[sz]ed|unknown|unexpected|not implemented"
+    r"|no such (?:field|parameter)|invalid (?:argument|field|parameter)|extra (?:inputs|fields?)|deprecated|remove"
+    r"|use '?max"
+    # This model or account may not use it:
+    r"|can(?:not|'t) stream|no stream|not permitted|not allowed|not available|not accept|disabled|is not enabled"
+    r"|verif\w+ your organization"
+    # Only the default, or one value, is supported:
+    r"|only the default|only supports?|only .{0,30}(?:is|are) (?:allowed|supported)|may only be set"
+    r"|must (?:be|use) (?:set to |the default|1\b|false|omitted|unset|verified)"
+    # It does not go with another field:
+    r"|not compatible|incompatible|cannot (?:both )?be (?:used|specified|set)|can't be used",
     re.IGNORECASE,
 )
 _STREAM = re.compile(
@@ -44,25 +49,34 @@ _OUT_OF_RANGE = re.compile(
 
 
 def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
-    """The sent field that the endpoint refuses; None if the failure has another cause. A value out of range is another
-    cause: the caller must correct it."""
+    """The field of `sent` that the endpoint refuses; None for any other failure, such as a value out of range."""
     names = [name for name in sent if name in DROPPABLE]
-    named = report.param.split(".")[0].split("[")[0]
-    refuses = _REFUSAL.search(report.message) is not None
+    # Any failure that names it counts, however worded: a reply without it lacks nothing but its counts of tokens.
     if "stream_options" in names and "stream_options" in report.message:
         return "stream_options"
-    if not refuses and not any(item in report.code for item in ("unsupported_parameter", "unsupported_value")):
+    if not _is_refusal(report):
         return None
-    if _OUT_OF_RANGE.search(report.message) and not re.search("unsupported|not support|only", report.message, re.I):
-        return None
-    if named in names:
-        return named
-    # The first one named counts: a later one may be the advised replacement, such as `max_completion_tokens`.
-    results = []
+    parameter = report.param.split(".")[0].split("[")[0]
+    return parameter if parameter in names else _first_named(names, report.message)
+
+
+def _is_refusal(report: ErrorReport) -> bool:
+    """Whether a field is refused, rather than its value: the caller must correct a value that is out of range."""
+    has_code = any(code in report.code for code in ("unsupported_parameter", "unsupported_value"))
+    if not has_code and not _REFUSAL.search(report.message):
+        return False
+    is_out_of_range = _OUT_OF_RANGE.search(report.message)
+    return not is_out_of_range or re.search("unsupported|not support|only", report.message, re.I) is not None
+
+
+def _first_named(names: Iterable[str], message: str) -> str | None:
+    """The field named first: a later one may be the advised replacement, such as `max_completion_tokens`."""
+    positions = []
     for name in names:
-        word = rf"(?<!\w)(?:{_SPOKEN.get(name, re.escape(name))})(?!\w)"
-        if name != "stream" and (match := re.search(word, report.message, re.IGNORECASE)):
-            results.append((match.start(), name))
-    if results:
-        return min(results)[1]
-    return "stream" if "stream" in names and _STREAM.search(report.message) else None
+        pattern = rf"(?<!\w)(?:{_NAME_PATTERNS.get(name, re.escape(name))})(?!\w)"
+        match = re.search(pattern, message, re.IGNORECASE)
+        if match and name != "stream":  # often a part of other words, so it only counts if nothing else is named
+            positions.append((match.start(), name))
+    if positions:
+        return min(positions)[1]
+    return "stream" if "stream" in names and _STREAM.search(message) else None

@@ -1,4 +1,4 @@
-"""Build a `Reply` from the pieces that an endpoint sends, and report a reply that is refused or incomplete. Pure.
+"""Build a `Reply` from the pieces that an endpoint sends; report one that is refused or incomplete. Does no I/O.
 
 `chat`, `responses` and `anthropic` read the JSON of their APIs and pass its parts to a `ReplyBuilder`.
 """

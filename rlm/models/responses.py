@@ -1,4 +1,4 @@
-"""Read answers of OpenAI's Responses API, which some models require instead of chat completions. Pure."""
+"""Read answers of OpenAI's Responses API, which some models require instead of chat completions. Does no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognise that a prompt does not fit into the window of a model, in the words of many providers. Pure."""
+"""Recognise that a prompt does not fit into the window of a model, in the words of many providers. Does no I/O."""
 
 from __future__ import annotations
 
