@@ -9,9 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
-from functools import reduce
-from itertools import chain
 from typing import Any
 
 import google_crc32c
@@ -289,24 +286,19 @@ def checksum(root: dict[str, Any]) -> str:
     for name in sorted(root.keys() - {"crc32c"}):
         value = root[name]
         crc = google_crc32c.extend(crc, f"{separator}{_CANONICAL.encode(name)}:".encode())
-        if name == "text" and _is_base64(value):
-            crc = reduce(google_crc32c.extend, chain([b'"'], _parts(value), [b'"']), crc)
+        if isinstance(value, str):
+            crc = google_crc32c.extend(crc, b'"')
+            for start in range(0, len(value), _PART):  # fresh memory for megabytes at once takes milliseconds
+                part = value[start : start + _PART]
+                data = part.encode("utf-8", "surrogatepass")
+                if data.translate(None, _BASE64):  # base64 has nothing to escape, and is the long value of a root
+                    data = _CANONICAL.encode(part)[1:-1].encode()
+                crc = google_crc32c.extend(crc, data)
+            crc = google_crc32c.extend(crc, b'"')
         else:
             crc = google_crc32c.extend(crc, _CANONICAL.encode(value).encode())
         separator = ","
     return f"{google_crc32c.extend(crc, b'}'):08x}"
-
-
-def _is_base64(value: object) -> bool:
-    """Whether a value is a text in base64, which is in JSON as it is."""
-    if not isinstance(value, str) or not value.isascii():
-        return False
-    return not any(part.translate(None, _BASE64) for part in _parts(value))
-
-
-def _parts(text: str) -> Iterator[bytes]:
-    """A text of ASCII in parts, since fresh memory for megabytes at once takes milliseconds."""
-    return (text[start : start + _PART].encode() for start in range(0, len(text), _PART))
 
 
 # -- the roots of a store ----------------------------------------------------------------------------------------------
