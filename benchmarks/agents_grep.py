@@ -1,9 +1,9 @@
 """Measure ten greps as agents make them, over files in a bucket: requests, bytes and seconds, against other ways.
 
-The files are kernel source (with `--quick`, Python's standard library), each an object of a stand-in server and a
-document of a context there. Each way runs in a process of its own with 64 requests at once; ours opens the text anew
-for each grep. The others read every file for a grep of the tree, whatever its pattern: here they do so once, and the
-seconds of each grep hold that time. Every output is compared with that of a search in memory.
+The files are kernel source (with `--quick`, Python's standard library): objects of a stand-in server, and documents of
+a context there. Each way runs in a process of its own with 64 requests at once; ours opens the text anew for each grep.
+The others read every file once, which counts for each grep of the tree. Every output is compared with that of a search
+in memory.
 """
 
 from __future__ import annotations

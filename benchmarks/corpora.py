@@ -198,12 +198,12 @@ def _source(name: str) -> Path:
 def _stretches(source: Path, size_bytes: int) -> Pieces:
     """Evenly spaced parts of a file, of whole lines: about `size_bytes` in all, never more."""
     total = source.stat().st_size
-    item = size_bytes // STRETCHES
+    stretch_bytes = size_bytes // STRETCHES
     with source.open("rb") as file:
         for number in range(STRETCHES):
-            start = (total - item) * number // max(STRETCHES - 1, 1)
+            start = (total - stretch_bytes) * number // (STRETCHES - 1)
             file.seek(start)
-            data = file.read(item)
+            data = file.read(stretch_bytes)
             first = data.find(b"\n") + 1 if start else 0
             yield data[first : data.rfind(b"\n") + 1]
 

@@ -1,7 +1,6 @@
 """Measure the first second: from a cold process to the first answer, against reading the whole object into a `str`.
 
-Each client runs in a new process, in turns, against the stand-in: 150 ms to the first byte, and 90 MB/s for the whole
-link. `tests/engine/test_rounds.py` counts the requests in a row, on a virtual clock.
+Each client runs in a new process, in turns, against the stand-in: 150 ms to the first byte, and 90 MB/s in all.
 """
 
 from __future__ import annotations

@@ -27,8 +27,7 @@ SEGMENTS, LINES = 50, 1000
 LINE_BYTES = 100
 SEGMENT_BYTES = LINES * LINE_BYTES
 _ONE_BY_ONE = "one after another"
-_OPENED = {"parallel": "segments", "bigger segments": "bigger", "one object with byte ranges": "object"}
-"""The names of the contexts that other ways open."""
+_CONTEXT_NAMES = {"parallel": "segments", "bigger segments": "bigger", "one object with byte ranges": "object"}
 _WHOLE = itemgetter(slice(None))
 Row = tuple[float, int, int]  # seconds, GETs and bytes of one read of the text
 EXPECTED = {_ONE_BY_ONE: 7.5, "parallel": 0.3, "bigger segments": 0.15, "one object with byte ranges": 0.1}
@@ -60,7 +59,7 @@ def run(rounds: int, latency: str = "const_150") -> dict[str, list[Row]]:
         client = open_store(server.url(), endpoint=server.endpoint)
         for _ in range(rounds):
             results[_ONE_BY_ONE].append(_measure(partial(_read_one_by_one, client), text, server))
-            for way, name in _OPENED.items():
+            for way, name in _CONTEXT_NAMES.items():
                 with Monocontext.open(server.url(name), endpoint=server.endpoint, prefetch="off") as context:
                     results[way].append(_measure(partial(_WHOLE, context), text, server))
             with Monocontext.open(server.url("segments"), endpoint=server.endpoint, preload=True) as context:

@@ -1,7 +1,6 @@
 """Make texts of any size: one frame of filler, repeated, with planted lines at chosen places.
 
-All lines of a text have the same number of characters, so a planted line replaces a whole line and all frames have as
-many characters as the filler. A frame has some 256 KiB, as `publish` makes them.
+All lines have the same number of characters, so a planted line replaces a whole one, and all frames are equally long.
 
 `ordered_context` makes a sorted text for bisection: records of fixed width, each of which ends with a line that holds
 its day. Records differ in that line only, so a checksum extends the one of the common part by one line. A text of 4

@@ -1,17 +1,16 @@
 """Make the questions of each family by a seed, with their evidence, the answer, and cells that find it.
 
-The oracle is a scripted model that knows the answers, so that the benchmark runs from end to end without a key. As the
-root model it writes the cells of the question. For a single prompt it gives the right answer if the prompt holds all of
-the evidence.
+The oracle is a scripted model that knows the answers, so the benchmark needs no key. As the root model it writes the
+cells of the question. To a single prompt it gives the right answer if the prompt holds all of the evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from benchmarks.quality.questions import Planted, Question
+from benchmarks.quality.questions import Planted, Question, Rule
 from rlm import ScriptedLM
 from rlm.prompts.system import QUESTION_OPENS, conversation
 
@@ -33,100 +32,106 @@ CLASSIFY = "Is this message about money, delivery or thanks? Answer with one wor
 
 def make(families: tuple[str, ...], count: int, seed: int) -> list[Question]:
     """`count` questions of each family, in turns: a run that is stopped early has asked all families."""
-    made = (FAMILIES[family](count, Random(f"{family} {seed}")) for family in families)
-    return [question for one_of_each in zip(*made, strict=True) for question in one_of_each]
+    dice = {family: Random(f"{family} {seed}") for family in families}
+    return [FAMILIES[family](number, count, dice[family]) for number in range(count) for family in families]
 
 
 def _word(dice: Random) -> str:
     return "".join(dice.choice("bdfglmnprstvz") + dice.choice("aeiou") for _ in range(4)).capitalize()
 
 
-def _needle(count: int, dice: Random) -> Iterator[Question]:
-    for number in range(count):
-        name, code = _word(dice), str(dice.randint(10_000, 99_999))
-        line = f"The access code of the vault of {name} is {code}.\n"
-        yield Question(
-            f"needle-{number}", "needle", f"What is the access code of the vault of {name}?", code, "number",
-            (Planted(line, (number + 0.5) / count),),
-            (f"at = context.find('vault of {name}')\nprint(context[at - 40 : at + 60])",
-             f"import re\nFINAL(re.search(r'vault of {name} is (\\d+)', context[at : at + 60])[1])"),
-        )  # fmt: skip
+def _needle(number: int, count: int, dice: Random) -> Question:
+    name, code = _word(dice), str(dice.randint(10_000, 99_999))
+    query = f"What is the access code of the vault of {name}?"
+    evidence = Planted(f"The access code of the vault of {name} is {code}.\n", (number + 0.5) / count)
+    cells = (
+        f"at = context.find('vault of {name}')\nprint(context[at - 40 : at + 60])",
+        f"import re\nFINAL(re.search(r'vault of {name} is (\\d+)', context[at : at + 60])[1])",
+    )
+    return Question(f"needle-{number}", "needle", query, code, "number", (evidence,), cells)
 
 
-def _needles(count: int, dice: Random) -> Iterator[Question]:
-    for number in range(count):
-        name, cities = _word(dice), sorted(dice.sample(_CITIES, 4))
-        lines = [f"Courier {who} brought a parcel to {city} on the day of {name}.\n"
-                 for who, city in zip(dice.sample(_PEOPLE, 4), cities, strict=True)]  # fmt: skip
-        places = [Planted(line, dice.uniform(0.02, 0.98)) for line in lines]
-        yield Question(
-            f"needles-{number}", "needles",
-            f"To which cities did couriers bring parcels on the day of {name}? Give their names, separated by commas.",
-            ", ".join(cities), "set", tuple(places),
-            (f"import re\nfound = re.findall(r'parcel to (\\w+) on the day of {name}', context)\nprint(found)",
-             "FINAL(', '.join(found))"),
-        )  # fmt: skip
+def _needles(number: int, count: int, dice: Random) -> Question:
+    name, cities = _word(dice), sorted(dice.sample(_CITIES, 4))
+    query = f"To which cities did couriers bring parcels on the day of {name}? Give their names, separated by commas."
+    evidence = tuple(
+        Planted(f"Courier {person} brought a parcel to {city} on the day of {name}.\n", dice.uniform(0.02, 0.98))
+        for person, city in zip(dice.sample(_PEOPLE, 4), cities, strict=True)
+    )
+    cells = (
+        f"import re\nfound = re.findall(r'parcel to (\\w+) on the day of {name}', context)\nprint(found)",
+        "FINAL(', '.join(found))",
+    )
+    return Question(f"needles-{number}", "needles", query, ", ".join(cities), "set", evidence, cells)
 
 
-def _counting(count: int, dice: Random) -> Iterator[Question]:
-    for number in range(count):
-        name, label = _word(dice).lower(), dice.choice(_LABELS)
-        rows = [(f"2024-{dice.randint(1, 12):02d}-{dice.randint(1, 28):02d}", dice.randint(100, 120),
-                 dice.choice(_LABELS)) for _ in range(ROWS)]  # fmt: skip
-        text = "".join(f"{name} || Date: {day} || User: {user} || Label: {said}\n" for day, user, said in rows)
-        if number % 2:
-            query = (
-                f"Of the rows that begin with '{name} ||', which user has the most? Answer with the smallest of equals."
-            )
-            users = [user for _, user, _ in rows]
-            answer = str(min(users, key=lambda user: (-users.count(user), user)))
-            last = ("from collections import Counter\ncounts = Counter(re.findall(r'User: (\\d+)', '\\n'.join(rows)))\n"
-                    "FINAL(min(counts, key=lambda user: (-counts[user], int(user))))")  # fmt: skip
-        else:
-            query = f"Of the rows that begin with '{name} ||', how many have the label {label}? Answer with a number."
-            answer = str(sum(said == label for *_, said in rows))
-            last = f"FINAL(sum('Label: {label}' in row for row in rows))"
-        first = f"import re\nrows = re.findall(r'{name} \\|\\| .*', context)\nprint(len(rows), rows[:2])"
-        yield Question(
-            f"counting-{number}", "counting", query, answer, "number" if number % 2 else "count",
-            (Planted(text, (number + 0.4) / count),), (first, last),
-        )  # fmt: skip
+_COUNT_USERS = """\
+from collections import Counter
+counts = Counter(re.findall(r'User: (\\d+)', '\\n'.join(rows)))
+FINAL(min(counts, key=lambda user: (-counts[user], int(user))))"""
 
 
-def _meaning(count: int, dice: Random) -> Iterator[Question]:
-    for number in range(count):
-        name, about = _word(dice).lower(), dice.choice(list(MEANINGS))
-        kinds = [dice.choice(list(MEANINGS)) for _ in range(20)]
-        text = "".join(f"{name} >> {dice.choice(MEANINGS[kind])}\n" for kind in kinds)
-        yield Question(
-            f"meaning-{number}", "meaning",
-            f"Of the messages on lines that begin with '{name} >>', how many are about {about} (of money, delivery and "
-            "thanks)? Answer with a number.",
-            str(kinds.count(about)), "count", (Planted(text, (number + 0.6) / count),),
-            (f"import re\nmessages = re.findall(r'{name} >> (.*)', context)\nprint(len(messages), messages[:2])",
-             f"said = llm_query_batched([{CLASSIFY!r} + message for message in messages])\nprint(said)\n"
-             f"FINAL(sum(subject.strip() == {about!r} for subject in said))"),
-        )  # fmt: skip
+def _counting(number: int, count: int, dice: Random) -> Question:
+    """Asks in turns for the rows with a label, and for the most frequent user."""
+    name, label = _word(dice).lower(), dice.choice(_LABELS)
+    rule: Rule = "number" if number % 2 else "count"
+    rows = [(_day(dice), dice.randint(100, 120), dice.choice(_LABELS)) for _ in range(ROWS)]
+    text = "".join(f"{name} || Date: {day} || User: {user} || Label: {said}\n" for day, user, said in rows)
+    query = f"Of the rows that begin with '{name} ||', how many have the label {label}? Answer with a number."
+    answer = str(sum(said == label for *_, said in rows))
+    last_cell = f"FINAL(sum('Label: {label}' in row for row in rows))"
+    if rule == "number":
+        query = f"Of the rows that begin with '{name} ||', which user has the most? Answer with the smallest of equals."
+        users = [user for _, user, _ in rows]
+        answer = str(min(users, key=lambda user: (-users.count(user), user)))
+        last_cell = _COUNT_USERS
+    cells = f"import re\nrows = re.findall(r'{name} \\|\\| .*', context)\nprint(len(rows), rows[:2])", last_cell
+    evidence = Planted(text, (number + 0.4) / count)
+    return Question(f"counting-{number}", "counting", query, answer, rule, (evidence,), cells)
 
 
-def _two_hop(count: int, dice: Random) -> Iterator[Question]:
-    for number in range(count):
-        project, person = _word(dice), f"{_word(dice)} {_word(dice)}"
-        room = f"{dice.choice('KLM')}{dice.randint(100, 999)}"
-        yield Question(
-            f"two-hop-{number}", "two-hop",
-            f"In which room does the person work who looks after the papers of project {project}?", room, "text",
-            (Planted(f"Minutes of May: the papers of project {project} are in the care of {person}.\n", 0.15),
-             Planted(f"House list: {person} is found in room {room} on most days.\n", 0.85)),
-            (f"import re\nwho = re.search(r'papers of project {project} are in the care of (\\w+ \\w+)', context)[1]\n"
-             "print(who)",
-             "FINAL(re.search(who + r' is found in room (\\w+)', context)[1])"),
-        )  # fmt: skip
+def _day(dice: Random) -> str:
+    return f"2024-{dice.randint(1, 12):02d}-{dice.randint(1, 28):02d}"
 
 
-FAMILIES: dict[str, Callable[[int, Random], Iterator[Question]]] = {  # the functions that make questions
-    "needle": _needle, "needles": _needles, "counting": _counting, "meaning": _meaning, "two-hop": _two_hop,
-}  # fmt: skip
+def _meaning(number: int, count: int, dice: Random) -> Question:
+    name, subject = _word(dice).lower(), dice.choice(list(MEANINGS))
+    subjects = [dice.choice(list(MEANINGS)) for _ in range(20)]
+    text = "".join(f"{name} >> {dice.choice(MEANINGS[item])}\n" for item in subjects)
+    query = (
+        f"Of the messages on lines that begin with '{name} >>', how many are about {subject} (of money, delivery and "
+        "thanks)? Answer with a number."
+    )
+    cells = (
+        f"import re\nmessages = re.findall(r'{name} >> (.*)', context)\nprint(len(messages), messages[:2])",
+        f"said = llm_query_batched([{CLASSIFY!r} + message for message in messages])\nprint(said)\n"
+        f"FINAL(sum(subject.strip() == {subject!r} for subject in said))",
+    )
+    evidence = Planted(text, (number + 0.6) / count)
+    return Question(f"meaning-{number}", "meaning", query, str(subjects.count(subject)), "count", (evidence,), cells)
+
+
+def _two_hop(number: int, count: int, dice: Random) -> Question:
+    project, person = _word(dice), f"{_word(dice)} {_word(dice)}"
+    room = f"{dice.choice('KLM')}{dice.randint(100, 999)}"
+    query = f"In which room does the person work who looks after the papers of project {project}?"
+    minutes = f"Minutes of May: the papers of project {project} are in the care of {person}.\n"
+    evidence = Planted(minutes, 0.15), Planted(f"House list: {person} is found in room {room} on most days.\n", 0.85)
+    pattern = f"papers of project {project} are in the care of (\\w+ \\w+)"
+    cells = (
+        f"import re\nwho = re.search(r'{pattern}', context)[1]\nprint(who)",
+        "FINAL(re.search(who + r' is found in room (\\w+)', context)[1])",
+    )
+    return Question(f"two-hop-{number}", "two-hop", query, room, "text", evidence, cells)
+
+
+FAMILIES: dict[str, Callable[[int, int, Random], Question]] = {  # each makes question `number` of `count`
+    "needle": _needle,
+    "needles": _needles,
+    "counting": _counting,
+    "meaning": _meaning,
+    "two-hop": _two_hop,
+}
 
 
 def make_oracle(questions: Sequence[Question]) -> ScriptedLM:

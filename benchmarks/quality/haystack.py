@@ -1,7 +1,6 @@
 """Build haystacks and publish each once: the source of Python's standard library, then generated logs.
 
-Each file of source follows a header line. Nothing is downloaded: the source is that of this interpreter (some 30 MB),
-and `benchmarks.logs` makes the rest.
+Each file of source follows a header line. Nothing is downloaded: the source is that of this Python, some 30 MB.
 """
 
 from __future__ import annotations
