@@ -2,8 +2,7 @@
 
 The files are kernel source (with `--quick`, Python's standard library): objects of a stand-in server, and documents of
 a context there. Each way runs in a process of its own with 64 requests at once; ours opens the text anew for each grep.
-The others read every file once, which counts for each grep of the tree. Every output is compared with that of a search
-in memory.
+The others read every file once, which counts for each grep of the tree. All outputs are compared with the right one.
 """
 
 from __future__ import annotations
