@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from benchmarks.first_second import AT
+from benchmarks.first_second import NEEDLE_SHARE
 from benchmarks.first_second_client import WINDOW
 from benchmarks.logs import NEEDLE, make_incident, make_logs
 from monocontext import Monocontext, publish
@@ -27,7 +27,7 @@ Look = Callable[[Monocontext], object]
 def gigabyte() -> Store:
     """A virtual context of 4,000 frames with the line in one of them, as `publish` would write it."""
     filler = b"".join(make_logs(256 << 10, 6)).decode("ascii")
-    planted = {int(4000 * AT): f"{filler[:100_000]}{NEEDLE}{filler[100_000:]}"}
+    planted = {int(4000 * NEEDLE_SHARE): f"{filler[:100_000]}{NEEDLE}{filler[100_000:]}"}
     return virtual_context(4000, filler, planted, filters=True)
 
 
@@ -85,7 +85,7 @@ LATENCIES = (0.01, 0.05, 0.15)
 
 def test_5_megabytes_take_one_round_where_they_were_written_at_once(texts_in_roots: None) -> None:
     store = memory()
-    publish(make_incident(5_000_000, AT).decode(), store, filters=False)
+    publish(make_incident(5_000_000, NEEDLE_SHARE).decode(), store, filters=False)
     for seconds in LATENCIES:
         assert rounds(store, head, find, window, seconds=seconds) == ([1, 0, 0, 0], 1), seconds
 
@@ -140,7 +140,7 @@ def test_what_one_wave_carries(round_trip: float | None, speed: float | None, ex
 def test_a_thin_link_is_noticed() -> None:
     """After a transfer of 2 MiB a wave is as large as what this link carries in a round trip."""
     store = memory()
-    publish(make_incident(20_000_000, AT).decode(), store)
+    publish(make_incident(20_000_000, NEEDLE_SHARE).decode(), store)
     taken, _ = rounds(store, find, bytes_per_second=10e6)
     assert taken[1] > 1
     link = Link(0.1)
