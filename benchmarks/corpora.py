@@ -210,17 +210,16 @@ def _stretches(source: Path, size_bytes: int) -> Pieces:
 
 def _tiles(source: Path, size_bytes: int) -> Pieces:
     """Copies of a file, each under a header of its own, up to the last line that fits."""
-    left = size_bytes
-    number = 0
+    left_bytes, number = size_bytes, 0
     while True:
         number += 1
         with source.open("rb") as file:
             piece = b"==== tile %08d of this text\n" % number
             while piece:
-                if len(piece) > left:
-                    yield piece[: piece.rfind(b"\n", 0, left) + 1]
+                if len(piece) > left_bytes:
+                    yield piece[: piece.rfind(b"\n", 0, left_bytes) + 1]
                     return
-                left -= len(piece)
+                left_bytes -= len(piece)
                 yield piece
                 piece = file.read(1 << 20)
 

@@ -38,8 +38,7 @@ class Run:
     dollars: float | None = None  # `None` if the price is not known
     seconds: float = 0.0
     bytes_read: int | None = None  # bytes read from storage, opening included; `None` if the text was in memory
-    transcript: list[dict[str, Any]] = field(default_factory=list)
-    """Of each turn, its reply and the output of its cells."""
+    transcript: list[dict[str, Any]] = field(default_factory=list)  # the reply and the output of each turn
 
 
 @dataclass(frozen=True, slots=True)

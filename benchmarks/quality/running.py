@@ -60,6 +60,9 @@ def run(
     rows = _open(plan, out)
     questions = families.make(plan.families, plan.each, plan.seed)
     waiting, unasked = _waiting(plan, questions, rows), 0
+    for size, arm in product(plan.sizes_bytes, plan.arms):
+        if arms.is_left_out(arm, size):
+            say(f"{size:,} {arm}: left out, since the text is larger than {arms.STR_BYTES:,} bytes")
     say(f"{len(waiting)} runs")
     with _model(plan, questions) as lm, (out / "runs.jsonl").open("a") as file:
         for size, arm, question in waiting:
@@ -118,16 +121,16 @@ def report(rows: Sequence[Row], unasked: int = 0) -> str:
             "-" if None in costs else f"{sum(costs):.4f}",
             f"{median(row['seconds'] for row in group):.2f}",
             f"{median(read) / 1e6:.2f}" if read else "-",
-            *(share(sum(each), len(each)) for each in right.values()),
+            *(share(sum(results), len(results)) for results in right.values()),
         ))  # fmt: skip
     if unasked:
         lines.append(f"\n{unasked} runs are left out: the cap on dollars was reached.")
     return "\n".join(lines) + "\n"
 
 
-def share(right: int, of: int) -> str:
+def share(right: int, total: int) -> str:
     """`17 of 20 (85 %)`, without the percentage for less than 10."""
-    return f"{right} of {of}" + (f" ({100 * right / of:.0f} %)" if of >= 10 else "")
+    return f"{right} of {total}" + (f" ({100 * right / total:.0f} %)" if total >= 10 else "")
 
 
 @contextmanager

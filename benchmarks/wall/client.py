@@ -35,8 +35,7 @@ TOKEN_CHARACTERS, TOKENS_PER_SECOND = 4, 120.0
 class Way(ABC):
     """Reads a text by ranges; a library with a better way overrides methods."""
 
-    packages: tuple[str, ...] = ("boto3",)
-    """The library, whose version is printed, then its dependencies. Their import does not count as opening."""
+    packages: tuple[str, ...] = ("boto3",)  # the library, whose version is printed, then what it imports
 
     def __init__(self, size_bytes: int) -> None:
         self.size_bytes = size_bytes
@@ -236,7 +235,7 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
     """Play a session; returns the seconds of waiting and the results of its reads."""
     packages = WAYS[name].packages
     for package in packages:
-        import_module(package)
+        import_module(package)  # does not count as opening
     began = time.perf_counter()
     way = WAYS[name](size_bytes)
     opened = time.perf_counter() - began
