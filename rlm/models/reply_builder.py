@@ -15,18 +15,18 @@ from rlm.errors import LLMError, ReplyRefused
 from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, get, one_line
 from rlm.models.lm import Listener, Reply, TokenDetails
 
-_NAME_CHARACTERS = 80  # of a reason, or of a tool
-_REPEATED_CHARACTERS = 8_000
-_UNIT_CHARACTERS = 400
-"""A reply only repeats itself if its last 8,000 characters are one text of at most 400, again and again."""
+_NAME_CHARACTERS = 80  # the most of a reason, or of a tool's name, that is kept
+_REPEATED_CHARACTERS, _UNIT_CHARACTERS = 8_000, 2_000
+"""A reply only repeats itself if its last 8,000 characters are one text of at most 2,000, again and again."""
 
-# Parts of the letters of reasons for the end of a reply: `MAX_TOKENS`, `MaxTokens` and `max-tokens` are one.
+# Searched in a reason without case and punctuation: `MAX_TOKENS`, `MaxTokens` and `max-tokens` read the same.
 _CUT = re.compile("length|max(?:output|completion|new)?tokens|max(?:len|context)|limit|exceeded|truncated|incomplete")
 _REFUSED = re.compile("contentfilter|safety|recitation|blocklist|prohibitedcontent|spii|refusal|refused|sensitive"
                       "|guardrail|moderation|blocked|contentpolicy|language|toxic|modelarmor")  # fmt: skip
 _BROKEN = re.compile("error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout"
                      "|interrupt|repetition")  # fmt: skip
-_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")  # it goes on (DashScope, watsonx, Google)
+# What DashScope, watsonx and Google send as the reason while the reply goes on.
+_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")
 # Google's numbers, from 0. The APIs number further reasons differently, but each of those is a block.
 _NUMBERED = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _CALLED = re.compile("toolcall|tooluse|functioncall")
@@ -36,7 +36,7 @@ _CALLED = re.compile("toolcall|tooluse|functioncall")
 class ReplyBuilder:
     """The parts of one reply that have arrived so far."""
 
-    hear: Listener = field(default_factory=Listener)
+    on_piece: Listener = field(default_factory=Listener)
     """Called with each piece of the text, and with an empty one for a piece of thinking."""
     text: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
@@ -45,8 +45,9 @@ class ReplyBuilder:
     tool_index: Any = None  # the number of the content block with that call, in a stream of Anthropic
     arguments: list[str] = field(default_factory=list)
     end_reason: str = ""
+    """The endpoint's word for why the reply ended, such as `stop`."""
     end_details: str = ""
-    """The endpoint's word for why the reply ended, such as `stop`, and its explanation in a sentence."""
+    """The endpoint's explanation of that in a sentence, if it sends one."""
     is_whole: bool = False  # whether the end has arrived: a reason, the mark of the end of a stream, or the whole body
     commentary_ids: set[str] = field(default_factory=set)
     """Output items of the Responses API that are commentary: their text counts as thinking."""
@@ -61,14 +62,19 @@ class ReplyBuilder:
         if isinstance(text, str) and text:
             self.text.append(text)
             self._look_for_repeats(self.text)
-            self.hear(text)
+            self.on_piece(text)
 
     def add_thinking(self, text: object) -> None:
         """Add a piece of thinking; anything but a `str` is ignored."""
         if isinstance(text, str) and text:
             self.thinking.append(text)
             self._look_for_repeats(self.thinking)
-            self.hear("")
+            self.on_piece("")
+
+    def add_refusal(self, text: object) -> None:
+        """Add a piece of what the model says as it refuses; anything but a `str` is ignored."""
+        if isinstance(text, str):
+            self.refusal.append(text)
 
     def set_end(self, reason: object) -> None:
         """Record why the reply ended, by the endpoint's word or Google's number; a value for "not yet" is ignored."""
@@ -78,7 +84,7 @@ class ReplyBuilder:
             self.end_reason, self.is_whole = one_line(reason)[:_NAME_CHARACTERS], True
 
     def add_tool_call(self, name: object, arguments: object = None) -> None:
-        """Record the tool that the model calls, of several the first."""
+        """Record the first tool that the model calls; ignore later ones."""
         if not self.tool:
             self.tool = (one_line(name)[:_NAME_CHARACTERS] if isinstance(name, str) else "") or "unnamed"
             self.add_arguments(arguments)
@@ -97,14 +103,13 @@ class ReplyBuilder:
         self._unchecked += len(pieces[-1])
         if self._unchecked >= _REPEATED_CHARACTERS // 4:
             self._unchecked = 0
-            end = "".join(pieces[-_REPEATED_CHARACTERS:])[-_REPEATED_CHARACTERS:]
-            length = end.find(end[:_UNIT_CHARACTERS], 1)
-            self.repeats = len(end) == _REPEATED_CHARACTERS and length > 0 and end[length:] == end[:-length]
+            self.repeats = _ends_in_repeats(pieces)
 
     def build(
         self, target: CallTarget, input_tokens: int, output_tokens: int, details: TokenDetails, dollars: Any
     ) -> Reply:
-        """The reply, which may be cut or empty. Raises LLMError for a reply that was refused, or broke off."""
+        """The reply, which may be cut or empty. `dollars`: as the endpoint sends them, unchecked. Raises ReplyRefused
+        for a reply that was refused, and LLMError for one that broke off."""
         text = join_surrogates("".join(self.text))
         reason = _letters(self.end_reason)
         refusal = " ".join("".join(self.refusal).split())
@@ -135,7 +140,15 @@ class ReplyBuilder:
         return error
 
 
+def _ends_in_repeats(pieces: list[str]) -> bool:
+    # Pieces are not empty, so the last 8,000 hold the last 8,000 characters.
+    end = "".join(pieces[-_REPEATED_CHARACTERS:])[-_REPEATED_CHARACTERS:]
+    length = end.find(end[:_UNIT_CHARACTERS], 1, 2 * _UNIT_CHARACTERS)
+    return len(end) == _REPEATED_CHARACTERS and length > 0 and end[length:] == end[:-length]
+
+
 def _letters(reason: str) -> str:
+    """A reason in small letters, without punctuation and spaces."""
     return re.sub(r"[\W_]", "", reason.lower())
 
 

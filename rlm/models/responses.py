@@ -32,14 +32,14 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
         builder.add_text(get(value, "text"))
     elif kind in _THINKING_EVENTS:
         builder.add_thinking(get(value, "delta"))
-    elif kind == "response.refusal.delta" and isinstance(refusal := get(value, "delta"), str):
-        builder.refusal.append(refusal)
+    elif kind == "response.refusal.delta":
+        builder.add_refusal(get(value, "delta"))
     elif kind == "response.refusal.done" and not builder.refusal:
-        builder.refusal += [refusal] if isinstance(refusal := get(value, "refusal"), str) else []
+        builder.add_refusal(get(value, "refusal"))
     elif kind in _END_EVENTS:
         _read_response(get(value, "response"), builder)
-        if not builder.end_reason and kind != "response.done":
-            _end(kind.removeprefix("response."), get(value, "response"), builder)
+        if not builder.end_reason and kind != "response.done":  # `done` is no status, the other names are
+            _set_end(kind.removeprefix("response."), get(value, "response"), builder)
         builder.is_whole = True
 
 
@@ -47,7 +47,7 @@ def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> Non
     """Take a whole response. Raises EndpointError for a failure, LLMError for an answer without output."""
     builder.raise_failure(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
-        raise LLMError(f"{target}: the answer has no `output` (is base_url right?): {one_line(value)[:120]}")
+        raise LLMError(f"{target}: the answer has no `output`; check base_url: {one_line(value)[:120]}")
     _read_response(value, builder)
 
 
@@ -72,7 +72,7 @@ def _read_response(response: object, builder: ReplyBuilder) -> None:
     if error := get(response, "error"):
         raise EndpointError(read_error(error))
     if (status := get(response, "status")) is not None:
-        _end(status, response, builder)
+        _set_end(status, response, builder)
     if status == "completed" and any(get(item, "status") == "incomplete" for item in _messages(response)):
         builder.set_end("incomplete")
 
@@ -99,7 +99,7 @@ def _read_output(response: object, builder: ReplyBuilder) -> None:
     builder.refusal = builder.refusal or refusal
 
 
-def _end(status: object, response: object, builder: ReplyBuilder) -> None:
+def _set_end(status: object, response: object, builder: ReplyBuilder) -> None:
     """Record why the response ended."""
     if status == "incomplete":
         builder.set_end(get(response, "incomplete_details", "reason") or "incomplete")

@@ -207,7 +207,7 @@ class SDKModel(ABC):
                 elif part.value is not None:
                     read_event(part.value, builder)
                 else:
-                    builder.hear("")
+                    builder.on_piece("")
                 if builder.repeats:
                     break
         except EndpointError as failed:
@@ -216,7 +216,7 @@ class SDKModel(ABC):
         except LLMError:
             raise
         except Exception as exc:
-            if not builder.is_whole or exc is builder.hear.raised:
+            if not builder.is_whole or exc is builder.on_piece.raised:
                 raise
 
     def _read_failure(self, error: Exception) -> EndpointError | None:

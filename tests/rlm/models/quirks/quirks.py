@@ -165,7 +165,7 @@ chat("a choice that is null", "kin of essex-toolkit#387", Out(), streamed=events
 chat("`message: null`", "BerriAI/litellm#40864", Out(""), whole=body({"choices": [{"message": None, "finish_reason": "stop"}], "usage": USAGE}))
 chat("`choices: null`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": None}))
 chat("`choices: []`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": []}))
-chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("has no `choices` (is base_url right?): oops"), whole=body("oops"))
+chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("has no `choices`; check base_url: oops"), whole=body("oops"))
 chat("legacy `text`", "completions API", Out(), streamed=events(choice(text="hel"), choice("stop", text="lo")), whole=body({"choices": [{"text": "hello", "finish_reason": "stop"}]}))
 chat("`message` in the chunks", "proxies that cut whole replies", Out(), streamed=events(choice("stop", message={"content": "hello"})))
 chat("the whole message again in the last chunk", "kin", Out(), streamed=events(HEL, LO, choice("stop", delta={}, message={"content": "hello"})))
@@ -241,6 +241,9 @@ both("`abort` of vLLM", "vLLM: finish reasons", fails("broke off", again=True), 
 
 chat("`message` in the chunks, for `delta`", "kin of agent-framework#5734", Out(), streamed=events(choice(message={"content": "hel"}), choice(message={"content": "lo"}), choice("stop", message={})))
 chat("`message` in the chunks, each the whole so far", "kin of agent-framework#5734", Out(), streamed=events(choice(message={"content": "hel"}), choice("stop", message={"content": "hello"})))
+_PASSAGE = "".join(map(str, range(1_000)))[:1_500]
+_QUOTED = f"b{_PASSAGE}{'c' * 5_000}{_PASSAGE}"
+chat("a passage that is quoted twice", "ours", Out(_QUOTED), streamed=events(delta(content=_QUOTED), STOP))
 chat("a last `delta` that repeats the reply", "kin of agent-framework#5734", Out("twenty characters here"), streamed=events(delta(content="twenty "), delta(content="characters here"), delta("stop", content="twenty characters here")))
 chat("thinking that Google marks", "Gemini: include_thoughts", Out(thinking="hm"), streamed=events(delta(content="hm", extra_content={"google": {"thought": True}}), HEL, LO, STOP), whole=message(content=[{"type": "text", "text": "hm", "thought": True}, {"type": "text", "text": "hello"}]))
 chat("a limit that a router calls `stop`", "OpenRouter: native_finish_reason", Out(cut=True), streamed=events(HEL, LO, choice("stop", delta={}, native_finish_reason="MAX_TOKENS")))
