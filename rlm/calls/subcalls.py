@@ -87,7 +87,10 @@ class SubCalls:
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
-        return str(self._make([partial(self._ask, _check_prompt(prompt), model)], 1)[0])
+        (answer,) = self._make_all([partial(self._ask_model, _check_prompt(prompt), model)], 1)
+        if isinstance(answer, LLMError):
+            raise answer
+        return answer
 
     def llm_query_batched(
         self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
@@ -98,14 +101,18 @@ class SubCalls:
         its LLMError instead.
         """
         texts = _check_prompts(prompts, "llm_query_batched")
-        return self._make([partial(self._ask, text, model) for text in texts], CONCURRENCY, return_exceptions)
+        calls = [partial(self._ask_model, text, model) for text in texts]
+        return self._make_batch(calls, CONCURRENCY, return_exceptions)
 
     def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
         """Let a child run answer `prompt` over `context`, with code; at the limit of depth, ask as llm_query does.
 
         Raises LLMError when the child fails.
         """
-        return str(self._make([partial(self._child, _check_prompt(prompt), context, model)], 1)[0])
+        (answer,) = self._make_all([partial(self._run_child, _check_prompt(prompt), context, model)], 1)
+        if isinstance(answer, LLMError):
+            raise answer
+        return answer
 
     def rlm_query_batched(
         self, prompts: Iterable[str], contexts: Iterable[object] | None = None, model: str | None = None,
@@ -119,8 +126,8 @@ class SubCalls:
         values = [None] * len(texts) if contexts is None else list(contexts)
         if len(values) != len(texts):
             raise ValueError(f"contexts must have one item for each of the {len(texts)} prompts, not {len(values)}")
-        calls = [partial(self._child, text, value, model) for text, value in zip(texts, values, strict=True)]
-        return self._make(calls, CHILDREN if self._spawn else CONCURRENCY, return_exceptions)
+        calls = [partial(self._run_child, text, value, model) for text, value in zip(texts, values, strict=True)]
+        return self._make_batch(calls, CHILDREN if self._spawn else CONCURRENCY, return_exceptions)
 
     def drain(self) -> tuple[SubCall, ...]:
         """The records since the last drain, in the order of the calls; those of a batch in the order of its prompts."""
@@ -132,7 +139,7 @@ class SubCalls:
         """Give up the batches in progress: their remaining calls are not made."""
         self._abandoned += 1
 
-    def _ask(self, prompt: str, model: str | None, order: int) -> str:
+    def _ask_model(self, prompt: str, model: str | None, order: int) -> str:
         """The answer of a model, whose call is recorded. Raises LLMError."""
         self._check_model(model)
         name = model or self._model
@@ -142,15 +149,14 @@ class SubCalls:
         error: LLMError | None = None
         cause: BaseException | None = None
         try:
-            reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
+            reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)  # cut or empty: error
         except LLMError as exc:
             error, cause = exc, exc.__cause__
         except Exception as exc:
             error, cause = LLMError(f"{type(exc).__name__}: {exc}"), exc
         if error:
             if isinstance(error, PromptTooLong):
-                fitting = self._fitting_characters(error, len(prompt))
-                error.args = (f"{error}; this prompt has {len(prompt):,} characters, and about {fitting:,} fit",)
+                self._explain_too_long(error, len(prompt))
             reply = error.reply or Reply("", 0, 0, display)  # a reply that is not an answer was paid for all the same
         cost = dollars(reply, self.gate.usage.prices) if error is None or error.reply else None
         sent = messages[0]["content"]  # cleaned by the gateway
@@ -160,16 +166,18 @@ class SubCalls:
             raise error from cause
         return reply.text
 
-    def _fitting_characters(self, refusal: PromptTooLong, characters: int) -> int:
-        """About how many characters of a refused prompt fit: by the endpoint's counts less a tenth, else half."""
-        if refusal.tokens and refusal.window_tokens:
-            return min(characters, int(0.9 * characters * refusal.window_tokens / refusal.tokens))
-        return min(getattr(self._lm, "prompt_characters", None) or characters, characters) // 2
+    def _explain_too_long(self, error: PromptTooLong, characters: int) -> None:
+        """Add about how many characters fit to the error: by the endpoint's counts less a tenth, else half."""
+        if error.tokens and error.window_tokens:
+            fitting = min(characters, int(0.9 * characters * error.window_tokens / error.tokens))
+        else:
+            fitting = min(getattr(self._lm, "prompt_characters", None) or characters, characters) // 2
+        error.args = (f"{error}; this prompt has {characters:,} characters, and about {fitting:,} fit",)
 
-    def _child(self, prompt: str, context: object, model: str | None, order: int) -> str:
+    def _run_child(self, prompt: str, context: object, model: str | None, order: int) -> str:
         """The answer of a child run, which is recorded; at the limit of depth, that of a model. Raises LLMError."""
         if self._spawn is None:
-            return self._ask(self._join_context(prompt, context), model, order)
+            return self._ask_model(self._join_context(prompt, context), model, order)
         self._check_model(model)
         query = prompt
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
@@ -210,14 +218,26 @@ class SubCalls:
             )
         return f"{prompt}\n\n{context}"
 
-    def _make(
-        self, calls: Sequence[Callable[[int], str]], most: int, return_exceptions: bool | None = None
+    def _make_batch(
+        self, calls: Sequence[Callable[[int], str]], most: int, return_exceptions: bool
     ) -> list[str | LLMError]:
-        """Make calls, each by its number, at most `most` at once. `return_exceptions`: None for one call."""
-        started = self._abandoned
+        """The answers of a batch. Raises LLMError if a call failed, unless `return_exceptions` keeps the error."""
+        answers = self._make_all(calls, most)
+        failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
+        if not failed or return_exceptions:
+            return answers
+        index, error = failed[0]
+        failures = f"{len(failed)} of {len(calls)} calls failed"
+        can_repeat = len(failed) < len(calls) and not self.gate.spent
+        advice = " (return_exceptions=True keeps the other answers)" if can_repeat else ""
+        raise LLMError(f"{failures}; the first was prompts[{index}]: {error}{advice}") from error
+
+    def _make_all(self, calls: Sequence[Callable[[int], str]], most: int) -> list[str | LLMError]:
+        """The answer or the error of each call, which gets its number. At most `most` are under way at once."""
+        abandoned_before = self._abandoned
 
         def attempt(call: Callable[[int], str], order: int) -> str | LLMError:
-            if self._abandoned != started:
+            if self._abandoned != abandoned_before:
                 return LLMError("the call was not made: its cell was stopped")
             try:
                 return call(order)
@@ -227,18 +247,9 @@ class SubCalls:
         if not calls:
             return []
         jobs = [partial(attempt, *job) for job in zip(calls, self.gate.number_calls(len(calls)), strict=True)]
+        # The clock runs until the lock is released, even by an interrupt.
         with (lock := threading.Lock()), self.waited.running(lock), thinking(self._texts):
-            answers = run_side_by_side(jobs, most)
-        failed = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, LLMError)]
-        if failed and not return_exceptions:
-            index, error = failed[0]
-            if return_exceptions is None:
-                raise error
-            failures = f"{len(failed)} of {len(calls)} calls failed"
-            can_repeat = len(failed) < len(calls) and not self.gate.spent
-            advice = " (return_exceptions=True keeps the other answers)" if can_repeat else ""
-            raise LLMError(f"{failures}; the first was prompts[{index}]: {error}{advice}") from error
-        return answers
+            return run_side_by_side(jobs, most)
 
     def _check_model(self, model: object) -> None:
         """Raise TypeError or LLMError for a model that a cell may not name; its default is always allowed."""
