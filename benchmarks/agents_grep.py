@@ -66,7 +66,6 @@ def add(commands: Commands) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure and print the tables."""
     print(f"({machine_line()})")
     for count in map(int, ("200",) if arguments.quick else arguments.files):
         files = _library(count) if arguments.quick else code_files(count, _MOST_BYTES)
@@ -89,6 +88,7 @@ def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> None:
             with S3StandIn(store, latency=latency, connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND) as server:
                 measured = {way: _measure(way, asked, server) for way in client.WAYS}
             results = {way: rows for way, rows in measured.items() if rows}
+            print(f"Not installed here: {'; '.join(sorted(measured.keys() - results.keys())) or 'none'}\n")
             if OURS not in results:
                 raise AssertionError(f"{OURS} was not measured: install {', '.join(client.Ours.packages[1:])}")
             for way, rows in results.items():
@@ -171,8 +171,9 @@ def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
 def _measure(way: str, asked: list[Grep], server: S3StandIn) -> Rows | None:
     """The rows of a way; `None` if it is not installed."""
     rows: Rows = []
-    whole = [grep for grep in asked if grep.pattern]
-    groups = [[grep] for grep in asked] if way == OURS else [whole, *([grep] for grep in asked if not grep.pattern)]
+    groups = [[grep] for grep in asked]
+    if way != OURS:  # one process answers all greps of the tree, so that it reads the files once
+        groups = [[grep for grep in asked if grep.pattern], *([grep] for grep in asked if not grep.pattern)]
     ripgrep = shutil.which("rg", path=f"{peers_folder() / 'bin'}:{os.environ['PATH']}")
     if ripgrep is None and way == client.RIPGREP:
         return None

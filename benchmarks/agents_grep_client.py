@@ -228,11 +228,11 @@ WAYS: dict[str, type[Way]] = {
 
 def main() -> None:
     name, path = sys.argv[1:]
-    kind = WAYS[name]
-    for package in kind.packages:
+    way_type = WAYS[name]
+    for package in way_type.packages:
         import_module(package)
     greps = json.loads(Path(path).read_text())
-    way = kind()
+    way = way_type()
     began = time.perf_counter()
     if isinstance(way, Ours) or any(grep["pattern"] for grep in greps):
         way.open()
@@ -243,7 +243,7 @@ def main() -> None:
         seconds = time.perf_counter() - began
         figures = {"seconds": opened + seconds, "again": seconds, "lines": len(lines), "gave_up": lines == [GAVE_UP]}
         rows.append(figures | {"crc": crc32("\n".join(lines).encode())})
-    print(json.dumps({"rows": rows, "version": version(kind.packages[0])}))
+    print(json.dumps({"rows": rows, "version": version(way_type.packages[0])}))
 
 
 if __name__ == "__main__":

@@ -117,9 +117,8 @@ def _block(seed: int, number: int) -> bytes:
         entries.append(_filled(template, _time(number, milliseconds), requests[int(3 * dice.random())], dice))
         left -= len(entries[-1])
     filler = f"{_time(number, milliseconds)} DEBUG [pad] runtime.memory page map "
-    return (
-        "".join(entries) + filler + f"{dice.getrandbits(8 * left):0{2 * left}x}"[: left - len(filler) - 1] + "\n"
-    ).encode()
+    digits = f"{dice.getrandbits(8 * left):0{2 * left}x}"
+    return ("".join(entries) + filler + digits[: left - len(filler) - 1] + "\n").encode()
 
 
 def _filled(template: str, time: str, request: str, dice: Random) -> str:

@@ -60,7 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Measure and print the table, the fastest reader first."""
     ways = [name for name in client.WAYS if any(part in name for part in arguments.way)]
     if not ways:
-        raise SystemExit(f"no way has a name with {arguments.way}; the ways are {', '.join(client.WAYS)}")
+        raise SystemExit(f"no way has a name with {arguments.way}; the ways are {'; '.join(client.WAYS)}")
     plan = Plan(arguments.size, rounds=arguments.rounds, ways=ways)
     print(f"{plan}\n({machine_line()})\n")
     rows = run(plan)
