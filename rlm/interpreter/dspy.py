@@ -25,7 +25,7 @@ only what code looks at is fetched: slices, `in`, `find`, `count`, `re` work on 
 def interpreter(
     context: object, *, runner: str = DEFAULT_RUNNER, timeout: float = 600, **runner_options: Any
 ) -> InterpreterFactory:
-    """A factory of interpreters for `dspy.RLM`: see `monocontext.dspy.interpreter`."""
+    """What `dspy.RLM` takes as `interpreter_factory`; its `inputs` are the texts by name, a single one as `context`."""
     texts = {"context": context} if is_lazy(context) or not isinstance(context, Mapping) else context
     return InterpreterFactory(texts, {"runner": runner, "timeout": timeout, **runner_options})
 

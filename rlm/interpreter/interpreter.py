@@ -6,7 +6,7 @@
         interp.execute("save_to_volume('memory/a.json', '{}')")
         print(interp.execute("import os; SUBMIT(files=os.listdir('/data/memory'))").files)
 
-An edge: a volume is a prefix in a store of `monocontext`.
+A volume is a prefix in a store of `monocontext`.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Interpreter:
         a warning names them. Raises `ValueError` without a volume, `OSError`.
         """
         if self.volume is None:
-            raise ValueError("No volume_name configured on this interpreter.")
+            raise ValueError("No volume_name configured on this interpreter: pass volume_name= to Interpreter.")
         stored_sizes = {info.key: info.size_bytes for info in self.volume.list()}
         written = []
         for remote, data in self._read_local(local_dirs or {}, local_files or {}):

@@ -1,6 +1,6 @@
 """Run an interpreter's code in a worker, in a namespace of its own, and send changed files to the host.
 
-Only workers import it; what writes to stores may be missing there.
+Imports nothing that writes to stores: a worker may lack it.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class WorkerNamespace:
         self.namespace: dict[str, Any] = {
             "__name__": "__main__", "__builtins__": given_builtins, "SUBMIT": _submit,
             "save_to_volume": self.save_to_volume, "load_from_volume": self.load_from_volume,
+            # `_own_` marks a name of the code that the runner uses itself, such as `context`.
             **{name.removeprefix("_own_"): value for name, value in for_code.items()},
         }  # fmt: skip
         # The runner's builtins include those of the patch already.
@@ -140,12 +141,12 @@ class WorkerNamespace:
     def _resolve(self, path: str) -> str:
         """The full path. Raises ValueError for a path outside of the volume."""
         if self._folder is None:
-            raise ValueError("no volume mounted at /data")
+            raise ValueError("no volume mounted at /data: Interpreter(volume_name=...) mounts one")
         if not path or not path.strip():
-            raise ValueError("volume path cannot be empty")
+            raise ValueError("volume path cannot be empty: name a file such as notes/a.txt")
         full = os.path.normpath(os.path.join(self._folder, path))
         if not full.startswith(self._folder + "/"):
-            raise ValueError(f"invalid volume path: {path}")
+            raise ValueError(f"invalid volume path: {path} is not below {self._folder}")
         return full
 
 
@@ -156,5 +157,5 @@ def _fail(error: OSError) -> NoReturn:
 def _submit(*values: Any, **fields: Any) -> NoReturn:
     """End with a result: `SUBMIT(x)`, `SUBMIT(a, b)` or `SUBMIT(name=value)`."""
     if bool(values) == bool(fields):
-        raise TypeError("SUBMIT takes the result either by position or by keyword")
+        raise TypeError(f"SUBMIT takes values or name=value, not {'both' if values else 'nothing'}")
     raise Submitted(list(values), fields)

@@ -63,7 +63,7 @@ class Answers:
         def submit(*values: object, **fields: object) -> NoReturn:
             """End the run with a value, or with several fields by name, as the answer."""
             if bool(values) == bool(fields):
-                raise TypeError("SUBMIT takes the answer either by position or by keyword")
+                raise TypeError(f"SUBMIT takes values or name=value, not {'both' if values else 'nothing'}")
             items = list(values or fields.values())
             value: object = items[0] if len(items) == 1 else fields or items
             final(value)

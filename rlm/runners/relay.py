@@ -21,10 +21,11 @@ from rlm.runners.confine import system
 
 TO_WORKER, FROM_WORKER = "<", ">"
 CHUNK_BYTES = 3000
+_MOST_LINE_CHARACTERS = 64 * CHUNK_BYTES
 
 
 class LineDecoder:
-    """Decodes lines of a mark and base64 from text that arrives in pieces of any length."""
+    """Decodes marked base64 lines from text that arrives in pieces."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
@@ -32,10 +33,11 @@ class LineDecoder:
         self.unmarked = ""  # the last line without the mark; if no worker starts, an error of the shell or of Python
 
     def decode(self, text: str) -> Iterator[bytes]:
-        """The bytes of the lines that `text` completes. Raises ValueError for a marked line that is not base64."""
+        """The bytes of the lines that `text` completes. Raises ValueError for a marked line that is not base64, or a
+        line that is too long."""
         *lines, self._rest = (self._rest + text).split("\n")
-        if len(self._rest) > 64 * CHUNK_BYTES:
-            raise ValueError(f"the sandbox sent a line of more than {64 * CHUNK_BYTES:,} characters")
+        if len(self._rest) > _MOST_LINE_CHARACTERS:
+            raise ValueError(f"the sandbox sent a line of more than {_MOST_LINE_CHARACTERS:,} characters")
         for line in map(str.strip, lines):
             if line.startswith(self._mark):
                 try:
@@ -66,7 +68,7 @@ def main() -> None:
     while data := os.read(child.stdout.fileno(), 1 << 16):
         for line in encode_lines(FROM_WORKER, data):
             os.write(1, line.encode())
-    os._exit(child.wait())
+    os._exit(child.wait())  # at once, though the thread may still wait for input
 
 
 def _carry_in(child: subprocess.Popen[bytes]) -> None:

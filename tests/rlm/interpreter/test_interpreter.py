@@ -87,7 +87,7 @@ def test_results(tmp_path: Path) -> None:
         assert lines[-1].startswith("FileNotFoundError")
         assert interp.execute("print('x' * 10_001)") == ('[Output: 10,002 chars, 1 lines]\nPrefix: "' + "x" * 200 + '"')
         assert interp.execute("print(llm_query('ask'))") == "ASK"
-        assert "takes the result either" in str(interp.execute("SUBMIT(1, a=2)"))
+        assert "takes values or name=value, not both" in str(interp.execute("SUBMIT(1, a=2)"))
         with pytest.raises(ValueError, match="must be a Python identifier"):
             interp.execute("", {"not a name": 1})
 
@@ -104,7 +104,8 @@ def test_a_lazy_text_comes_by_itself(tmp_path: Path) -> None:
 def test_without_a_volume_and_a_model() -> None:
     with Interpreter(timeout=30) as interp:
         assert "this interpreter has no language model: Interpreter(sub_lm=" in str(interp.execute("llm_query('a')"))
-        assert interp.execute("print(load_from_volume('a'))") == "[error: no volume mounted at /data]"
+        problem = "no volume mounted at /data: Interpreter(volume_name=...) mounts one"
+        assert interp.execute("print(load_from_volume('a'))") == f"[error: {problem}]"
         interp.reload()
         with pytest.raises(ValueError, match="No volume_name configured"):
             interp.upload_to_volume(local_files={})
@@ -115,9 +116,9 @@ def test_helpers_of_the_volume(tmp_path: Path) -> None:
         for call, said in (
             ("load_from_volume('none')", "[error: file not found: /data/none]"),
             ("load_from_volume('none', default='d')", "d"),
-            ("load_from_volume('')", "[error: volume path cannot be empty]"),
-            ("load_from_volume('../etc/passwd')", "[error: invalid volume path: ../etc/passwd]"),
-            ("save_to_volume('/etc/x', '')", "[error: invalid volume path: /etc/x]"),
+            ("load_from_volume('')", "[error: volume path cannot be empty: name a file such as notes/a.txt]"),
+            ("load_from_volume('../etc/passwd')", "[error: invalid volume path: ../etc/passwd is not below /data]"),
+            ("save_to_volume('/etc/x', '')", "[error: invalid volume path: /etc/x is not below /data]"),
             ("load_from_volume('none', strict=True)", "FileNotFoundError: file not found: /data/none"),
         ):
             assert str(interp.execute(f"print({call})")).splitlines()[-1] == said
