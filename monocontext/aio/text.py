@@ -78,13 +78,13 @@ def _carry_out(work: Callable[[], _T], future: Future[_T], is_cancelled: Callabl
             raise asyncio.CancelledError
 
     if future.set_running_or_notify_cancel():
-        CALL.check = check
+        CALL.raise_if_abandoned = check
         try:
             future.set_result(work())
         except BaseException as error:  # raised by the task; no future takes a StopIteration
             future.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)
         finally:
-            del CALL.check
+            del CALL.raise_if_abandoned
 
 
 class AsyncMonocontext(_Awaiting, TextMethods):

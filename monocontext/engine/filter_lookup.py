@@ -21,7 +21,7 @@ from monocontext.records import dataclass, field
 
 if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
-    from monocontext.engine.frame_table import Column, FrameTable, Have
+    from monocontext.engine.frame_table import Column, FrameTable, GetLoaded
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.filters.planner import Planner, Records, Rows
 
@@ -71,14 +71,14 @@ class FilterLookup:
         stop: int,
         within_line: bool,
         *,
-        have: Have,
+        get_loaded: GetLoaded,
         records: Records,
         needs_text: bool,
     ) -> Narrowing | Missing:
         """Where matches may begin in characters [start, stop), a non-empty range; or what is missing to say so.
 
         - `within_line`: a match, and what decides it, stays within a line
-        - `have`: what is in memory
+        - `get_loaded`: what is in memory
         - `records`: those of frames, from the frame table, which fetches index pages, or from `RecordsInMemory`
         - `needs_text`: the text is read next, so filters are not worth a look-up if all of it is in memory
         """
@@ -86,7 +86,7 @@ class FilterLookup:
         if reason:
             return Narrowing(0, None, reason)
         assert query is not None
-        within = self._table.range_in_memory(start, stop, have)
+        within = self._table.range_in_memory(start, stop, get_loaded)
         if isinstance(within, Missing):
             return within
         reason = self._reason_against_filters(query, len(within))
@@ -104,7 +104,7 @@ class FilterLookup:
                 with LOCK:
                     if needs_text and self._fetcher.cache.has_all(within):
                         return Narrowing(0, None, "all of the text is in memory")
-                hits = self._look_up(section, query, within_line, have, records)
+                hits = self._look_up(section, query, within_line, get_loaded, records)
             if isinstance(hits, Missing):
                 return hits
             has_rows = has_rows or hits.has_rows
@@ -155,7 +155,7 @@ class FilterLookup:
         return hits if isinstance(hits, FilterHits) else None
 
     def _look_up(
-        self, section: _Section, query: Query, within_line: bool, have: Have, records: Records
+        self, section: _Section, query: Query, within_line: bool, get_loaded: GetLoaded, records: Records
     ) -> FilterHits | Missing:
         """The answer of a section's filters, which the cache then keeps. Records of frames are needed only if a literal
         may begin in a later frame than its match."""
@@ -164,7 +164,7 @@ class FilterLookup:
             has_rows = runs is not None
         else:
             assert section.planner is not None  # `narrow` opens sections first
-            rows = _rows(section.planner, query, have)
+            rows = _rows(section.planner, query, get_loaded)
             if isinstance(rows, Missing):
                 return rows
             try:
@@ -301,16 +301,16 @@ def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: 
     return results
 
 
-def _rows(planner: Planner, query: Query, have: Have) -> Rows | Missing:
+def _rows(planner: Planner, query: Query, get_loaded: GetLoaded) -> Rows | Missing:
     """The rows of filters that decide a query, or the stored blocks that are missing. A few rows are read first, and
     the others only if these do not suffice."""
-    rows = _read_rows(planner.rows_to_read(query, first=True), have)
+    rows = _read_rows(planner.rows_to_read(query, first=True), get_loaded)
     if isinstance(rows, Missing) or planner.suffices(query, rows):
         return rows
-    return _read_rows(planner.rows_to_read(query), have)
+    return _read_rows(planner.rows_to_read(query), get_loaded)
 
 
-def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], have: Have) -> Rows | Missing:
+def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], get_loaded: GetLoaded) -> Rows | Missing:
     """Rows by layout and number, or the stored blocks that are missing."""
     numbers_by_layout: dict[FilterLayout, list[int]] = {}
     for layout, number in wanted:
@@ -319,7 +319,7 @@ def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], have: Have) -> Rows |
     missing: list[FetchItem] = []
     for layout, numbers in numbers_by_layout.items():
         items = {block: _block_item(layout, block, *address) for block, address in layout.addresses(numbers).items()}
-        blocks = {block: have(item.key) for block, item in items.items()}
+        blocks = {block: get_loaded(item.key) for block, item in items.items()}
         missing += [items[block] for block, stored in blocks.items() if stored is None]
         if not missing:
             rows |= layout.rows_in({block: stored.body for block, stored in blocks.items()}, numbers)

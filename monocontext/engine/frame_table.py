@@ -1,10 +1,10 @@
-"""Find the frame that holds a character, and the record of a frame. Index pages are fetched when they are needed, and
-the directories that name those of a large text. Open directories stay in memory: some 0.6 KB for each GB of text that
-was looked at.
+"""Find the frame that holds a character, and the record of a frame.
 
-A look-up that may also run ahead of callers is a plain function of what is in memory: it returns its result, or the
-items that are missing. For a waiting caller `FrameTable.finish` fetches these and looks up again; the read-ahead looks
-again once they have arrived.
+Index pages are fetched when they are needed, and before them the directories that name the pages of a large text. Open
+directories stay in memory: some 0.6 KB for each GB of text that was read.
+
+Some look-ups also serve the read-ahead, which must not wait. Such a look-up fetches nothing: it returns its result, or
+`Missing` with the items that it needs. `FrameTable.look_up_and_fetch` repeats it for a caller that waits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CANDIDATE_PAGES = 16
 
 _T = TypeVar("_T")
 
-Have = Callable[[Hashable], Any]
+GetLoaded = Callable[[Hashable], Any]
 """Returns the value of an item by its key, or None if it is not in memory."""
 
 
@@ -45,8 +45,8 @@ Column = Literal["characters", "frames", "bytes", "newlines", "pages"]
 """The unit in which a place in the text is counted."""
 
 
-class Unopened:
-    """A directory that has to be fetched before an index page is known."""
+class UnopenedDirectory:
+    """A directory that has to be fetched before the index pages that it names are known."""
 
     def __init__(self, parent: _Node, index: int, entry: PageDirectory):
         self._parent, self._index, self._entry = parent, index, entry
@@ -91,20 +91,20 @@ class PageTree:
         self._top = _Node(pages, None, 0)
         self.count = self._top.firsts[-1]
 
-    def number(self, column: Column, value: int) -> int | Unopened:
+    def number(self, column: Column, value: int) -> int | UnopenedDirectory:
         """The number of the page that holds the character, frame, byte or newline with this number."""
         result = self._find(column, value)
-        return result if isinstance(result, Unopened) else result[0].firsts[result[1]]
+        return result if isinstance(result, UnopenedDirectory) else result[0].firsts[result[1]]
 
-    def page(self, number: int) -> tuple[PageRef, PageRef | None] | Unopened:
+    def page(self, number: int) -> tuple[PageRef, PageRef | None] | UnopenedDirectory:
         """A page, and the entry before it."""
         result = self._find("pages", number)
-        if isinstance(result, Unopened):
+        if isinstance(result, UnopenedDirectory):
             return result
         node, index = result
         return node.entries[index], node.entries[index - 1] if index else node.before
 
-    def _find(self, column: Column, value: int) -> tuple[_Node, int] | Unopened:
+    def _find(self, column: Column, value: int) -> tuple[_Node, int] | UnopenedDirectory:
         node = self._top
         while True:
             index = bisect_right(node.columns[column], value)
@@ -113,7 +113,7 @@ class PageTree:
                 return node, index
             child = node.children.get(index)
             if child is None:
-                return Unopened(node, index, entry)
+                return UnopenedDirectory(node, index, entry)
             node = child
 
 
@@ -136,17 +136,18 @@ class FrameTable:
 
     # -- for a waiting caller --------------------------------------------------------------------------------------
 
-    def finish(self, look_up: Callable[[Have], _T | Missing]) -> _T:
-        """The result of a look-up, whose missing items are fetched (their GETs)."""
-        brought: dict[Hashable, Any] = {}  # the cache may be too small for them
+    def look_up_and_fetch(self, look_up: Callable[[GetLoaded], _T | Missing]) -> _T:
+        """Call `look_up` until nothing is missing, and fetch what is between two calls (1 GET an item, each wave in
+        parallel)."""
+        fetched: dict[Hashable, Any] = {}  # the cache may be too small for them
 
-        def have(key: Hashable) -> Any:
-            entry = brought.get(key)
+        def get_loaded(key: Hashable) -> Any:
+            entry = fetched.get(key)
             return entry if entry is not None else self._in_cache(key)
 
-        while isinstance(result := look_up(have), Missing):
+        while isinstance(result := look_up(get_loaded), Missing):
             values = self._fetcher.fetch_all(result.items)
-            brought.update(zip([item.key for item in result.items], values, strict=True))
+            fetched.update(zip([item.key for item in result.items], values, strict=True))
         return result
 
     def blocks(self, start: int, stop: int, backward: bool = False) -> Iterator[list[Frame]]:
@@ -178,7 +179,7 @@ class FrameTable:
     def numbers(self, start: int, stop: int) -> range:
         """The numbers of the frames that hold characters [start, stop), a non-empty range (1 GET for the index page of
         each end that is not an end of the text)."""
-        return self.finish(lambda have: self.range_in_memory(start, stop, have))
+        return self.look_up_and_fetch(lambda get_loaded: self.range_in_memory(start, stop, get_loaded))
 
     def byte_frame(self, byte: int) -> Frame:
         """The frame that holds a byte of the text in UTF-8 (at most 1 GET, for its index page)."""
@@ -200,7 +201,7 @@ class FrameTable:
     def _number(self, column: Column, value: int) -> int:
         """The number of the index page with a character, frame, byte or newline (1 GET for a directory)."""
         result = self._tree.number(column, value)
-        while isinstance(result, Unopened):
+        while isinstance(result, UnopenedDirectory):
             self._fetcher.fetch_one(result.item())
             result = self._tree.number(column, value)
         return result
@@ -218,9 +219,9 @@ class FrameTable:
         """Fetch the index pages of some frames, at most `most`, in one round trip (1 GET each)."""
         self.fetch_pages(list(dict.fromkeys(self._pages_of(list(numbers))))[:most])
 
-    def chosen(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
-        """The frames of these runs that hold any of characters [start, stop), in order or from the end (1 GET for each
-        index page, `CANDIDATE_PAGES` in parallel)."""
+    def frames_of_runs(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
+        """The frames with these numbers that hold any of characters [start, stop), in order or from the end (1 GET for
+        each index page, `CANDIDATE_PAGES` in parallel)."""
         numbers = [number for first, last in runs for number in range(first, last)]
         if reverse:
             numbers.reverse()
@@ -244,7 +245,7 @@ class FrameTable:
             missing: dict[Hashable, FetchItem] = {}
             for frame in frames:
                 page = self._tree.number("frames", frame)
-                if isinstance(page, Unopened):
+                if isinstance(page, UnopenedDirectory):
                     item = page.item()
                     missing[item.key] = item
                 else:
@@ -282,14 +283,15 @@ class FrameTable:
             return self._fetcher.cache.get(key)
 
     def is_in_memory(self, start: int, stop: int) -> bool:
-        """Whether the frames of characters [start, stop) and their index pages are in memory (not a use of them)."""
+        """Whether the frames of characters [start, stop) and their index pages are in memory. The check does not count
+        as a use of them."""
         cache, last = self._fetcher.cache, self._last_page
         with LOCK:
             while start < stop and not self._fetcher.is_closed:
                 number = self._tree.number("characters", start)
-                if isinstance(number, Unopened):
+                if isinstance(number, UnopenedDirectory):
                     return False
-                page = last[1] if last is not None and last[0] == number else cache.get(-1 - number)
+                page = last[1] if last is not None and last[0] == number else cache.peek(-1 - number)
                 if not isinstance(page, Page):
                     return False
                 i = page.at_character(start)
@@ -302,25 +304,25 @@ class FrameTable:
         """Drop the page that is kept outside the cache."""
         self._last_page = None
 
-    def page_or_item(self, column: Column, value: int, have: Have | None = None) -> Page | FetchItem:
+    def page_or_item(self, column: Column, value: int, get_loaded: GetLoaded | None = None) -> Page | FetchItem:
         """The index page with a character or frame if it is in memory, else the item to fetch first."""
         number = self._tree.number(column, value)
-        if isinstance(number, Unopened):
+        if isinstance(number, UnopenedDirectory):
             return number.item()
         last = self._last_page
         if last is not None and last[0] == number:
             return last[1]
-        page = (have or self._in_cache)(-1 - number)
+        page = (get_loaded or self._in_cache)(-1 - number)
         return page if isinstance(page, Page) else self.page_item(number)
 
-    def range_in_memory(self, start: int, stop: int, have: Have | None = None) -> range | Missing:
+    def range_in_memory(self, start: int, stop: int, get_loaded: GetLoaded | None = None) -> range | Missing:
         """The numbers of the frames that hold characters [start, stop), a non-empty range; or the missing index pages.
         Needs the page of each end that is not an end of the text."""
         ends = [(0, start)] if start > 0 else []
         ends += [(1, stop - 1)] if stop < self.characters else []
         numbers, missing = [0, self.frames - 1], []
         for side, character in ends:
-            page = self.page_or_item("characters", character, have)
+            page = self.page_or_item("characters", character, get_loaded)
             if isinstance(page, Page):
                 numbers[side] = page.first_frame + page.at_character(character)
             else:
@@ -333,7 +335,7 @@ class FrameTable:
 
     def page_item(self, number: int) -> FetchItem:
         """The item to fetch for an index page (in a large text 1 GET for its directory, unless that is open)."""
-        while isinstance(result := self._tree.page(number), Unopened):
+        while isinstance(result := self._tree.page(number), UnopenedDirectory):
             self._fetcher.fetch_one(result.item())
         ref, before = result
         return FetchItem(

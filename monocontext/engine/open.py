@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from monocontext.engine.fetch.workers import THREADS, Workers
+from monocontext.engine.fetch.workers import DEFAULT_WORKERS, Workers
 from monocontext.engine.prefetch.streams import Prefetch
 from monocontext.engine.reader import Reader
 from monocontext.engine.stats import Stats
@@ -132,7 +132,7 @@ class ContextHandle:
         reader = Reader(
             manifest,
             TextInRoot(store, manifest) if manifest.text else store,
-            self._workers or THREADS,
+            self._workers or DEFAULT_WORKERS,
             url=self.store.url,
             cache_bytes=self.cache_bytes,
             places=lambda url: self.place(url, sources),

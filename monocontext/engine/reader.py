@@ -19,7 +19,7 @@ from monocontext.engine.fetch.requests import FetchItem, FetchRequest, Missing
 from monocontext.engine.fetch.workers import LOCK, Workers
 from monocontext.engine.filter_lookup import FilterLookup
 from monocontext.engine.frame import FRAME_OVERHEAD_BYTES, FrameText
-from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, Have, frame_item
+from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, GetLoaded, frame_item
 from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.streams import Prefetch, SeenRead
 from monocontext.engine.read_log import PieceLog, ReadLog
@@ -250,7 +250,7 @@ class Reader:
         if stop <= start:
             return
         if only:
-            frames = self.table.chosen(only.runs, start, stop, reverse)
+            frames = self.table.frames_of_runs(only.runs, start, stop, reverse)
         else:
             frames = chain.from_iterable(self.table.blocks(start, stop, reverse))
         is_wave = only is None and not eager and self.is_one_wave(start, stop)
@@ -327,12 +327,12 @@ class Reader:
         return self._narrow(query, start, stop, within_line, needs_text=True)
 
     def _narrow(self, query: Query | None, start: int, stop: int, within_line: bool, needs_text: bool) -> Narrowing:
-        def look_up(have: Have) -> Narrowing | Missing:
+        def look_up(get_loaded: GetLoaded) -> Narrowing | Missing:
             return self._filters.narrow(
-                query, start, stop, within_line, have=have, records=self.table, needs_text=needs_text
+                query, start, stop, within_line, get_loaded=get_loaded, records=self.table, needs_text=needs_text
             )
 
-        return self.table.finish(look_up)
+        return self.table.look_up_and_fetch(look_up)
 
     def filter_borders(self, start: int, stop: int) -> list[int]:
         """The offsets between `start` and `stop` at which other search filters begin to apply: every 1 TB of a text

@@ -25,8 +25,11 @@ def find(hay: Any, needle: Any, start: int = 0, stop: int = sys.maxsize) -> int:
     if stop - start < FAR:
         return int(hay.find(needle, start, stop))
     offset: int = hay.find(needle, start, min(start + NEAR + len(needle), stop))
-    if offset >= 0 or not (search := _c_search()) or not _is_plain(hay, needle):
-        return offset if offset >= 0 else int(hay.find(needle, start + NEAR, stop))
+    if offset >= 0:
+        return offset
+    search = _c_search() if _is_plain(hay, needle) else None
+    if search is None:
+        return int(hay.find(needle, start + NEAR, stop))
     first = hay.find(needle[:1], start + NEAR, stop)
     return search(hay, needle, first, stop) if first >= 0 else -1
 

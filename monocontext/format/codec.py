@@ -18,12 +18,13 @@ from monocontext.format.index import Frame, FrameRecord
 
 RAW_FRAME_BYTES = 256 << 10
 _local = threading.local()  # zstd contexts are cheap to keep and not safe to share between threads
-_BREAKS_ASCII: tuple[bytes, ...] = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")
-_BREAKS_OTHER = tuple(c.encode() for c in "\x85\u2028\u2029")
+_ASCII_BREAKS: tuple[bytes, ...] = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")
+_OTHER_BREAKS = tuple(c.encode() for c in "\x85\u2028\u2029")
 
 
 def frame_end(data: bytes | bytearray, start: int, frame_bytes: int) -> int:
-    """The end of the frame that begins at byte `start`. `data` has at least `frame_bytes + 2` bytes from there on."""
+    """The end of the frame that begins at byte `start`. `data` has more than `frame_bytes` bytes from there on, and all
+    of the character or CR LF that crosses the limit."""
     limit = start + frame_bytes
     newline = data.rfind(b"\n", limit - frame_bytes // 4, limit)
     if newline >= 0:
@@ -75,9 +76,9 @@ class Framer:
 
 def describe(data: bytes, stored: bytes) -> FrameRecord:
     """The record of a frame, given its text and its stored form. Raises `UnicodeDecodeError` if it is not UTF-8."""
-    characters, flags, breaks = len(data), index.ASCII | index.LOWER_KEEPS_LENGTH, _BREAKS_ASCII
+    characters, flags, breaks = len(data), index.ASCII | index.LOWER_KEEPS_LENGTH, _ASCII_BREAKS
     if not data.isascii():
-        characters, breaks = len(data.decode()), _BREAKS_ASCII + _BREAKS_OTHER
+        characters, breaks = len(data.decode()), _ASCII_BREAKS + _OTHER_BREAKS
         flags = 0 if _has(data, b"\xc4\xb0") else index.LOWER_KEEPS_LENGTH
         flags |= index.HAS_SIGMA if _has(data, b"\xce\xa3") else 0
     flags |= index.HAS_CR if b"\r" in data else 0
@@ -140,7 +141,7 @@ def _inflate(stored: bytes, frame: Frame) -> bytes:
             return bytes(decompressor.decompress(stored))
     except zstandard.ZstdError as error:
         raise _damaged(frame, f"does not inflate: {error}") from None
-    raise _damaged(frame, f"inflates to more or less than recorded: expected {frame.bytes} bytes, found {size}")
+    raise _damaged(frame, f"has another size: expected {frame.bytes} bytes of text, found {size}")
 
 
 def raw_frames(data: bytes) -> tuple[FrameRecord, ...]:

@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monocontext import Monocontext
 from monocontext.engine.fetch import cache as cache_module
 from monocontext.engine.fetch.cache import Cache
+from monocontext.format.index import FRAMES_PER_PAGE
+from tests.virtual import virtual_context
 
 
 class Piece:
@@ -42,6 +45,18 @@ def test_the_least_recently_used_goes_first() -> None:
     assert [key for key in range(100) if key not in cache] == list(range(50, 60))
 
 
+def test_a_check_for_frames_in_memory_is_no_use_of_their_index_page() -> None:
+    with Monocontext.open(virtual_context(3 * FRAMES_PER_PAGE, "a line of a frame\n" * 2000)) as context:
+        reader = context._reader
+        assert reader is not None
+        start, first_page = len(context) // 5, -1
+        reader.read(start, start + 10)
+        reader.read(len(context) // 2, len(context) // 2 + 10)  # the table keeps the page of this one outside the cache
+        assert reader.cache.mark_expected(first_page)
+        assert reader.is_in_memory(start, start + 10)
+        assert not reader.cache.mark_expected(first_page)
+
+
 def test_what_was_fetched_ahead_goes_last_until_it_is_used() -> None:
     cache = Cache(1000)
     for key in range(50):
@@ -53,9 +68,9 @@ def test_what_was_fetched_ahead_goes_last_until_it_is_used() -> None:
     assert [key for key in range(50) if key in cache] == [*range(25), *range(25, 50)]
     fill(cache, range(300, 325))
     assert [key for key in range(50) if key in cache] == list(range(25, 50))
-    assert cache.expect(324)
-    assert not cache.expect(25)
-    cache.expect_nothing()
+    assert cache.mark_expected(324)
+    assert not cache.mark_expected(25)
+    cache.unmark_expected()
     fill(cache, range(400, 410))
     assert [key for key in range(50) if key in cache] == list(range(35, 50))
 
@@ -119,7 +134,7 @@ def strike(work: Callable[[], object], line: int) -> bool:
 CHANGES: dict[str, Callable[[Cache], object]] = {
     "use": lambda cache: cache.get(1), "use what was expected": lambda cache: cache.get(20),
     "put": lambda cache: cache.put(50, Piece()), "put again": lambda cache: cache.put(5, Piece(20)),
-    "expect": lambda cache: cache.expect(6), "expect nothing": lambda cache: cache.expect_nothing(),
+    "expect": lambda cache: cache.mark_expected(6), "expect nothing": lambda cache: cache.unmark_expected(),
 }  # fmt: skip
 
 

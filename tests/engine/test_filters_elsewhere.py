@@ -104,7 +104,7 @@ def test_a_walk_fetches_nothing_by_itself(store: CountingStore) -> None:
     query, at = Literal(NEEDLE), (PLACES[1] - 30) * len(FRAME)
     missing = reader._filters.narrow(
         query, at, at + 60 * len(FRAME), False,
-        have=reader.cache.peek, records=RecordsInMemory(reader.table), needs_text=False,
+        get_loaded=reader.cache.peek, records=RecordsInMemory(reader.table), needs_text=False,
     )  # fmt: skip
     assert {item.object.rpartition(".")[2] for item in missing.items} == {"dir"}
     assert store.log == []

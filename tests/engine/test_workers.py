@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from monocontext.engine.fetch import workers
-from monocontext.engine.fetch.workers import Threads, decode
+from monocontext.engine.fetch.workers import Threads, run_in_decoder
 
 
 def test_a_job_that_comes_while_its_thread_ends_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def test_a_job_that_comes_while_its_thread_ends_is_done(monkeypatch: pytest.Monk
 
     def work() -> None:
         for number in range(500):
-            done.append(decode(lambda number=number: number))  # type: ignore[misc]
+            done.append(run_in_decoder(lambda number=number: number))  # type: ignore[misc]
             until = time.perf_counter() + random.uniform(0.0019, 0.0024)
             while time.perf_counter() < until:
                 pass

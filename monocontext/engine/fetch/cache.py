@@ -3,15 +3,16 @@
 Prefetched entries wait in a part of their own for their first use, and are evicted last: the read-ahead keeps to a
 share of the cache, and what it fetched first is wanted first.
 
-Not thread-safe: the reader holds a lock around each call. An exception may interrupt a change between any two lines. It
-may lose an entry, or leave it in both parts, which counts once. It may leave the sum of the bytes too high, which is
-added up again after as many arrivals as there are entries.
+Not thread-safe: callers hold `workers.LOCK`. An exception, such as an interrupt by the user, may end a change between
+any two lines. The entry is then lost, or in both parts, where its bytes count once. The sum of the bytes may then be
+too high until it is added up again, after as many arrivals as there are entries.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
+from itertools import chain
 from typing import Protocol
 
 from monocontext.records import dataclass
@@ -72,23 +73,24 @@ class Cache:
             self._arrivals = 0
             self.used_bytes = sum([kept.size_bytes for kept in (self._expected | self._used).values()])
         while self.used_bytes > self.capacity_bytes and len(self) > 1:
-            self._drop(next(kept for part in (self._used, self._expected) for kept in part if kept != key))
+            self._drop(next(kept for kept in chain(self._used, self._expected) if kept != key))
 
     @property
     def expected_bytes(self) -> int:
         """The bytes of prefetched entries that no caller has used."""
         return sum([entry.size_bytes for entry in self._expected.values()])
 
-    def expect(self, key: Hashable) -> bool:
-        """Keep an entry as long as a prefetched one, since a use of it is predicted. Returns whether it was not yet."""
+    def mark_expected(self, key: Hashable) -> bool:
+        """Keep a used entry as long as a prefetched one, since another use is predicted. Returns False if the cache has
+        none, or expects it already."""
         entry = self._used.get(key)
         if entry is not None:
             self._expected[key] = entry
             self._used.pop(key, None)
         return entry is not None
 
-    def expect_nothing(self) -> None:
-        """Evict all prefetched entries first, since their use is no longer expected."""
+    def unmark_expected(self) -> None:
+        """Let prefetched entries be evicted first: their use is no longer expected."""
         for key, entry in reversed(list(self._expected.items())):
             self._used[key] = entry
             self._used.move_to_end(key, last=False)

@@ -26,7 +26,7 @@ from weakref import WeakValueDictionary, ref
 
 from monocontext.engine.fetch.cache import Cache
 from monocontext.engine.fetch.requests import FAN_OUT, PART_BYTES, FetchItem, FetchRequest, Priority, coalesce
-from monocontext.engine.fetch.workers import CALL, LOCK, Workers, decode
+from monocontext.engine.fetch.workers import CALL, LOCK, Workers, run_in_decoder
 from monocontext.engine.frame import FrameText
 from monocontext.engine.malloc import give_back_memory
 from monocontext.engine.stats import Stats
@@ -136,7 +136,7 @@ class Fetcher:
             self.stats.hits += len(items) - len(missing)
             self.stats.misses += len(missing)
             if missing:
-                CALL.check()
+                CALL.raise_if_abandoned()
                 requests = self.request(missing, Priority.DEMAND)
                 for i, item in enumerate(items):
                     if results[i] is None:
@@ -150,7 +150,7 @@ class Fetcher:
             if request.pid != os.getpid():  # this is the child of a fork, and threads of the parent carry it out
                 return self.fetch_one(item)
             if not self.workers.wait(request):
-                CALL.check()
+                CALL.raise_if_abandoned()
                 with LOCK:
                     self._enqueue(request, 1)  # an interrupted thread may have taken it out of the queue
         with LOCK:
@@ -323,7 +323,7 @@ class Fetcher:
         if etag and (recorded or not blob.local):
             _check_version(request, etag, blob)
         try:
-            values = decode(partial(_decode_items, request, blob.data))
+            values = run_in_decoder(partial(_decode_items, request, blob.data))
         except DamagedData:
             if isinstance(store, CopyKeeper):
                 store.forget(key, request.start, request.stored_bytes, etag=etag)

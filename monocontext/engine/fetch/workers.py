@@ -22,20 +22,20 @@ from monocontext.errors import ContextClosed
 _T = TypeVar("_T")
 
 LOCK = threading.RLock()
-"""Guards the state of all readers, and is held during a fork. There is one, and it is reentrant, since the collector
-may close an iterator of one reader while another changes its state: with a lock each, two threads could wait for each
-other.
+"""Guards the state of all readers, and is held during a fork. There is one, and it is reentrant, since the garbage
+collector may close an iterator of one reader while another changes its state: with a lock for each reader, two threads
+could wait for each other.
 
-On CPython 3.11 to 3.13 `with` on it neither misses the body's end nor keeps the lock, since nothing is interrupted
-between the lock's C function and the block (tests/faults/test_interrupts.py looks).
+On CPython 3.11 to 3.13 an interrupt comes either before `with LOCK` has the lock or inside its block, so the lock is
+always released (tests/faults/test_interrupts.py).
 """
 
 MAX_RUNNING = 64
 """The most requests of one reader at once: at 150 ms and 90 MB/s each, 64 carry 50 requests of one slice."""
 MAX_THREADS = 256
-"""The most threads for all readers: as many requests as four of them have at most."""
+"""The most threads for all readers: enough for the requests of four of them at `MAX_RUNNING`."""
 LOOK_SECONDS = 0.25
-"""A waiting caller looks again after this many seconds: what another thread was to do may have been interrupted."""
+"""A waiting caller checks again after this many seconds: the thread that should wake it may have been interrupted."""
 _IDLE_SECONDS = 2.0
 """A thread ends after this many seconds without a job, so a burst of requests leaves few threads."""
 _BEGIN_SECONDS = 1.0
@@ -45,7 +45,7 @@ _BEGIN_SECONDS = 1.0
 class Call(threading.local):
     """The call that the current thread carries out."""
 
-    check: Callable[[], None] = staticmethod(lambda: None)
+    raise_if_abandoned: Callable[[], None] = staticmethod(lambda: None)
     """Called before and while the thread waits for data. Raises if nobody waits for the call any longer."""
 
 
@@ -84,7 +84,7 @@ class Workers(Protocol):
 
 
 class Threads:
-    """At most `most` threads, started on demand.
+    """A pool of at most `most` threads, started on demand.
 
     A job stays in the queue until the thread that runs it counts as running, and a thread ends only while the queue is
     empty, both under the lock. So no job is left without a thread, or behind a longer one while another may start.
@@ -166,13 +166,16 @@ _threads, _decoder = Threads(MAX_THREADS), Threads(1)
 
 
 def run_in_thread(job: Callable[[], None]) -> None:
-    """Run a job, which never raises, in a thread of this process."""
+    """Run a job, which never raises, in one of the threads that all readers share."""
     _threads.run(job)
 
 
-def decode(work: Callable[[], _T]) -> _T:
-    """The result of work that allocates text, done in the one thread that does so: text from the heaps of many threads
-    leaves gaps of its size in all of them (358 MB at most instead of 150 for a pass of 315 MB through 64 MiB)."""
+def run_in_decoder(work: Callable[[], _T]) -> _T:
+    """Run work that allocates text in the one thread for it, and return its result or raise its error.
+
+    Each thread allocates from a heap of its own, where large texts leave gaps: a pass over 315 MB with a cache of
+    64 MiB takes up to 358 MB if many threads do such work, and 150 if one does.
+    """
     arrival = Arrival()
     results: list[_T] = []
     errors: list[BaseException] = []
@@ -213,7 +216,7 @@ class ThreadWorkers:
         return request.wait(LOOK_SECONDS)
 
 
-THREADS = ThreadWorkers()
+DEFAULT_WORKERS = ThreadWorkers()
 """The workers of all readers that are given no others."""
 
 

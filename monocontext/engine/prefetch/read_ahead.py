@@ -120,7 +120,7 @@ class ReadAhead:
     def turn(self) -> None:
         """Drop the reads that earlier code announced and did not do, since a new reply of the model begins."""
         self._drop(guesses=False)
-        self._cache.expect_nothing()
+        self._cache.unmark_expected()
 
     def expect(self, plans: Iterable[Plan]) -> None:
         """Prefetch the reads that code announces."""
@@ -141,7 +141,7 @@ class ReadAhead:
         is_announced = any(not plan.is_guess for plan in self.plans)
         self._reads_without_room = 0 if room or is_announced else self._reads_without_room + 1
         if self._reads_without_room == STALE_READS:
-            self._cache.expect_nothing()
+            self._cache.unmark_expected()
         expected = self._streams.read(read, waited, room)
         self.plans += [Plan(self.between(*span), Priority.SEQUENTIAL, is_guess=True) for span in expected]
         self.walk()
@@ -225,9 +225,11 @@ class ReadAhead:
         filters = self._filters()
         if stop <= start or filters.is_asked_elsewhere(query, within_line):
             return None
-        requested, have, records = set[object](), self._cache.peek, RecordsInMemory(self._table)
+        requested, records = set[object](), RecordsInMemory(self._table)
         while True:
-            narrowed = filters.narrow(query, start, stop, within_line, have=have, records=records, needs_text=False)
+            narrowed = filters.narrow(
+                query, start, stop, within_line, get_loaded=self._cache.peek, records=records, needs_text=False
+            )
             if isinstance(narrowed, Narrowing):
                 return narrowed
             keys = {item.key for item in narrowed.items}
@@ -299,7 +301,7 @@ class ReadAhead:
                     return items
                 room_bytes -= size_bytes
                 items.append(frame_item(step))
-            elif plan.is_guess and size_bytes <= room_bytes and self._cache.expect(step.number):
+            elif plan.is_guess and size_bytes <= room_bytes and self._cache.mark_expected(step.number):
                 room_bytes -= size_bytes
             plan.next = None
 
