@@ -36,7 +36,7 @@ def install(
     pattern: Patterns = None,
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
-    location = place_of(url or place)
+    location = place_of(place, url)
     options_of(location, s3)  # raises for a URL that the hook could not open
     if "://" not in location:
         location = str(Path(location).expanduser().absolute())

@@ -11,6 +11,7 @@ from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
 from monocontext.stores.regular_file import open_file
+from monocontext.writing.decoding import InputOptions
 
 Row = tuple[str | None, str, dict[str, Any]]
 """Name, text, metadata: a document."""
@@ -24,6 +25,7 @@ def read_json_lines(
     Without `name_field` the name of a document is its number. Raises `InvalidText`, with file and line, for a row
     without these fields or with an invalid text, and `NotFound` for a missing file.
     """
+    InputOptions(encoding=encoding)  # raises `ValueError` for an unknown encoding
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     for location, row in _rows(path, encoding):
         if not isinstance(row, dict):
@@ -36,10 +38,11 @@ def read_json_lines(
         name = row.pop(name_field) if name_field is not None and name_field != text_field else text
         if not isinstance(text, str):
             raise InvalidText(
-                f"{location}: field {text_field!r} must be a str, not {type(text).__name__}: {str(text)[:80]!r}"
+                f"{location}: field {text_field!r} must be a string, not {type(text).__name__}: {str(text)[:80]!r}"
             )
         if type(name) not in (str, int):
-            raise InvalidText(f"{location}: field {name_field!r} must be a str, not {type(name).__name__}")
+            kind = type(name).__name__
+            raise InvalidText(f"{location}: field {name_field!r} must be a string or an integer, not {kind}")
         yield None if name_field is None else str(name), text, row
 
 

@@ -15,9 +15,8 @@ import click
 
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, options_of, rounds
-from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import fail, print_record, write_text
-from monocontext.cli.sessions import INTERVAL
+from monocontext.cli.parameters import INTERVAL, Argument, Option
+from monocontext.cli.printing import print_error, print_record, write_text
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.memory import Memory, MemoryTool
 from monocontext.options import StoreOptions
@@ -40,11 +39,11 @@ _PATHS = ("/", "./", "../", "~")
 @contextmanager
 def _open_memory(url: str, s3: StoreOptions, *, first: str = "", create: bool = False) -> Iterator[Memory]:
     """Open the memory at a URL. A directory must exist, unless `create`. `first` is the argument before the URL."""
-    is_there = "://" in url or os.path.isdir(os.path.expanduser(url))
+    is_there = _is_there(url)
     if _looks_like_memory(first) or (_looks_like_place(first) and not is_there and not url.startswith(_PATHS)):
         raise MonocontextError(
-            f"the URL goes last, but {first[:80]!r} comes before {url[:80]!r}; for a key that looks like a URL, write "
-            'memory exec \'{"command": "G", "key": "s3://..."}\' URL'
+            f"the URL goes last, but {first[:80]!r} comes before {url[:80]!r}; a key that looks like a URL goes into a "
+            'call in JSON: memory exec \'{"command": ..., "key": "s3://..."}\' URL'
         )
     if not is_there and not create:
         raise NotFound(
@@ -52,6 +51,10 @@ def _open_memory(url: str, s3: StoreOptions, *, first: str = "", create: bool = 
         )
     with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory
+
+
+def _is_there(url: str) -> bool:
+    return "://" in url or os.path.isdir(os.path.expanduser(url))
 
 
 def _looks_like_memory(word: str) -> bool:
@@ -112,7 +115,8 @@ def search(
 ) -> None:
     """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does."""
     prefix, url = _split_prefix(arguments)
-    with _open_memory(url, s3, first=pattern) as memory:
+    before_url = prefix if _is_there(url) else pattern  # before a memory, the pattern itself may look like a URL
+    with _open_memory(url, s3, first=before_url) as memory:
         try:
             hits = memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
         except (re.error, OverflowError, RecursionError) as error:
@@ -156,7 +160,7 @@ def purge(
             except (MonocontextError, OSError) as error:
                 if not watch:
                     raise
-                fail("monocontext", error)
+                print_error("monocontext", error)
             else:
                 print_record(as_json, {"removed": count}, f"{memory.url}: removed {count:,} expired")
                 sys.stdout.flush()
@@ -176,7 +180,7 @@ def exec_(
         call = json.loads(text) if text.startswith("{") else {"command": text}
     except ValueError as error:
         raise click.BadParameter(f"not a call in JSON: {error}") from None
-    with _open_memory(url, s3, first=command, create=create) as memory:
+    with _open_memory(url, s3, first="" if text.startswith("{") else command, create=create) as memory:
         reply = MemoryTool(memory).execute(call)
     print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))
     if not reply["success"]:

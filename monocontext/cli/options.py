@@ -92,7 +92,7 @@ def stored_options(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
 def existing_options(url: str, s3: StoreOptions) -> StoreOptions:
     """`stored_options` for a context that exists. Raises `InvalidUrl` for a plain folder of files."""
     path = os.path.expanduser(url)
-    if plain_folder(url) and os.listdir(path) and not os.path.exists(os.path.join(path, "manifest.json")):
+    if folder_prefix(url) is not None and os.listdir(path) and not os.path.exists(os.path.join(path, "manifest.json")):
         raise InvalidUrl(
             f"{url} is a plain folder, and this command needs a context: `monocontext upload {shlex.quote(url)} "
             f"FOLDER` makes one"
@@ -100,11 +100,13 @@ def existing_options(url: str, s3: StoreOptions) -> StoreOptions:
     return stored_options(url, s3)
 
 
-def plain_folder(url: str) -> str:
-    """The path of a plain folder, to put before names of its files so that they open; empty for a stored context."""
+def folder_prefix(url: str) -> str | None:
+    """The text before the name of a file that makes it a path from here, as `src/`, for a plain folder of files; empty
+    for the folder `.`, and None for anything else, such as a stored context."""
     path = os.path.expanduser(url)
-    is_plain = "://" not in url and os.path.isdir(path) and not os.path.isdir(os.path.join(path, "generations"))
-    return "" if not is_plain or path.rstrip("/") == "." else path.rstrip("/").removeprefix("./") + "/"
+    if "://" in url or not os.path.isdir(path) or os.path.isdir(os.path.join(path, "generations")):
+        return None
+    return "" if path.rstrip("/") == "." else path.rstrip("/").removeprefix("./") + "/"
 
 
 def parse_bytes(text: str) -> int:

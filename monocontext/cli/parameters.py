@@ -20,6 +20,7 @@ from monocontext.cli.running import call_command
 AT_LEAST_1 = click.IntRange(min=1)
 AT_LEAST_0 = click.IntRange(min=0)
 NOT_NEGATIVE = click.FloatRange(min=0)
+INTERVAL = click.FloatRange(min=0.1)  # in seconds
 
 
 class _Declaration(NamedTuple):

@@ -106,15 +106,15 @@ def print_record(as_json: bool, row: Mapping[str, Any], text: str) -> None:
     print_row(json.dumps(row) if as_json else text)
 
 
-def fail(name: str, error: object) -> None:
-    """Print the error that ended the program `name` in one line, with keywords of Python rewritten as flags.
+def print_error(program: str, error: object) -> None:
+    """Print an error in one line on stderr, with keywords of Python rewritten as flags.
 
     If a store refuses or fails, the message names the URL that the user gave instead of the manifest below it.
     """
     message = " ".join(str(error).split())
     if isinstance(error, AccessDenied | StoreFailure | Unsupported):
         message = message.replace("/manifest.json", "")
-    print_line(f"{name}: {as_flags(message)}", err=True)
+    print_line(f"{program}: {as_flags(message)}", err=True)
 
 
 def hide_secrets(message: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, globs_of, options_of, plain_folder
+from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, folder_prefix, globs_of, options_of
 from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_place
 from monocontext.cli.printing import (
     as_flags,
@@ -54,7 +54,7 @@ def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = Fals
     if manifest.has_directories:
         with closing(open_store(url, **options)) as store:
             manifest = expand(manifest, lambda ref: store.get(ref.key).data)
-    is_plain = plain_folder(url) or os.path.isfile(os.path.expanduser(url))
+    is_plain = folder_prefix(url) is not None or os.path.isfile(os.path.expanduser(url))
     location = str(parse(url)) if is_plain else context.url  # the index of a large file is in a cache folder
     facts = {"url": location, **_facts_of(manifest)}
     if as_json:
@@ -144,7 +144,7 @@ def _parse_range(text: str) -> slice:
             return slice(int(start), int(start) + 1 or None)
         return slice(int(start) if start else None, int(stop) if stop else None)
     except ValueError:
-        raise click.BadParameter(f"not a range: {text!r}; write START:STOP") from None
+        raise click.BadParameter(f"not a range: {text!r}; write START:STOP, START: or a number") from None
 
 
 def _line_range(lines: str | None) -> slice | None:
@@ -184,7 +184,7 @@ def search(
     ],
     s3: S3,
     most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many passages.")] = 10,
-    max_bytes: Annotated[int | None, Option(type=AT_LEAST_1, help="Read at most so many bytes, or 64 MiB.")] = None,
+    max_bytes: Annotated[int | None, Option(type=AT_LEAST_1, help="Most bytes to read; by default 64 MiB.")] = None,
     max_seconds: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Search at most this long.")] = None,
     allow: Allow = None,
     as_json: AsJson = False,
@@ -208,7 +208,7 @@ def search(
         if as_json:
             print(json.dumps(item._asdict() | {"document_line": item.document_line}))
             continue
-        location = plain_folder(url) + item.place if item.document is not None else item.place
+        location = item.place if item.document is None else (folder_prefix(url) or "") + item.place
         print(escape_controls(f"{location} ({item.score:.1f}, characters {item.start} to {item.stop})"))
         for line in item.text.rstrip("\n").split("\n"):
             print(f"    {escape_controls(line)}")
@@ -240,7 +240,10 @@ def cite(
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the passage that a source of an answer names, and check that the newest version of URL still holds it."""
+    """Print the passage that a source of an answer names.
+
+    With #CHECKSUM, check that the newest version of URL still holds it; without, only that the text reaches as far.
+    """
     match = _SOURCE.fullmatch(source)
     start, stop = (int(match[1]), int(match[2])) if match else (0, 0)
     if not match or not 0 < stop - start <= _MOST_CITED:
@@ -253,7 +256,13 @@ def cite(
         line = len(context.view(0, start + 1).lines)
         generation = context.generation
     checksum = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    is_unchanged = len(text) == stop - start and (not match[4] or checksum.startswith(match[4]))
+    is_unchanged: bool | None = None  # unknown: the text reaches as far, but the source tells nothing else of it
+    if len(text) < stop - start:
+        is_unchanged = False
+    elif match[4]:
+        is_unchanged = checksum.startswith(match[4])
+    elif match[3] and int(match[3]) == generation:
+        is_unchanged = True
     if as_json:
         print(json.dumps({
             "stands": is_unchanged, "start": start, "stop": stop, "line": line, "sha256": checksum, "text": text,
@@ -261,7 +270,7 @@ def cite(
         }))  # fmt: skip
     else:
         write_text(text if text.endswith("\n") else text + "\n")
-    if not is_unchanged:
+    if is_unchanged is False:
         raise MonocontextError(f"{url}: line {line}, characters {start} to {stop} differ from the cited text")
 
 
@@ -279,10 +288,15 @@ def verify(
 
     options = existing_options(url, s3)
     if forgotten:
+        if generation is not None:
+            raise click.BadParameter("--forgotten looks at every version: leave out --generation")
         keys = find_leftovers(url, forgotten, store_options=options)
-        for key in keys:
-            print_row(key)
-        print_line(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
+        if as_json:
+            print(json.dumps({"url": url, "objects": keys}))
+        else:
+            for key in keys:
+                print_row(key)
+            print_line(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
         raise click.exceptions.Exit(1 if keys else 0)
     with progress_bar("verify", None) as show:
         report = check(url, generation=generation, allow=allow or (), progress=show, store_options=options)
@@ -292,7 +306,8 @@ def verify(
     else:
         for problem in report.problems:
             print_row(problem)
-        state = "all as recorded" if report.ok else f"{len(report.problems)} problems"
+        count = len(report.problems)
+        state = "all as recorded" if report.ok else f"{count:,} problem{'' if count == 1 else 's'}"
         read = f"{report.frames:,} pieces, {report.text_bytes:,} bytes, {report.filters:,} filters"
         print_line(f"{report.url}: version {report.generation}, {read}: {state}")
     if not report.ok:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
-from monocontext.cli.printing import fail, note, print_line
+from monocontext.cli.printing import note, print_error, print_line
 from monocontext.errors import MonocontextError
 
 INTERRUPTED = 130  # the exit status after Ctrl-C, as a shell reports it: 128 + SIGINT
@@ -32,7 +32,7 @@ def run_program(name: str, version: str) -> NoReturn:
     try:
         import_module(f"{name}.cli.commands").app.main(prog_name=name)
     except (MonocontextError, OSError) as error:
-        fail(name, error)
+        print_error(name, error)
         sys.exit(2)
     sys.exit(0)
 

@@ -20,7 +20,7 @@ import click
 
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.grep_json import json_messages
-from monocontext.cli.options import S3, Allow, AsJson, Generation, globs_of, options_of, plain_folder
+from monocontext.cli.options import S3, Allow, AsJson, Generation, folder_prefix, globs_of, options_of
 from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, OptionGroup, is_place
 from monocontext.cli.printing import escape_controls, set_quiet, wants_colour, write_bytes
 from monocontext.errors import MonocontextError
@@ -212,7 +212,10 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
 def _scope_flags(pattern: str) -> str:
     """The pattern with its flags in a group, `(?i:one)` for `(?i)one`, so that it may stand inside another pattern."""
     flags = re.match(_GLOBAL_FLAGS, pattern) if pattern.startswith("(?") else None
-    return f"(?{flags[1]}:{pattern[flags.end() :]})" if flags else pattern
+    if flags is None:
+        return pattern
+    comment_end = "\n" if "x" in flags[1] else ""  # else a comment at the end would hide the parenthesis
+    return f"(?{flags[1]}:{pattern[flags.end() :]}{comment_end})"
 
 
 def _before_cr(pattern: str) -> str:
@@ -227,7 +230,7 @@ class _Files:
 
     def __init__(self, context: Monocontext, url: str, globs: list[str], escape: Callable[[str], str]):
         self._context, self._documents, self._escape = context, context.documents, escape
-        self._folder, self._globs = plain_folder(url), globs_of(globs) if globs else None
+        self._folder, self._globs = folder_prefix(url) or "", globs_of(globs) if globs else None
         size = context.span.source.reader.manifest.text_bytes  # type: ignore[attr-defined]
         self._whole = Place(escape(url), Document(0, url, 0, len(context), 0, 0, size), context)
 

@@ -16,8 +16,8 @@ import click
 
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, open_place, rounds
-from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
-from monocontext.cli.printing import escape_controls, fail, print_line, print_record
+from monocontext.cli.parameters import AT_LEAST_1, INTERVAL, Argument, Option
+from monocontext.cli.printing import escape_controls, print_error, print_line, print_record
 from monocontext.errors import MonocontextError
 from monocontext.options import StoreOptions
 from monocontext.sessions import settings
@@ -38,7 +38,6 @@ To = Annotated[str | None, Option("--to", "--url", help="URL of the archive, if 
 ProjectName = Annotated[str | None, Option("--project", "-p", help="Only this project.")]
 OwnProject = Annotated[str | None, Option("--project", "-p", help="Its project; by default that of the repository.")]
 Patterns = Annotated[list[str] | None, Option(help="Regular expression that matches more secrets; repeatable.")]
-INTERVAL = click.FloatRange(min=0.1)
 Since = Annotated[str | None, Option(help="Only from this time on: 2026-02-14, or 2026-02-14T10:00:00Z.")]
 Until = Annotated[str | None, Option(help="Only up to this time; a date includes the whole day.")]
 _LISTED = ("session_id", "project", "agent", "started", "ended", "branch", "tools", "turns", "users", "redacted")
@@ -96,7 +95,7 @@ def list_sessions(
     as_json: AsJson = False,
 ) -> None:
     """List sessions, the oldest first: id, time, users, number of turns, title."""
-    with _open_archive(place_of(to or place), s3) as archive:
+    with _open_archive(place_of(place, to), s3) as archive:
         for item in _projects(archive, project):
             for info in item.sessions(since, until):
                 title = " ".join((info.title or info.first_prompt).split())
@@ -115,11 +114,11 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print the turns of a session as text."""
-    with _open_archive(place_of(to or place), s3) as archive:
+    with _open_archive(place_of(place, to), s3) as archive:
         archived, session_id = archive.find(session, project)
         turns = [item for item in archived.turns(session_id) if turn is None or item.n == turn]
     if turn is not None and not turns:
-        raise MonocontextError(f"no turn {turn} in session {session_id}")
+        raise MonocontextError(f"no turn {turn} in session {session_id}: show it without --turn")
     if as_json:
         for entry in turns:
             print(json.dumps(entry.to_dict()))
@@ -138,7 +137,7 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Print the turns that contain a text, or with --ranked the sessions that match words. Exit 1 if there are none."""
-    with _open_archive(place_of(to or place), s3) as archive:
+    with _open_archive(place_of(place, to), s3) as archive:
         projects = _projects(archive, project)
         if ranked:
             count = _print_ranked(projects, keyword, most, as_json)
@@ -163,7 +162,7 @@ def pull(
         session, place = None, session
     if latest == (session is not None):
         raise MonocontextError("name one session by its id, or take the last one of this repository with --latest")
-    with _open_archive(place_of(to or place), s3) as archive:
+    with _open_archive(place_of(place, to), s3) as archive:
         done = pull_session(archive, session, Path(into), project)
     if as_json:
         fields = {name: str(getattr(done, name)) for name in ("session_id", "agent", "path", "folder")}
@@ -186,13 +185,13 @@ def _print_pulled(done: Pulled) -> None:
 
 def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) -> None:
     """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
+    url = _named_place(place, to)
     hooks_by_label, notes = _describe_hooks(Path.cwd())
     hooks = list(hooks_by_label)
     if not as_json:
         for line in [*(hooks or ["no hooks for this directory: monocontext hooks install"]), *notes]:
             print_line(line)
         print_line(f"log of uploads: {log_path()}")
-    url = to or place or os.environ.get("MONOCONTEXT_URL")
     hooked = next((options for options in hooks_by_label.values() if options.get("url")), None)
     if not url and hooked:
         url, s3 = str(hooked["url"]), cast("StoreOptions", _store_options(hooked) | dict(s3))
@@ -230,19 +229,26 @@ def _describe_hooks(folder: Path) -> tuple[dict[str, dict[str, object]], list[st
     return hooks, notes
 
 
-def place_of(given: str | None) -> str:
-    """The URL of the archive, by default that of MONOCONTEXT_URL."""
-    url = given or os.environ.get("MONOCONTEXT_URL")
+def place_of(place: str | None, to: str | None = None) -> str:
+    """The URL of the archive, as an argument or as `--to`; by default that of MONOCONTEXT_URL."""
+    url = _named_place(place, to)
     if not url:
         raise MonocontextError("no archive: give its URL as the last argument, or in MONOCONTEXT_URL")
     return url
 
 
+def _named_place(place: str | None, to: str | None) -> str | None:
+    if place and to:
+        raise MonocontextError(f"give the archive once: {place!r} or --to {to!r}")
+    return place or to or os.environ.get("MONOCONTEXT_URL")
+
+
 def _split_words(words: list[str], to: str | None) -> tuple[list[str], str]:
-    """Split the arguments into sessions and the archive, which is a last word that looks like a URL or a directory."""
+    """Split the arguments into sessions and the archive: a last word that looks like a URL or a directory, or the last
+    of several where MONOCONTEXT_URL is not set."""
     last = words[-1] if words else ""
     is_place = "://" in last or (not os.path.isfile(last) and (os.path.isdir(last) or os.sep in last))
-    if to is None and words and (len(words) > 1 or is_place):
+    if to is None and words and (is_place or (len(words) > 1 and not os.environ.get("MONOCONTEXT_URL"))):
         to = words.pop()
     return words, place_of(to)
 
@@ -253,7 +259,7 @@ def _select_sessions(names: list[str], everything: bool, agent: str | None, watc
         return [file for name in names for file in find_sessions(name, agent)]
     result = discover_sessions(agent)
     if not result and not watch:
-        raise MonocontextError("no sessions of coding agents on this machine")
+        raise MonocontextError("no agent has sessions on this machine: name a file, or run this where the agent runs")
     if everything or watch:
         return result
     latest = result[0].session_id.partition("/")[0]
@@ -291,7 +297,7 @@ def _print_report(report: Uploaded, as_json: bool) -> None:
 
 def _print_failure(file: SessionFile, error: Exception) -> None:
     reported = str(error)  # an `OSError` names the file itself
-    fail("monocontext", reported if str(file.path) in reported else f"{file.path}: {reported}")
+    print_error("monocontext", reported if str(file.path) in reported else f"{file.path}: {reported}")
 
 
 def _print_turns(projects: list[Project], keyword: str, most: int, as_json: bool) -> int:

@@ -1,4 +1,4 @@
-"""The commands `update`, `sync`, `compact`, `gc`, `history` and `restore`: change documents, and manage versions."""
+"""The commands `update`, `sync`, `compact`, `gc`, `history` and `restore`, and the deletion behind `rm --document`."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ from monocontext.writing.upkeep.versions import restore as restore_version
 if TYPE_CHECKING:
     from monocontext.writing.upkeep.sync import Synced
 
+Files = Annotated[list[str], Argument(metavar="SRC... URL", help="Files of JSON lines; then the URL of the context.")]
+Sources = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, URLs; then the context's URL.")]
+
 
 def compact(
     url: Url,
@@ -67,7 +70,7 @@ def parse_seconds(text: str) -> float:
 def gc(
     url: Url,
     s3: S3,
-    older_than: Annotated[float, Option(type=parse_seconds, metavar="DURATION", help="Grace, as 36h.")] = "7d",  # type: ignore[assignment]
+    older_than: Annotated[float, Option(type=parse_seconds, metavar="DURATION", help="Grace period, as 36h.")] = "7d",  # type: ignore[assignment]
     dry_run: Annotated[bool, Option(help="Remove nothing; report what would be removed.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -114,7 +117,7 @@ def restore(
 
 
 def update(
-    places: writing.Places,
+    places: Files,
     s3: S3,
     text_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the text.")] = "text",
     name_field: Annotated[str, Option(metavar="FIELD", help="The field that holds the name.")] = "name",
@@ -136,7 +139,7 @@ def update(
 
 
 def sync(
-    places: writing.Places,
+    places: Sources,
     s3: S3,
     delete: Annotated[bool, Option(help="Also remove documents whose files are gone.")] = False,
     dry_run: Annotated[bool, Option(help="Change nothing; list what would change.")] = False,
@@ -196,6 +199,6 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: St
             raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
     manifest = delete_documents(url, removed, forget=forget, store_options=options)
-    count = f"{len(removed):,} document" + "s" * (len(removed) != 1)
+    count = f"{len(removed):,} document{'' if len(removed) == 1 else 's'}"
     rest = "earlier versions are gone" if forget else "`gc` removes the versions before it"
     print_line(f"{url}: version {manifest.generation} without {count}; {rest}")

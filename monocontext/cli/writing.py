@@ -137,6 +137,8 @@ def index(
             raise click.BadParameter("--replace needs sources: --filters alone does not change the text")
         _add_missing_filters(places[0], rebuild, allow, s3, as_json)
         return
+    if rebuild:
+        raise click.BadParameter("--rebuild needs --filters and a URL alone: it writes the filters of a context again")
     sources, url, options = split_places(places, s3, of_sources=True)
     with storing("index", dask, sources) as work:
         manifest = index_objects(
@@ -172,6 +174,8 @@ def split_places(
 
 def _sources(names: list[str], has_rows: bool, fields: dict[str, Any]) -> Iterable[Source]:
     """The sources that `publish` reads, for the names of files on the command line."""
+    if has_rows and "-" in names:
+        raise ValueError("--documents reads files, not stdin: write the rows to a file")
     if not has_rows and (fields["name_field"] is not None or fields["text_field"] != "text"):
         raise ValueError("--text-field and --name-field need --documents")
     if location := next((name for name in names if "://" in name), None):

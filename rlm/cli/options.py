@@ -14,7 +14,7 @@ import click
 
 from monocontext.cli.options import one_of
 from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, OptionGroup
-from monocontext.cli.printing import fail, is_quiet, is_verbose, print_line, shows_progress
+from monocontext.cli.printing import is_quiet, is_verbose, print_error, print_line, shows_progress
 from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
 from rlm.calls.usage import dollars
@@ -143,7 +143,7 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except (RLMError, MonocontextError, OSError) as error:
-        fail("rlm", str(error))
+        print_error("rlm", str(error))
         raise click.exceptions.Exit(2) from None
     finally:
         if prints_retries:

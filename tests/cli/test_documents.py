@@ -44,11 +44,24 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     assert [version["documents"] for version in versions[:2]] == [3, 1]
     assert cli("history", context).fine().out.splitlines()[1].endswith("-2 documents")
     assert cli("verify", "--forgotten", "last", context).code == 1
+    assert cli("verify", "--forgotten", "last", context, "--json").json["objects"]
+    cli("verify", "--forgotten", "last", context, "--generation", "1").misused("leave out --generation")
     cli("rm", "--forget", "--document", "z", context).fine()
     assert "no object holds it" in cli("verify", "--forgotten", "last", context).fine().out
     cli("rm", "--yes", "--document", "*", context).fine()
     cli("restore", context, "1").refused("no version 1")
     assert listed(cli, context) == []
+
+
+def test_rows_come_from_files_with_a_known_encoding(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"name": "a", "text": "x"}\n')
+    for encoding in ("foo", "base64"):
+        command = ["update", "--encoding", encoding, tmp_path / "rows.jsonl", tmp_path / "ctx"]
+        cli(*command).misused(f"unknown encoding '{encoding}'")
+    cli("upload", "--documents", "jsonl", "-", tmp_path / "ctx").misused("--documents reads files, not stdin")
+    for command in ("update", "sync"):
+        assert "stdin" not in cli(command, "-h").fine().out
+    assert not (tmp_path / "ctx").exists()
 
 
 def test_a_folder_is_synced(cli: Cli, folder: Path, tmp_path: Path) -> None:
@@ -79,7 +92,7 @@ def test_json_lines(cli: Cli, tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('{"text": "a"}\n{"words": "b"}\n', "in:2: no field 'text'; its fields are words"),
-        ('{"text": "a"}\n{"text": 5}\n', "in:2: field 'text' must be a str, not int: '5'"),
+        ('{"text": "a"}\n{"text": 5}\n', "in:2: field 'text' must be a string, not int: '5'"),
         ('{"text": "a"}\n\n[1]\n', "in:3: a row must be a JSON object, not list"),
         ('{"text": "a"}\n{"text', "in:2: not JSON"),
         ('{"text": "a\\ud800"}\n', "document '0': a lone surrogate U+D800"),

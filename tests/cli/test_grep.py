@@ -142,6 +142,12 @@ def test_the_end_of_a_line_is_before_its_carriage_return(cli: Cli, tmp_path: Pat
         assert "\r" not in found
 
 
+def test_a_comment_at_the_end_of_a_verbose_pattern(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text("a needle\n# note\n")
+    for option, pattern in (("-n", "(?x) needle # note"), ("-w", "(?xi) NEEDLE # note"), ("-x", r"(?x) a\ needle #")):
+        assert "a needle" in cli("grep", option, pattern, tmp_path / "f.txt").fine().out
+
+
 def test_a_text_without_documents_is_named_by_its_place(cli: Cli, tmp_path: Path) -> None:
     cli("upload", "-", tmp_path / "plain", stdin=TEXT.encode()).fine()
     assert cli("grep", "-l", "ERROR", tmp_path / "plain").fine().out == f"{tmp_path / 'plain'}\n"

@@ -58,6 +58,15 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
     assert cli("memory", "list", place).fine().out == ""
 
 
+def test_a_pattern_and_a_key_that_look_like_urls(cli: Cli, place: str, tmp_path: Path) -> None:
+    cli("memory", "put", "note", "see s3://b", place).fine()
+    assert cli("memory", "search", "s3://b", place).fine().out == "note:1:see s3://b\n"
+    assert cli("memory", "search", "s3://b", "x", place).code == 1
+    call = json.dumps({"command": "P", "key": "s3://x", "value": "1"})
+    cli("memory", "get", "s3://x", place).refused("goes into a call in JSON")
+    assert cli("memory", "exec", call, tmp_path / "new", "--create").fine().json["success"]
+
+
 def test_what_is_refused(cli: Cli, place: str, tmp_path: Path) -> None:
     for ttl in ("nan", "-1", "inf"):
         cli("memory", "put", "k", "v", place, "--ttl", ttl).refused(f"between 0 and 315,360,000 seconds, not {ttl}")
@@ -68,6 +77,7 @@ def test_what_is_refused(cli: Cli, place: str, tmp_path: Path) -> None:
     for pattern in ("(", "a{99999999999}", "(" * 3000 + "a" + ")" * 3000):
         cli("memory", "search", pattern, place).misused("not a regular expression")
         cli("grep", pattern, tmp_path).refused("not a regular expression")
+    cli("memory", "search", "s3://x", "notes").refused("the URL goes last")
     cli("memory", "list", "memory://x").refused("lives in the memory of one process")
     assert os.listdir(place) == []
 

@@ -18,6 +18,18 @@ def test_a_large_plain_file_has_its_own_name(cli: Cli, file: Path, monkeypatch: 
     cli("cat", file, "--document", "none").refused(f"{file}: no document 'none'")
 
 
+def test_the_folder_here_is_a_plain_folder_too(cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file.parent)
+    cli("verify", ".").refused(". is a plain folder")
+    assert "version" not in cli("info", ".").fine().out
+    assert cli("grep", "-l", "line 0:", ".").fine().out == "in.txt\n"
+
+
+def test_rebuild_without_filters_is_refused(cli: Cli, file: Path, tmp_path: Path) -> None:
+    cli("index", file, tmp_path / "ctx", "--rebuild").misused("--rebuild needs --filters")
+    assert not (tmp_path / "ctx").exists()
+
+
 @pytest.mark.parametrize("command", [["verify"], ["upload", "-"], ["append", "-"]])
 def test_something_else_is_there(cli: Cli, tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "manifest.json").write_text('{"name": "another application"}')

@@ -45,6 +45,15 @@ def test_cat_takes_one_range(cli: Cli, uploaded: Path) -> None:
     cli("cat", uploaded, "--lines", "1:2:3").misused("1:2:3")
 
 
+@pytest.mark.parametrize(
+    ("source", "stands"),
+    [("0-4", None), ("0-4@7", None), ("0-4@1", True), ("0-4#" + "0" * 8, False), ("0-999999", False)],
+)
+def test_cite_says_what_it_knows(cli: Cli, uploaded: Path, source: str, stands: bool | None) -> None:
+    ran = cli("cite", uploaded, source, "--json")
+    assert (ran.json["stands"], ran.code) == (stands, 2 if stands is False else 0)
+
+
 def test_verify(cli: Cli, uploaded: Path) -> None:
     assert "all as recorded" in cli("verify", uploaded).fine().out
     found = cli("verify", uploaded, "--json").fine().json

@@ -87,6 +87,16 @@ def test_show_and_search(cli: Cli, machine: Path) -> None:
     assert [json.loads(row)["session_id"] for row in late] == ["bbbb-2"]
 
 
+def test_several_sessions_go_to_the_archive_of_the_environment(
+    cli: Cli, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MONOCONTEXT_URL", str(machine))
+    assert cli("sessions", "upload", "aaaa", "bbbb").fine().out.count(": uploaded 1 records") == 2
+    assert os.listdir() == []
+    for words in (["list"], ["show", "aaaa"], ["search", "hello"], ["pull", "--latest"], ["status"]):
+        cli("sessions", *words, machine, "--to", "./other").refused("give the archive once")
+
+
 def test_mistakes_are_one_line(cli: Cli, machine: Path, tmp_path: Path) -> None:
     cli("sessions", "upload").refused("no archive")
     cli("sessions", "upload", "zzzz", machine).refused("no session 'zzzz'")
