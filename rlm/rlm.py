@@ -368,9 +368,7 @@ def _load(path: str | os.PathLike[str]) -> tuple[Recording, int]:
     """The recording of a run of this package, and how many bytes of its file are whole lines."""
     recording, whole_bytes = Recording.load(path)
     if "query" not in recording.metadata or not isinstance(recording.metadata.get("context"), dict):
-        raise TrajectoryError(
-            f"{path} cannot be resumed: it does not hold the question, since another program wrote it"
-        )
+        raise TrajectoryError(f"{path} cannot be resumed: it does not hold the question, as another program wrote it")
     return recording, whole_bytes
 
 

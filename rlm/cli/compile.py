@@ -61,11 +61,7 @@ def _name_model(flags: dict[str, Any]) -> dict[str, Any] | None:
         return {**flags, "model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
     if os.environ.get("ANTHROPIC_API_KEY"):
         return {**flags, "preset": "anthropic"}
-    click.echo(
-        "rlm: no key and no endpoint of a model is set, so rules pick the lines; for a model set OPENAI_API_KEY or "
-        "ANTHROPIC_API_KEY, or name its endpoint with --base-url",
-        err=True,
-    )
+    click.echo("rlm: no model, so rules pick the lines; for one set OPENAI_API_KEY or ANTHROPIC_API_KEY", err=True)
     return None
 
 

@@ -66,9 +66,7 @@ def run(
         context = context or recorded_location(metadata, Path(resume))
         options |= resumed_options(metadata, click.get_current_context(), model_options, limits)
     elif context is None or question is None:
-        raise UsageError(
-            "a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume with a trajectory"
-        )
+        raise UsageError("a run needs a CONTEXT and a QUESTION, or --sessions and a QUESTION, or --resume TRAJECTORY")
     else:
         if names_context(question) and not names_context(context):  # the order of `grep`
             context, question = question, context
@@ -110,9 +108,7 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
     texts = [word for word in words if named_texts(word)]
     others = [word for word in words if word not in texts]
     if len(others) > (1 if texts else 2):
-        raise UsageError(
-            f"{others[-1]!r} is one argument too many: a run has one CONTEXT, or several as NAME=URL, and a QUESTION"
-        )
+        raise UsageError(f"{others[-1]!r} is one too many: a run has one CONTEXT, or several NAME=URL, and a QUESTION")
     words = [shlex.join(texts), *others] if texts else words
     return (words[0] if words else None), (words[1] if len(words) > 1 else None)
 

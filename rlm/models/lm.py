@@ -298,9 +298,7 @@ class ScriptedLM:
         if self._reply is not None:
             text = self._reply(messages[0]["content"] if len(messages) == 1 else list(messages))
         elif turn >= len(self._replies):
-            raise ScriptExhausted(
-                f"the script of {len(self._replies)} replies has no reply number {turn + 1}: give it more"
-            )
+            raise ScriptExhausted(f"the script of {len(self._replies)} replies has no reply number {turn + 1}: add it")
         elif isinstance(reply := self._replies[turn], BaseException):
             raise reply
         else:

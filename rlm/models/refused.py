@@ -62,7 +62,7 @@ def find_refused(report: ErrorReport, sent: Iterable[str]) -> str | None:
 
 def _is_refusal(report: ErrorReport) -> bool:
     """Whether a field is refused, rather than its value: the caller must correct a value that is out of range."""
-    has_code = any(code in report.code for code in ("unsupported_parameter", "unsupported_value"))
+    has_code = "unsupported_parameter" in report.code or "unsupported_value" in report.code
     if not has_code and not _REFUSAL.search(report.message):
         return False
     is_out_of_range = _OUT_OF_RANGE.search(report.message)

@@ -25,8 +25,7 @@ _REFUSED = re.compile("contentfilter|safety|recitation|blocklist|prohibitedconte
                       "|guardrail|moderation|blocked|contentpolicy|language|toxic|modelarmor")  # fmt: skip
 _BROKEN = re.compile("error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout"
                      "|interrupt|repetition")  # fmt: skip
-# What DashScope, watsonx and Google send as the reason while the reply goes on.
-_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")
+_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")  # not yet (DashScope, watsonx, Google)
 # Google's numbers, from 0. The APIs number further reasons differently, but each of those is a block.
 _NUMBERED = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _CALLED = re.compile("toolcall|tooluse|functioncall")

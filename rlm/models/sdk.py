@@ -99,9 +99,7 @@ class SDKModel(ABC):
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
         if unknown := [name for name in options if name not in SDKOptions.__annotations__]:
-            raise UnknownOption(
-                f"a model has no option {', '.join(unknown)}; there are {', '.join(SDKOptions.__annotations__)}"
-            )
+            raise UnknownOption(f"no option {', '.join(unknown)}; there are {', '.join(SDKOptions.__annotations__)}")
         self.model = model
         self.base_url = _checked_url(options.get("base_url"))
         self._timeout_seconds = options.get("timeout") or 600.0

@@ -108,9 +108,7 @@ class Answers:
         if is_slot and value is not self._context:
             value = _content_of(value)  # FINAL(answer) means its content
         if value is self._context and value is not None:
-            raise AnswerRefused(
-                "`context` itself is not an answer: give a slice such as context[a:b], or your own words"
-            )
+            raise AnswerRefused("`context` itself is not an answer: give a slice such as context[a:b], or your words")
         if any(value is text for text in self._texts):
             raise AnswerRefused("a whole stored text is not an answer: give a slice of it, or your own words")
         try:
@@ -173,9 +171,7 @@ def check_text(text: str) -> None:
     # A character has at most six bytes (half a pair is escaped), so most texts are short enough without being encoded.
     size = len(text.encode("utf-8", "backslashreplace")) if 6 * len(text) > MOST_ANSWER_BYTES else 0
     if size > MOST_ANSWER_BYTES:
-        raise AnswerRefused(
-            f"an answer of {size:,} bytes is too long, at most {MOST_ANSWER_BYTES:,}: give what was asked for"
-        )
+        raise AnswerRefused(f"the answer is too long, {size:,} of {MOST_ANSWER_BYTES:,} bytes: give what was asked for")
 
 
 def check_written_answer(text: str) -> None:

@@ -26,9 +26,7 @@ def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:
     own = options or {}
     if name == "sandbox":
         if not callable(own.get("make")):
-            raise RunnerUnavailable(
-                "runner 'sandbox' needs runner_options={'make': ...}, a callable; see docs/runners.md"
-            )
+            raise RunnerUnavailable("runner 'sandbox' needs runner_options={'make': callable}; see docs/runners.md")
     elif name not in RUNNERS:
         raise RunnerUnavailable(f"no runner {name!r}; there are {', '.join(map(repr, RUNNERS))}")
     elif name == "wasm":

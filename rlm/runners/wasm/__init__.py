@@ -87,9 +87,7 @@ def _permission_flag(node: str) -> str:
     """Node's option for its permission model, by its version. Raises RunnerUnavailable."""
     major, minor = (int(part) for part in _version(node).lstrip("v").split(".")[:2])
     if (major, minor) < (20, 12):
-        raise RunnerUnavailable(
-            f"runner 'wasm' needs Node 20.12 or newer, this is {_version(node)}: install a newer one"
-        )
+        raise RunnerUnavailable(f"runner 'wasm' needs Node 20.12 or newer, this is {_version(node)}: upgrade it")
     is_stable = major >= 24 or (major == 22 and minor >= 13)
     return "--permission" if is_stable else "--experimental-permission"
 

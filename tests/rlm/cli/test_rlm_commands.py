@@ -285,4 +285,4 @@ def test_several_texts_by_name(endpoint: Any, tmp_path: Path, notes: Path) -> No
     assert cli.invoke(app, ["run", "Which?", *texts]).stdout == result.stdout
     for words in (["run", texts[0], "one", "two"], ["run", str(notes), texts[1], "Which?"], ["run", "a", "b", "c"]):
         refused = cli.invoke(app, words)
-        assert "is one argument too many" in refused.output
+        assert "is one too many" in refused.output
