@@ -205,8 +205,6 @@ class Interpreter:
             if folder.left_out:
                 warnings.warn(f"{local}: {describe_left_out(folder.left_out)}", stacklevel=3)
 
-    # -- functions for the worker --------------------------------------------------------------------------------------
-
     def _run(self, method: str) -> tuple[str, str]:
         self.start()
         assert self._runner is not None

@@ -72,8 +72,6 @@ class WorkerNamespace:
         tool.__name__ = tool.__qualname__ = name
         return tool
 
-    # -- the volume ----------------------------------------------------------------------------------------------------
-
     def load(self) -> None:
         """Replace the files by those of the host."""
         files = dict(self._host["_interpreter_files"]()) if self._folder else {}
@@ -108,8 +106,6 @@ class WorkerNamespace:
                 if stat.S_ISREG(state.st_mode):
                     states[os.path.relpath(path, self._folder)] = (state.st_mtime_ns, state.st_size)
         return states
-
-    # -- functions of the code -----------------------------------------------------------------------------------------
 
     def save_to_volume(self, path: str, content: str) -> str:
         """Write a text. Returns the full path."""

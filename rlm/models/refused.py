@@ -73,8 +73,8 @@ def _first_named(names: Iterable[str], message: str) -> str | None:
     """The field named first: a later one may be the advised replacement, such as `max_completion_tokens`."""
     positions = []
     for name in names:
-        pattern = rf"(?<!\w)(?:{_NAME_PATTERNS.get(name, re.escape(name))})(?!\w)"
-        match = re.search(pattern, message, re.IGNORECASE)
+        pattern = _NAME_PATTERNS.get(name, re.escape(name))
+        match = re.search(rf"(?<!\w)(?:{pattern})(?!\w)", message, re.IGNORECASE)
         if match and name != "stream":  # often a part of other words, so it only counts if nothing else is named
             positions.append((match.start(), name))
     if positions:

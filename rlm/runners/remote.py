@@ -121,8 +121,6 @@ class RemoteRunner(ABC):
         """End the worker and free its context. Idempotent."""
         self._end()
 
-    # -- the worker ------------------------------------------------------------------------------------------------
-
     def _pack(self, name: str, value: object, texts: list[Any]) -> bytes:
         """A value for the worker; its lazy texts are added to `texts`. Raises RunnerUnavailable."""
         try:
@@ -204,8 +202,6 @@ class RemoteRunner(ABC):
         self._variables = {"context": self._context_repr}
         stderr = f"{why} {lost} `context` and the functions are there again in a new process.\n"
         return CellResult(stderr=stderr, variables=self._variables, raised=True)
-
-    # -- the channel -----------------------------------------------------------------------------------------------
 
     def _send(self, head: dict[str, Any]) -> None:
         assert self._worker is not None

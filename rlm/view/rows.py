@@ -151,10 +151,8 @@ def _cell_row(block: Mapping[str, Any], earliest_start: float, shift: float, cha
 
 def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[tuple[float, float]]:
     """The times, each a start and an end, in which at least one sub-call ran."""
-    recorded = [(number(record.get("start_seconds")), number(record.get("execution_time"))) for record in calls]
-    return union(
-        (start + shift, start + shift + seconds) for start, seconds in recorded if start is not None and seconds
-    )
+    times = [(number(record.get("start_seconds")), number(record.get("execution_time"))) for record in calls]
+    return union((start + shift, start + shift + seconds) for start, seconds in times if start is not None and seconds)
 
 
 def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
