@@ -45,7 +45,7 @@ class Candidates:
     """The frames of a stored text in which a match may begin; none begins elsewhere.
 
     After `moved` or `through`, characters are those of a text derived from the stored one. The search reports each
-    match (`found`), so statistics tell the frames that were read in vain.
+    match (`record_match`), so statistics tell the frames that were read in vain.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Candidates:
         """The number of the frame that holds a character."""
         return self._locate(self._to_stored(character)).number
 
-    def found(self, character: int) -> None:
+    def record_match(self, character: int) -> None:
         """Record that a match begins at this character. Called in the order of the text, or backwards."""
         character = self._to_stored(character)
         last = self._last

@@ -1,6 +1,6 @@
-"""Look up a query in the search filters, and turn the rows into candidate frames.
+"""Look up a query in the search filters, and turn their rows into candidate frames.
 
-A look-up is a function of what is in memory (see `frame_table`): it fetches nothing itself.
+A look-up fetches nothing itself: it returns its result, or the items that are missing (see `frame_table`).
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class FilterHits:
 class FilterLookup:
     """The search filters of one text: which blocks of them a query needs, and in which frames its matches begin."""
 
-    elsewhere: Callable[[Query, bool], Runs | None] | None = None
-    """Looks up a query, and `within_line`, in filters outside of this text, with separate requests. Returns the
-    candidate frames; None if the filters cannot tell."""
+    other_filters: Callable[[Query, bool], Runs | None] | None = None
+    """Looks up a query in filters outside of this text, with requests of its own, given the query and `within_line`.
+    Returns the candidate frames; None if the filters cannot tell."""
 
     def __init__(self, table: FrameTable, fetcher: Fetcher):
         self._table = table
         self._fetcher = fetcher
-        self._planned: list[_Section] = []
+        self._sections: list[_Section] = []
         manifest = table.manifest
         self._has_filters = bool(manifest.filters or manifest.filter_directories)
 
@@ -78,20 +78,20 @@ class FilterLookup:
         """Where matches may begin in characters [start, stop), a non-empty range; or what is missing to say so.
 
         - `within_line`: a match, and what decides it, stays within a line
-        - `get_loaded`: what is in memory
-        - `records`: those of frames, from the frame table, which fetches index pages, or from `RecordsInMemory`
+        - `get_loaded`: returns the value of an item that is in memory, by its key
+        - `records`: the records of frames: the frame table, which fetches index pages, or `RecordsInMemory`
         - `needs_text`: the text is read next, so filters are not worth a look-up if all of it is in memory
         """
         reason = self._reason_against_filters(query, self._table.frames)
         if reason:
-            return Narrowing(0, None, reason)
+            return Narrowing(frames=0, runs=None, reason=reason)
         assert query is not None
         within = self._table.range_in_memory(start, stop, get_loaded)
         if isinstance(within, Missing):
             return within
         reason = self._reason_against_filters(query, len(within))
         if reason:
-            return Narrowing(0, None, reason)
+            return Narrowing(frames=0, runs=None, reason=reason)
         sections = self._sections_of(within)
         unopened = [section for section in sections if section.planner is None and not section.parts]
         if unopened:
@@ -103,49 +103,49 @@ class FilterLookup:
             if hits is None:
                 with LOCK:
                     if needs_text and self._fetcher.cache.has_all(within):
-                        return Narrowing(0, None, "all of the text is in memory")
+                        return Narrowing(frames=0, runs=None, reason="all of the text is in memory")
                 hits = self._look_up(section, query, within_line, get_loaded, records)
             if isinstance(hits, Missing):
                 return hits
             has_rows = has_rows or hits.has_rows
             runs += hits.runs
-        return _narrow_to(runs, has_rows, within)
+        return _restrict(runs, has_rows, within)
 
     def beginnings(self, frames: range) -> list[int]:
-        """The numbers of the frames, after the first, where other filters begin to apply; none without directories."""
+        """The numbers of the frames, after the first, at which other filters begin to apply."""
         return [section.first for section in self._sections_of(frames) if section.first > frames.start]
 
-    def is_asked_elsewhere(self, query: Query | None, within_line: bool) -> bool:
-        """Whether `narrow` would send its own requests. A thread that holds the lock may not wait for them."""
-        return self.elsewhere is not None and query is not None and self._remembered(query, within_line, 0) is None
+    def needs_other_requests(self, query: Query | None, within_line: bool) -> bool:
+        """Whether `narrow` would wait for requests of `other_filters`, as no thread may that holds the lock."""
+        return self.other_filters is not None and query is not None and self._remembered(query, within_line, 0) is None
 
     def _reason_against_filters(self, query: Query | None, frames: int) -> str:
         """The reason why filters do not help in this many frames; empty if they do."""
         if query is None:
-            return "it has no text that every match holds"
-        if not self._has_filters and self.elsewhere is None:
+            return "the pattern has no text that every match holds"
+        if not self._has_filters and self.other_filters is None:
             if self._table.manifest.has_earlier_filters:
                 return "its search filters are of an earlier version: `monocontext index --filters URL` renews them"
             return "the context has no search filters"
         if frames < _LEAST_FRAMES:
-            return f"filters are asked where a text has {_LEAST_FRAMES} frames or more"
+            return f"filters are used for {_LEAST_FRAMES} frames or more"
         return ""
 
     def _sections_of(self, frames: range) -> list[_Section]:
         """The smallest known sections that cover these frames, in order."""
-        return [part for section in self._sections for part in section.within(frames.start, frames.stop)]
+        return [part for section in self._all_sections for part in section.within(frames.start, frames.stop)]
 
     @property
-    def _sections(self) -> list[_Section]:
+    def _all_sections(self) -> list[_Section]:
         """All sections, planned by the first search."""
         with LOCK:
-            if not self._planned:
+            if not self._sections:
                 manifest, frames = self._table.manifest, self._table.frames
                 refs: list[FilterRef | FilterDirectory] = []
-                if self.elsewhere is None:
+                if self.other_filters is None:
                     refs += [*manifest.filter_directories, *manifest.filters]
-                self._planned = _sections(refs, 0, frames, frames)
-        return self._planned
+                self._sections = _cut_sections(refs, 0, frames, frames)
+        return self._sections
 
     def _remembered(self, query: Query, within_line: bool, first: int) -> FilterHits | None:
         """The answer of the section that begins at frame `first`, if it is in memory."""
@@ -159,19 +159,19 @@ class FilterLookup:
     ) -> FilterHits | Missing:
         """The answer of a section's filters, which the cache then keeps. Records of frames are needed only if a literal
         may begin in a later frame than its match."""
-        if self.elsewhere is not None:
-            runs = self.elsewhere(query, within_line)
+        if self.other_filters is not None:
+            runs = self.other_filters(query, within_line)
             has_rows = runs is not None
         else:
             assert section.planner is not None  # `narrow` opens sections first
-            rows = _rows(section.planner, query, get_loaded)
+            rows = _rows_for(section.planner, query, get_loaded)
             if isinstance(rows, Missing):
                 return rows
             try:
                 frames = section.planner.candidates(query, rows, records, within_line)
             except NotInMemory as error:
                 return Missing((error.item,))
-            runs = None if frames is None else _runs(frames, section.first)
+            runs = None if frames is None else _runs_of_true(frames, section.first)
             has_rows = bool(rows)
         if runs is None:  # the filters cannot tell
             runs = ((section.first, section.stop),)
@@ -182,7 +182,7 @@ class FilterLookup:
         return hits
 
 
-def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
+def _restrict(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -> Narrowing:
     """The answer of filters, restricted to a range of frames."""
     first, last = within.start, within.stop
     low = bisect_right(runs, first, key=lambda run: run[1])
@@ -193,11 +193,11 @@ def _narrow_to(runs: Sequence[tuple[int, int]], has_rows: bool, within: range) -
         candidates[-1] = (candidates[-1][0], min(candidates[-1][1], last))
     frames, remaining = len(within), sum(stop - start for start, stop in candidates)
     if remaining <= DENSE_SHARE * frames:
-        return Narrowing(frames, candidates, "")
+        return Narrowing(frames, runs=candidates, reason="")
     reason = f"{remaining:,} of {frames:,} frames may hold it"
     if not has_rows:
         reason = "the filters have no rows for so short a text; they need 5 bytes, or 3 letters"
-    return Narrowing(frames, None, reason, candidates if remaining <= MOST_LISTED else None)
+    return Narrowing(frames, runs=None, reason=reason, dense_runs=candidates if remaining <= MOST_LISTED else None)
 
 
 class NotInMemory(Exception):
@@ -244,8 +244,8 @@ class _Section:
     """The directory that names the filters; None if the root does."""
     planner: Planner | None
     """Plans look-ups in the filters; None until the directory was fetched, and if it names further directories."""
-    others: Sequence[FilterRef] = ()
-    """Filters in the root that may also have columns of these frames."""
+    shared_filters: Sequence[FilterRef] = ()
+    """Filters beside the directory that may also have columns of these frames."""
     parts: list[_Section] = field(default_factory=list)
     """The sections that a directory of directories names."""
 
@@ -258,10 +258,10 @@ class _Section:
             """Open the section: fill `parts` or set `planner`. Returns an empty marker for the cache."""
             entries = entries_in(directory, bytes(body))
             if directory.level > 1:
-                self.parts = _sections([*entries, *self.others], self.first, self.stop, frames)
+                self.parts = _cut_sections([*entries, *self.shared_filters], self.first, self.stop, frames)
             else:
                 refs = [ref for ref in entries if isinstance(ref, FilterRef)]
-                self.planner = _planner([*refs, *self.others], frames, self.first, self.stop)
+                self.planner = _make_planner([*refs, *self.shared_filters], frames, self.first, self.stop)
             return CachedBytes(b"", 200)
 
         size = directory.size_bytes
@@ -277,13 +277,13 @@ class _Section:
                 yield self
 
 
-def _planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> Planner:
+def _make_planner(refs: Sequence[FilterRef], frames: int, first: int, stop: int) -> Planner:
     from monocontext.format.filters.planner import Planner  # not loaded by a process that never searches
 
     return Planner(refs, frames, first, stop)
 
 
-def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int) -> list[_Section]:
+def _cut_sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: int, frames: int) -> list[_Section]:
     """The sections that cover frames [first, stop): one for each directory, and one for the frames after them. Filters
     beside directories may have columns of any frames."""
     directories = [entry for entry in entries if isinstance(entry, FilterDirectory)]
@@ -297,11 +297,11 @@ def _sections(entries: Sequence[FilterRef | FilterDirectory], first: int, stop: 
         for low, high, directory in zip(starts, stops, directories, strict=False)
     ]
     if len(starts) > len(directories):
-        results.append(_Section(starts[-1], stop, None, _planner(refs, frames, starts[-1], stop)))
+        results.append(_Section(starts[-1], stop, None, _make_planner(refs, frames, starts[-1], stop)))
     return results
 
 
-def _rows(planner: Planner, query: Query, get_loaded: GetLoaded) -> Rows | Missing:
+def _rows_for(planner: Planner, query: Query, get_loaded: GetLoaded) -> Rows | Missing:
     """The rows of filters that decide a query, or the stored blocks that are missing. A few rows are read first, and
     the others only if these do not suffice."""
     rows = _read_rows(planner.rows_to_read(query, first=True), get_loaded)
@@ -336,7 +336,7 @@ def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> Fetc
     return FetchItem((key, block), key, offset, size, size, decode, gap_bytes=gap_bytes)
 
 
-def _runs(frames: Any, first: int) -> Runs:
+def _runs_of_true(frames: Any, first: int) -> Runs:
     """The runs of true values in an array of booleans whose first index is `first`."""
     import numpy as np
 

@@ -283,8 +283,7 @@ class FrameTable:
             return self._fetcher.cache.get(key)
 
     def is_in_memory(self, start: int, stop: int) -> bool:
-        """Whether the frames of characters [start, stop) and their index pages are in memory. The check does not count
-        as a use of them."""
+        """Whether the frames of characters [start, stop) and their index pages are in memory (counts as no use)."""
         cache, last = self._fetcher.cache, self._last_page
         with LOCK:
             while start < stop and not self._fetcher.is_closed:

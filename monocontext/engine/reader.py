@@ -46,9 +46,10 @@ ONE_CANDIDATE_BYTES = 1 << 20
 """A search that ends at the first match begins with this much: four frames. With eight, a `find` and a window around
 its hit moved three to four times the text that they used."""
 REFILL = 7 / 8
-"""The share of the window at which it is refilled. Asking for each frame alone would make a request of each; waiting
-until a quarter is gone lets a link of 600 MB/s run dry after one late answer (a pass over 10 GB, simulated: 18.7 s with
-three quarters, 18.1 with this, for a third more requests)."""
+"""The share of the window at which it is refilled. A larger one makes a request of each frame; with three quarters, a
+link of 600 MB/s runs dry after one late answer (10 GB, simulated: 18.7 s instead of 18.1, a third fewer requests)."""
+UNLISTED_SHARE = 2 / 3
+"""The estimated share of candidates among all frames, if these are too many to list."""
 
 
 class Reader:
@@ -81,21 +82,21 @@ class Reader:
         self.frames_without, self.is_in_memory, self.locate = table.frames_without, table.is_in_memory, table.locate
         self._ends_stop = self.characters - LARGEST_END_BYTES  # no end has more characters than bytes
         self.ahead = ReadAhead(
-            "off" if workers.max_running < 2 else prefetch,  # the only request at a time is for callers
+            "off" if workers.max_running < 2 else prefetch,  # a caller needs the only request at a time
             table, lambda: self._filters, fetcher,
         )  # fmt: skip
-        self.log: ReadLog | None = None
-        """The log of reads; None until a caller starts it."""
-        self.handed: PieceLog | None = None
-        """The log of the pieces that code received: slices, lines of hits, matches, passages."""
-        self._fresh = self._late = 0
-        """The number of frames that were used since they were fetched, and that of those for which a caller waited."""
+        self.read_log: ReadLog | None = None
+        """The characters that were read; None until a caller starts the log."""
+        self.piece_log: PieceLog | None = None
+        """The pieces that code received: slices, lines of hits, matches, passages. None until the log starts."""
+        self._first_uses = 0  # how often a frame was used for the first time since it was fetched
+        self._awaited_uses = 0  # how often a caller waited for such a frame
         self._last_hit = range(0)
-        """The characters of the frame in which a search found its last hit."""
+        """The characters of the frame with the last hit of a search."""
 
-    def ask_filters_elsewhere(self, ask: Callable[[Query, bool], tuple[tuple[int, int], ...] | None]) -> None:
-        """Let searches use filters outside of this text; see `FilterLookup.elsewhere`."""
-        self._filters.elsewhere = ask
+    def use_other_filters(self, ask: Callable[[Query, bool], tuple[tuple[int, int], ...] | None]) -> None:
+        """Let searches use filters outside of this text; see `FilterLookup.other_filters`."""
+        self._filters.other_filters = ask
 
     @cached_property
     def ends(self) -> TextEnds:
@@ -141,20 +142,20 @@ class Reader:
         """
         if stop <= start:
             return ""
-        text = self.within(start, stop)
+        text = self.text_within(start, stop)
         if text is not None:
             return text.slice(start - text.frame.start, stop - text.frame.start)
-        fresh, late = self._fresh, self._late
+        first_uses, awaited_uses = self._first_uses, self._awaited_uses
         numbers, pieces = [], []
         for text in self.frames(start, stop, eager=True):
             numbers.append(text.frame.number)
             pieces.append(text.part(start, stop))
-        if self._fresh != fresh:
+        if self._first_uses != first_uses:
             with LOCK:
-                self.ahead.read(SeenRead(start, stop, numbers[0], numbers[-1]), self._late != late)
+                self.ahead.note_read(SeenRead(start, stop, numbers[0], numbers[-1]), self._awaited_uses != awaited_uses)
         return "".join(pieces)
 
-    def within(self, start: int, stop: int) -> FrameText | None:
+    def text_within(self, start: int, stop: int) -> FrameText | None:
         """The frame, or the end of the text in the root, that holds all of characters [start, stop); None if neither
         does (at most 1 GET each for the index page and the frame).
 
@@ -167,28 +168,28 @@ class Reader:
             return self.frame_within(start, stop)
         end = ends.within(start, stop)
         self.fetcher.check_open()
-        if self.log:
-            self.log.add(start, stop)
+        if self.read_log:
+            self.read_log.add(start, stop)
         return end
 
     def frame_within(self, start: int, stop: int) -> FrameText | None:
-        """Like `within`, but only for frames, not for the ends of the text in the root."""
+        """Like `text_within`, but only for frames, not for the ends of the text in the root."""
         page = self.table.page_at(start)
         starts = page.starts
         i = bisect_right(starts, start) - 1
         if starts[i + 1] < stop:
             return None
         number = page.first_frame + i
-        if self.log:
-            self.log.add(start, stop)
-        late = self._late
+        if self.read_log:
+            self.read_log.add(start, stop)
+        awaited_uses = self._awaited_uses
         text = self._in_memory(number) or self.fetcher.fetch_one(frame_item(page[i]))
         assert isinstance(text, FrameText)
         if text.is_used:
             return text
-        self._use(text)
+        self._note_use(text)
         with LOCK:
-            self.ahead.read(SeenRead(start, stop, number, number), self._late != late)
+            self.ahead.note_read(SeenRead(start, stop, number, number), self._awaited_uses != awaited_uses)
         return text
 
     def peek(self, character: int) -> FrameText | None:
@@ -197,11 +198,11 @@ class Reader:
         if not isinstance(page, Page):
             return None
         result = self._in_memory(page.first_frame + page.at_character(character))
-        return None if result is None else self._use(result)
+        return None if result is None else self._note_use(result)
 
     def load(self, frame: Frame) -> FrameText:
         """The text of a frame (at most 1 GET)."""
-        return self._use(self.fetcher.fetch_one(frame_item(frame)))
+        return self._note_use(self.fetcher.fetch_one(frame_item(frame)))
 
     def _in_memory(self, number: int) -> FrameText | None:
         """A frame, if it is in memory; the cache counts a use of it."""
@@ -214,17 +215,18 @@ class Reader:
                 return result
         return None
 
-    def _use(self, text: FrameText) -> FrameText:
+    def _note_use(self, text: FrameText) -> FrameText:
+        """Count the first use of a frame since it was fetched; returns the frame."""
         if not text.is_used:
             with LOCK:
                 text.is_used = True
-                self._fresh += 1
-                self._late += text.was_awaited
+                self._first_uses += 1
+                self._awaited_uses += text.was_awaited
                 self.stats.bytes_used += text.frame.stored_bytes
                 if text.is_prefetched:
                     self.stats.prefetch.bytes_used += text.frame.stored_bytes
                 if text.is_prefetched or self.ahead.plans:
-                    self.ahead.used(text)
+                    self.ahead.note_use(text)
         return text
 
     def frames(
@@ -242,14 +244,14 @@ class Reader:
 
         - `eager`: the caller takes all of them, so as much as the window allows is requested at once; else the
           read-ahead grows while the caller continues. An abandoned iterator drops requests that have not started.
-        - `only`: the candidates of a search among these frames.
+        - `only`: the candidates of a search; other frames are left out.
         - `logged=False`: the caller reports later which of them it looked at.
         - `is_search`: the caller looks for something, and begins with as much as one wave carries; else it takes text
           in order and may stop at any line.
         """
         if stop <= start:
             return
-        if only:
+        if only is not None:
             frames = self.table.frames_of_runs(only.runs, start, stop, reverse)
         else:
             frames = chain.from_iterable(self.table.blocks(start, stop, reverse))
@@ -259,11 +261,11 @@ class Reader:
             first_bytes = self.fetcher.window_bytes
         elif only is not None:
             first_bytes = ONE_CANDIDATE_BYTES if only.ends_at_first else FIRST_CANDIDATES_BYTES
-        growth, log = WAVE_GROWTH if is_wave else 1, self.log if logged else None
-        for text in _read_frames(self.fetcher, frames, first_bytes=first_bytes, growth=growth, eager=eager):
+        growth, log = WAVE_GROWTH if is_wave else 1, self.read_log if logged else None
+        for text in _stream_frames(self.fetcher, frames, first_bytes=first_bytes, growth=growth, eager=eager):
             if log:
                 log.add(max(start, text.frame.start), min(stop, text.frame.stop))
-            yield self._use(text)
+            yield self._note_use(text)
 
     # -- search ----------------------------------------------------------------------------------------------------
 
@@ -278,12 +280,12 @@ class Reader:
         narrowed = self.narrow(query, start, stop, within_line) if start < stop else None
         if narrowed is None or narrowed.runs is None:
             return None
-        # A search needs these first, and one by one they are a round trip each.
-        ends = [number for run in narrowed.runs[:CANDIDATE_PAGES] for number in (run[0], run[1] - 1)]
+        # A search needs the records of these frames first; page by page would take a round trip each.
+        ends = chain.from_iterable((first, stop - 1) for first, stop in narrowed.runs[:CANDIDATE_PAGES])
         self.table.prefetch_pages(ends, CANDIDATE_PAGES)
         return self._counted(narrowed.runs, start, stop, narrowed.frames)
 
-    def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
+    def frames_holding(self, query: Query, start: int, stop: int) -> Candidates | None:
         """Like `candidates`, also if most frames are candidates; None if no filter can tell, or if they are more than
         `filter_lookup.MOST_LISTED`. The cost is the same, without the index pages of these frames."""
         if stop <= start:
@@ -296,7 +298,7 @@ class Reader:
         """The candidates of a search in so many frames, counted in the statistics."""
         search = self.stats.search
         result = Candidates(
-            runs, start, stop, self.frame, lambda offset: self.found(offset) or self.locate(offset), search
+            runs, start, stop, self.frame, lambda offset: self.record_hit(offset) or self.locate(offset), search
         )
         with LOCK:
             search.searches += 1
@@ -304,7 +306,7 @@ class Reader:
             search.pruned += frames - result.frames
         return result
 
-    def holding_characters(self, characters: range) -> Candidates:
+    def frames_of_characters(self, characters: range) -> Candidates:
         """The frames that hold these characters, a rising range (1 GET for each index page)."""
         runs: list[tuple[int, int]] = []
         for character in characters:
@@ -321,9 +323,9 @@ class Reader:
         """The answer of search filters for matches that begin in [start, stop), a non-empty range. The cost is that of
         `candidates`, without the index pages of these frames."""
         if self.manifest.text:
-            return Narrowing(0, None, "all of the text came with the root")
+            return Narrowing(frames=0, runs=None, reason="all of the text came with the root")
         if self.is_one_wave(start, stop):
-            return Narrowing(0, None, "all of the text takes one round trip, as its filters do")
+            return Narrowing(frames=0, runs=None, reason="all of the text takes one round trip, as its filters do")
         return self._narrow(query, start, stop, within_line, needs_text=True)
 
     def _narrow(self, query: Query | None, start: int, stop: int, within_line: bool, needs_text: bool) -> Narrowing:
@@ -352,8 +354,9 @@ class Reader:
         if not result.frames:
             return None
         runs = result.dense_runs if result.runs is None else result.runs
-        # If too many frames may hold it to list them, some two thirds do.
-        return result.frames, result.frames * 2 // 3 if runs is None else sum(stop - start for start, stop in runs)
+        if runs is None:
+            return result.frames, int(result.frames * UNLISTED_SHARE)
+        return result.frames, sum(stop - start for start, stop in runs)
 
     def is_one_wave(self, start: int, stop: int) -> bool:
         """Whether a pass requests all of characters [start, stop) at once, and a search uses no filter (no GET)."""
@@ -363,21 +366,22 @@ class Reader:
         memory_bytes = stored_bytes + int(self.text_bytes * share)
         return 4 * memory_bytes <= cache.capacity_bytes and self.fetcher.link.carries(stored_bytes)
 
-    def found(self, character: int) -> Frame | None:
-        """Record a hit of a search at this character, and return its frame (1 GET for its index page); None if it is
-        the frame of the previous hit."""
+    def record_hit(self, character: int) -> Frame | None:
+        """Record a hit of a search at this character, for the read-ahead. Returns its frame (at most 1 GET, for its
+        index page); None if that is the frame of the previous hit."""
         if character in self._last_hit:
             return None
         frame = self.locate(character)
         self._last_hit = range(frame.start, frame.stop)
         with LOCK:
-            self.ahead.hit(character)
+            self.ahead.note_hit(character)
         return frame
 
     # -- lines -----------------------------------------------------------------------------------------------------
 
     def line_start(self, line: int) -> int:
-        r"""The first character of line number `line`, from 0; the length of the text for the line after its last."""
+        """The first character of line number `line`, from 0; the length of the text for the line after its last (at
+        most 2 GETs: index page and frame)."""
         manifest = self.manifest
         if line <= 0:
             return 0
@@ -387,7 +391,7 @@ class Reader:
         return text.frame.start + text.nth_newline(line - 1 - text.frame.start_newline) + 1
 
     def line_of(self, character: int) -> int:
-        r"""The number of newlines before `character`: its line, from 0 (at most 2 GETs: index page and frame)."""
+        """The number of newlines before `character`: its line, from 0 (at most 2 GETs: index page and frame)."""
         if character >= self.manifest.characters:
             return self.manifest.newlines
         if character <= 0:
@@ -397,8 +401,8 @@ class Reader:
 
     # -- the whole text --------------------------------------------------------------------------------------------
 
-    def made_real(self, size_bytes: int) -> None:
-        """Count a text that became a real `str`, because a function does not support lazy texts."""
+    def count_real(self, size_bytes: int) -> None:
+        """Count a text of this size that became a real `str`, because a function does not support lazy texts."""
         with LOCK:
             self.stats.real.texts += 1
             self.stats.real.bytes += size_bytes
@@ -415,7 +419,7 @@ class Reader:
         return f"<Reader {self.url} generation {self.manifest.generation}, {self.cache!r}, {self.fetcher!r}>"
 
 
-def _read_frames(
+def _stream_frames(
     fetcher: Fetcher, frames: Iterator[Frame], *, first_bytes: int, growth: int, eager: bool
 ) -> Iterator[FrameText]:
     """The texts of frames, in order, and later ones requested ahead of the caller.
@@ -425,27 +429,18 @@ def _read_frames(
     abandoned iterator drops the requests that have not started, since nothing else refers to them.
     """
     window_bytes, ahead_bytes, taken_bytes = min(first_bytes, fetcher.window_bytes), 0, 0
-    ahead: deque[tuple[int, FetchItem, FrameText | FetchRequest]] = deque()
-
-    def memory_bytes(frame: Frame) -> int:
-        """The memory of a requested frame: its stored form and its text. Raw frames are received in place."""
-        return frame.bytes if eager and frame.codec == "raw" else frame.bytes + frame.stored_bytes
-
+    ahead: deque[tuple[tuple[int, FetchItem], FrameText | FetchRequest]] = deque()
+    has_more = True
     try:
-        has_more = True
         while has_more or ahead:
             if has_more and ahead_bytes <= window_bytes * REFILL:
-                batch: list[Frame] = []
-                while ahead_bytes < window_bytes and has_more:
-                    frame = next(frames, None)
-                    has_more = frame is not None
-                    if frame is not None:
-                        batch.append(frame)
-                        ahead_bytes += memory_bytes(frame)
-                items = list(map(frame_item, batch))
-                ahead.extend(zip(map(memory_bytes, batch), items, fetcher.want(items) if items else (), strict=True))
+                batch = _next_batch(frames, window_bytes - ahead_bytes, eager)
+                ahead_bytes += sum([size_bytes for size_bytes, _ in batch])
+                has_more = ahead_bytes >= window_bytes  # else the frames have ended
+                if batch:
+                    ahead.extend(zip(batch, fetcher.want([item for _, item in batch]), strict=True))
                 continue
-            size_bytes, item, result = ahead.popleft()
+            (size_bytes, item), result = ahead.popleft()
             if isinstance(result, FrameText):
                 text = result
             else:
@@ -453,7 +448,18 @@ def _read_frames(
             ahead_bytes -= size_bytes
             taken_bytes += size_bytes
             window_bytes = min(max(window_bytes, growth * taken_bytes), fetcher.window_bytes)
-            del result
+            del result  # a request keeps all of its texts
             yield text
     finally:
         ahead.clear()
+
+
+def _next_batch(frames: Iterator[Frame], room_bytes: int, eager: bool) -> list[tuple[int, FetchItem]]:
+    """The next frames to request, until the room is full, as items with the bytes of memory that each takes."""
+    batch: list[tuple[int, FetchItem]] = []
+    while room_bytes > 0 and (frame := next(frames, None)) is not None:
+        is_in_place = eager and frame.codec == "raw"  # its stored form is its text
+        size_bytes = frame.bytes if is_in_place else frame.bytes + frame.stored_bytes
+        batch.append((size_bytes, frame_item(frame)))
+        room_bytes -= size_bytes
+    return batch

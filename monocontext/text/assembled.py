@@ -127,7 +127,7 @@ def assemble(
     )
     reader = opened.read(manifest)
     if may_hold is not None:
-        reader.ask_filters_elsewhere(lambda query, within_line: _runs(may_hold(query, within_line), frame_counts))
+        reader.use_other_filters(lambda query, within_line: _runs(may_hold(query, within_line), frame_counts))
     reader.fetcher.url = url  # for errors and `text.url`, instead of the store in memory
     return kind._of(Span(StoredSource(reader), 0, reader.characters), limit, opened)
 

@@ -36,7 +36,7 @@ class CodePrefetcher:
             if self.reply_begins or (used != self._used_bytes and not self._reader.ahead.calls):
                 self.reply_begins = False
                 self._hints.begin()
-                self._reader.ahead.turn()
+                self._reader.ahead.begin_reply()
             self._prefetch(self._hints.feed(delta))
 
     def reply_ends(self) -> None:

@@ -278,8 +278,8 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         if stop <= start:
             return ""
         source, start, stop = self._source, self._start + start, self._start + stop
-        if isinstance(source, StoredSource) and (handed := source.reader.handed) is not None:
-            handed.add(start, stop)
+        if isinstance(source, StoredSource) and (piece_log := source.reader.piece_log) is not None:
+            piece_log.add(start, stop)
         return source.read(start, stop)
 
     def file(self) -> ContextFile:
@@ -461,9 +461,9 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         reader = self._reader
         if reader is None:
             return 0, []
-        if reader.log is None:
-            reader.log, reader.handed = ReadLog(), PieceLog()
-        mark, ranges = reader.log.since(mark)
+        if reader.read_log is None:
+            reader.read_log, reader.piece_log = ReadLog(), PieceLog()
+        mark, ranges = reader.read_log.since(mark)
         return mark, self._clip(ranges)
 
     def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]:
@@ -475,10 +475,10 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         reader = self._reader
         if reader is None:
             return 0, []
-        if reader.handed is None:
+        if reader.piece_log is None:
             self.reads_since()
-        assert reader.handed is not None
-        mark, pieces = reader.handed.since(mark)
+        assert reader.piece_log is not None
+        mark, pieces = reader.piece_log.since(mark)
         return mark, self._clip(pieces)
 
     def _clip(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -87,18 +87,18 @@ class Span:
 
     def log_read(self, start: int, stop: int) -> None:
         """Record in the log, if there is one, that code reads characters [start, stop) again from kept text."""
-        if isinstance(self.source, StoredSource) and (log := self.source.reader.log) is not None:
-            log.add(self.start + start, self.start + stop)
+        if isinstance(self.source, StoredSource) and (read_log := self.source.reader.read_log) is not None:
+            read_log.add(self.start + start, self.start + stop)
 
     def count_real(self, text: str) -> None:
         """Count a text that became one real `str`, for a function that takes no lazy text."""
         if isinstance(self.source, StoredSource):
-            self.source.reader.made_real(len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")))
+            self.source.reader.count_real(len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")))
 
     def log_received(self, start: int, stop: int) -> None:
         """Record that code receives characters [start, stop), if there is a log of what it receives."""
-        if isinstance(self.source, StoredSource) and (handed := self.source.reader.handed) is not None:
-            handed.add(self.start + start, self.start + stop)
+        if isinstance(self.source, StoredSource) and (piece_log := self.source.reader.piece_log) is not None:
+            piece_log.add(self.start + start, self.start + stop)
 
     def windows(
         self,
@@ -143,7 +143,7 @@ class Span:
         """Like `candidates`, also if most frames are candidates; None if no search filter can tell. Costs the same as
         `frequency`."""
         if isinstance(self.source, StoredSource):
-            return self.source.reader.holding(query, self.start, self.start + len(self))
+            return self.source.reader.frames_holding(query, self.start, self.start + len(self))
         return self.candidates(query)
 
     # -- search for a needle that is not empty, in the span's offsets ----------------------------------------------
@@ -193,9 +193,9 @@ class Span:
         if offset < 0:
             return offset
         if only is not None:
-            only.found(offset)
+            only.record_match(offset)
         elif isinstance(self.source, StoredSource):
-            self.source.reader.found(offset)
+            self.source.reader.record_hit(offset)
         return offset - self.start
 
     def texts(self, start: int = 0, stop: int | None = None, *, reverse: bool = False) -> Iterator[str]:
@@ -209,7 +209,7 @@ class Span:
         first, last = sorted((positions[0], positions[-1]))
         step, only = abs(positions.step), None
         if step >= SPARSE_STEP and isinstance(self.source, StoredSource) and isinstance(self.source.reader, Reader):
-            only = self.source.reader.holding_characters(range(first + self.start, last + self.start + 1, step))
+            only = self.source.reader.frames_of_characters(range(first + self.start, last + self.start + 1, step))
         elif step >= 8 * SPARSE_STEP:
             return "".join([self.read(position, position + 1) for position in positions])
         is_reversed = positions.step < 0
@@ -259,7 +259,7 @@ class StoredSource:
         return self.reader.final_newline
 
     def read(self, start: int, stop: int) -> str:
-        text = self.reader.within(start, stop) if start < stop <= start + ONE_FRAME else None
+        text = self.reader.text_within(start, stop) if start < stop <= start + ONE_FRAME else None
         if text is None:
             return self.reader.read(start, stop)
         return text.slice(start - text.frame.start, stop - text.frame.start)

@@ -32,7 +32,7 @@ def opened(store: CountingStore, ask: Callable[[Query, bool], Runs | None], **op
     context = Monocontext.open(store, workers=simulated(), **options)
     reader: Any = context._reader
     assert reader.manifest.has_directories
-    reader.ask_filters_elsewhere(ask)
+    reader.use_other_filters(ask)
     store.reset()
     return context
 

@@ -1,9 +1,9 @@
 """Read ahead for one reader: expected reads become requests, within a budget.
 
-Streams of reads (`streams`), windows around hits, and code that announces reads make plans: routes that are walked a
-little at a time, when a model begins to think, a request has ended, or a prefetched frame is used. Nothing here waits,
-and failures are dropped: a caller that needs the data gets the error. An exception that interrupts a step costs a plan
-or a request at most, since the cache and the requests alone say what is there.
+Streams of reads (`streams`), windows around hits, and code that announces reads make plans. A plan is walked a little
+at a time: when a model begins to think, a request has ended, or a prefetched frame is used. Nothing here waits, and
+failures are dropped: a caller that needs the data gets the error. A step that an exception interrupts costs a plan or a
+request at most, since only the cache and the requests record what was fetched.
 """
 
 from __future__ import annotations
@@ -50,11 +50,13 @@ FIRST_BYTES = 512 << 10
 """The same for a search that may end at its first match: two usual frames, since the first may be read in vain."""
 
 Route = Generator[Frame | Missing, None, None]
+"""Yields the frames that expected reads need, in order. Where an item is missing, it yields `Missing` and goes on once
+that has arrived, or ends. It fetches nothing itself."""
 
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """A route, the frames of expected reads, which is walked ahead of the reader."""
+    """A route that is walked ahead of the reader."""
 
     route: Iterator[Frame | Missing]
     priority: Priority
@@ -67,11 +69,7 @@ class Plan:
 
 
 class ReadAhead:
-    """The read-ahead of one reader. Its owner holds the lock during each call, and while it walks a route.
-
-    A route yields the frames that expected reads need, in order, and `Missing` items that must be in memory before it
-    continues: it fetches nothing itself, and ends if these have not arrived by then.
-    """
+    """The read-ahead of one reader. Its owner holds `workers.LOCK` during each call, and while it walks a route."""
 
     def __init__(
         self, prefetch: Prefetch, table: FrameTable, filters: Callable[[], FilterLookup], fetcher: Fetcher
@@ -82,7 +80,7 @@ class ReadAhead:
         self.follows_code = prefetch in ("all", "code")
         self.follows_reads = prefetch in ("all", "history")
         self.calls = 0
-        """The calls of a model that are under way."""
+        """The number of model calls that are under way."""
         self._fetcher, self._cache = fetcher, fetcher.cache
         self._characters, text_bytes = table.characters, table.manifest.text_bytes
         self._characters_per_byte = table.characters / max(text_bytes, 1)
@@ -91,8 +89,9 @@ class ReadAhead:
         self._announced_bytes = capacity if memory_bytes <= capacity else int(capacity * ANNOUNCED_SHARE)
         self._streams = Streams(table.characters, max(1, table.characters // max(table.frames, 1)))
         self._hits: dict[tuple[int, int], None] = {}
-        """Windows around the first hits since the model thought last."""
+        """Windows around the first hits of searches since the last call of the model, in order."""
         self.plans: list[Plan] = []
+        """The plans that are not done; others only read them."""
         self._requests: list[FetchRequest] = []
         """The requests of plans that are not done: one that is dropped here and not started is never sent."""
         self._reads_without_room = 0
@@ -102,7 +101,7 @@ class ReadAhead:
     # -- events -----------------------------------------------------------------------------------------
 
     def begin_thinking(self) -> None:
-        """Read ahead while a model is at work. Calls may overlap; each has its `end_thinking`."""
+        """Read around the last hits while a model is at work. Calls may overlap; each has its `end_thinking`."""
         self.calls += 1
         if self.calls > 1 or not self.follows_reads:
             return
@@ -111,14 +110,14 @@ class ReadAhead:
         self.walk()
 
     def end_thinking(self) -> bool:
-        """Drop guesses that have not started, since its code runs. Returns whether no other call is under way."""
+        """Drop guesses that have not started, since its code runs next. Returns whether no other call is under way."""
         self.calls = max(self.calls - 1, 0)
         if not self.calls:
             self._drop(guesses=True)
         return not self.calls
 
-    def turn(self) -> None:
-        """Drop the reads that earlier code announced and did not do, since a new reply of the model begins."""
+    def begin_reply(self) -> None:
+        """Drop the announced reads that earlier code did not do, since a new reply of the model begins."""
         self._drop(guesses=False)
         self._cache.unmark_expected()
 
@@ -132,8 +131,8 @@ class ReadAhead:
         """Drop all plans and requests, since the reader is closed."""
         self.plans, self._requests = [], []
 
-    def read(self, read: SeenRead, waited: bool) -> None:
-        """Plan what may follow `read`, which found data missing or prefetched. `waited`: its caller waited for it."""
+    def note_read(self, read: SeenRead, waited: bool) -> None:
+        """Plan what may follow a read of missing or prefetched data. `waited`: its caller waited for the data."""
         if not self.follows_reads:
             return
         room_bytes = self._guessed_bytes - self._cache.expected_bytes - self._under_way_bytes()
@@ -146,14 +145,14 @@ class ReadAhead:
         self.plans += [Plan(self.between(*span), Priority.SEQUENTIAL, is_guess=True) for span in expected]
         self.walk()
 
-    def used(self, text: FrameText) -> None:
-        """Take note of the first use of a frame since it was fetched."""
+    def note_use(self, text: FrameText) -> None:
+        """Go on after the first use of a frame since it was fetched."""
         if text.is_prefetched:
             self._cache.get(text.frame.number)  # it is no longer expected
         if self.plans:
             self.walk()
 
-    def hit(self, character: int) -> None:
+    def note_hit(self, character: int) -> None:
         """Remember a hit of a search, since a window around it is likely read next."""
         if self.follows_reads and len(self._hits) < HITS:
             self._hits[character - HIT_WINDOW, character + HIT_WINDOW] = None
@@ -223,7 +222,7 @@ class ReadAhead:
     ) -> Generator[Missing, None, Narrowing | None]:
         """The answer of search filters; None if their rows did not arrive, or would take requests of their own."""
         filters = self._filters()
-        if stop <= start or filters.is_asked_elsewhere(query, within_line):
+        if stop <= start or filters.needs_other_requests(query, within_line):
             return None
         requested, records = set[object](), RecordsInMemory(self._table)
         while True:
@@ -256,8 +255,8 @@ class ReadAhead:
         self._requests = [request for request in self._requests if not request.is_done and request.pid == pid]
         if not self.plans or self._fetcher.is_closed:
             return
-        linked_bytes = max(UNDER_WAY_BYTES, int(self._fetcher.link.bytes_per_second / 2))
-        most_bytes = min(linked_bytes, self._fetcher.window_bytes // 2)
+        half_second_bytes = int(self._fetcher.link.bytes_per_second / 2)
+        most_bytes = min(max(UNDER_WAY_BYTES, half_second_bytes), self._fetcher.window_bytes // 2)
         for plan in sorted(self.plans, key=lambda plan: plan.priority):
             under_way = self._under_way_bytes()
             share_bytes = self._guessed_bytes if plan.is_guess else self._announced_bytes

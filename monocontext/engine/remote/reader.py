@@ -63,12 +63,12 @@ class ServedReader:
         self._real: deque[int] = deque()
         """Bytes of texts that became a real `str`, for the next report."""
         self.is_closed = False
-        self.log = ReadLog()
+        self.read_log = ReadLog()
         """The log of reads by code here; the host, which sees only whole frames, receives it after each cell."""
-        self.handed = PieceLog()
+        self.piece_log = PieceLog()
         """The log of the pieces that code received here; the host receives it after each cell."""
-        self.made_real = self._real.append
-        self._log_mark, self._handed_mark = self.log.since(None)[0], self.handed.since(None)[0]
+        self.count_real = self._real.append
+        self._read_mark, self._piece_mark = self.read_log.since(None)[0], self.piece_log.since(None)[0]
         self.described: dict[str, Any] = self._ask("open")[0]
         """The host's description of the text: its place in the source, its limit."""
         self.url: str = self.described["url"]
@@ -86,16 +86,16 @@ class ServedReader:
             return ""
         texts = self._cache.covering(start, stop)
         if texts is None and stop - start <= _SMALL_READ:
-            self.log.add(start, stop)
+            self.read_log.add(start, stop)
             return str(self._ask("read", what="text", start=start, stop=stop)[1], "utf-8")
         if texts:
-            self.log.add(start, stop)
+            self.read_log.add(start, stop)
         return "".join(text.part(start, stop) for text in texts or self.frames(start, stop, eager=True))
 
-    def within(self, start: int, stop: int) -> FrameText | None:
+    def text_within(self, start: int, stop: int) -> FrameText | None:
         """The frame that holds all of characters [start, stop), if it is in memory or worth a message; else None."""
         self._check_open()
-        self.log.add(start, stop)
+        self.read_log.add(start, stop)
         text = self._cache.at(start)
         if text is None:
             location = start // _NEIGHBOURHOOD
@@ -131,7 +131,7 @@ class ServedReader:
             else:
                 frames = self._pass(start, stop, reverse, eager, runs, is_search or runs is not None)
             for text in frames:
-                self.log.add(max(start, text.frame.start), min(stop, text.frame.stop))
+                self.read_log.add(max(start, text.frame.start), min(stop, text.frame.stop))
                 yield text
 
     def _cached_texts(self, runs: list[tuple[int, int]], start: int, stop: int) -> list[FrameText] | None:
@@ -173,7 +173,7 @@ class ServedReader:
         """The frames in which a match that starts in [start, stop) may begin; None: in any."""
         return self._narrow("candidates", start, stop, query, within_line=within_line)
 
-    def holding(self, query: Query, start: int, stop: int) -> Candidates | None:
+    def frames_holding(self, query: Query, start: int, stop: int) -> Candidates | None:
         """Like `candidates`, also if most frames are candidates; None if no filter can tell."""
         return self._narrow("holding", start, stop, query)
 
@@ -234,7 +234,7 @@ class ServedReader:
             return frame.start_newline + text.newlines_before(text.to_byte(character - frame.start))
         return int(self._locate("newlines", character))
 
-    def found(self, character: int) -> None:
+    def record_hit(self, character: int) -> None:
         """Do nothing: the host learns the hits from `report`."""
 
     def filter_borders(self, start: int, stop: int) -> list[int]:
@@ -283,8 +283,8 @@ class ServedReader:
 
     def report(self) -> Stats:
         """Tell the host what was read and received here since the last report, and get its counts (1 message)."""
-        self._log_mark, ranges = self.log.since(self._log_mark)
-        self._handed_mark, pieces = self.handed.since(self._handed_mark)
+        self._read_mark, ranges = self.read_log.since(self._read_mark)
+        self._piece_mark, pieces = self.piece_log.since(self._piece_mark)
         before, now = self._reported_search, replace(self._search)
         self._reported_search = now
         fields, _ = self._ask(

@@ -151,7 +151,7 @@ class ReaderServer:
             case "frequency":
                 return wire.answer({"value": reader.frequency(query)})
             case "holding":
-                return _runs(reader.holding(query, *self._range(fields, _LARGEST)))
+                return _runs(reader.frames_holding(query, *self._range(fields, _LARGEST)))
             case "candidates":
                 start, stop = self._range(fields, _LARGEST)
                 return _runs(reader.candidates(query, start, stop, fields.get("within_line") is True))
@@ -189,13 +189,13 @@ class ReaderServer:
         """Count what the worker read and found, and give all counts."""
         reader = self._reader
         looked_at, hits = (wire.number(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
-        self._add_to(reader.log, fields.get("read"))
-        self._add_to(reader.handed, fields.get("handed"))
+        self._add_to(reader.read_log, fields.get("read"))
+        self._add_to(reader.piece_log, fields.get("handed"))
         real = fields.get("real", [])
         if not isinstance(real, list) or len(real) > _MAX_RANGES:
             raise BadRequest("real must be a list of sizes")
         for size_bytes in [wire.number({"real": size}, "real", 0, _LARGEST) for size in real]:
-            reader.made_real(size_bytes)
+            reader.count_real(size_bytes)
         with LOCK:
             reader.stats.search.looked_at += looked_at
             reader.stats.search.hits += hits

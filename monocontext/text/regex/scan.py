@@ -69,7 +69,7 @@ def _scan_candidates(
         if region.begins_line and 0 < start == region.start - first and plan.left == 1:
             text.assume_newline(start - 1)  # saves a read of the frame before
         for result, base in _scan_region(plan, text, limit, start, stop):
-            candidates.found(first + base + result.start())
+            candidates.record_match(first + base + result.start())
             reached = base + result.end()
             yield result, base
         reached = max(reached, stop)

@@ -210,7 +210,7 @@ class _LinePass:
                 if len(line) > limit:
                     self._check_size(len(line), number + before, start - shift + offset)
                 if candidates is not None:
-                    candidates.found(start + offset)
+                    candidates.record_match(start + offset)
                 self._span.log_received(start - shift, start - shift + len(line))
                 yield new_hit((self._offset + start - shift + offset, self._first_number + number + before, line))
         first = max(low, block.tail)
@@ -273,7 +273,7 @@ class _LinePass:
         """The hit in a line that begins at `start`, whose first match begins at character `column` of the line."""
         self._check_size(len(line), number, start + column)
         if self._candidates is not None:
-            self._candidates.found(self._span.start + start + column)
+            self._candidates.record_match(self._span.start + start + column)
         self._span.log_received(start, start + len(line))
         return Hit(self._offset + start + column, self._first_number + number, line)
 
