@@ -73,13 +73,15 @@ and `text.chunks(100_000)` pieces for a pass over all of it. Do not print or cop
 
 
 def _describe_texts(context: Mapping[Any, Any]) -> str:
-    """The lazy texts of a dict, one after another."""
+    """The lazy texts of a dict, one after another; of those after the first 20, the number."""
     texts = [(key, value) for key, value in zip(context, context.values(), strict=False) if is_lazy(value)]
-    return "".join(f"; {key!r} is {describe(value).sentence}" for key, value in texts[:_MOST_TEXTS])
+    described = "".join(f"; {key!r} is {describe(value).sentence}" for key, value in texts[:_MOST_TEXTS])
+    left_out = len(texts) - _MOST_TEXTS
+    return f"{described}; and {_count_nouns(left_out, 'more text')}" if left_out > 0 else described
 
 
 def _describe_items(items: Sequence[object]) -> str:
-    kinds = sorted({type(item).__name__ for item in items[:1000]})
+    kinds = sorted({type(item).__name__ for item in items})
     lengths = [len(item) for item in items if isinstance(item, str)]
     if lengths and len(lengths) == len(items):
         return f", all str, {sum(lengths):,} characters together, the longest {max(lengths):,}"

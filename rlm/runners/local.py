@@ -212,7 +212,8 @@ class LocalRunner:
         changed = sorted(name for name, value in original.items() if own.get(name, missing) is not value)
         if changed:
             own.update(original)
-            notes += f"[builtins of Python are shared by all cells and were restored: {', '.join(changed)[:300]}]\n"
+            names = shorten(", ".join(changed), 300)
+            notes += f"[builtins of Python are shared by all cells and were restored: {names}]\n"
         for name, value in self._reserved.items():
             current = self._namespace.get(name, missing)
             if current is value:

@@ -197,8 +197,8 @@ class RemoteRunner(ABC):
         """The result of a cell whose worker is lost, with the names of the variables that are lost with it."""
         reason = why.partition(":")[0].partition(".")[0]
         log(INFO, "%s; a new worker takes its place, without the variables", reason)
-        names = [name for name in self._variables if name != "context"]
-        lost = f"The variables are lost: {', '.join(names)[:1000]}." if names else "There were no variables to lose."
+        names = ", ".join(name for name in self._variables if name != "context")
+        lost = f"The variables are lost: {shorten(names, 1_000)}." if names else "There were no variables to lose."
         self._variables = {"context": self._context_repr}
         stderr = f"{why} {lost} `context` and the functions are there again in a new process.\n"
         return CellResult(stderr=stderr, variables=self._variables, raised=True)

@@ -163,7 +163,7 @@ def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] |
             if first >= last:
                 continue
             if remaining <= 0:
-                break
+                raise _ClaimRefused(f"{quote[:80]!r} is not in the {_MOST_SEARCHED:,} characters that were searched")
             offset = part.text.find(quote, first, last)
             if offset >= 0:
                 return _Location(part, offset, offset + len(quote))

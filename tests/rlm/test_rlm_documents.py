@@ -93,6 +93,12 @@ def test_the_model_is_told_what_it_is(store: MemoryStore) -> None:
         assert "Reading many items" in prompt
 
 
+def test_a_dict_of_many_texts_tells_how_many_are_not_described(store: MemoryStore) -> None:
+    with Monocontext.open(store) as text:
+        assert describe({f"t{i}": text for i in range(23)}).sentence.endswith("; and 3 more texts")
+        assert "more text" not in describe({f"t{i}": text for i in range(20)}).sentence
+
+
 def test_a_served_text_tells_its_names(store: MemoryStore) -> None:
     from monocontext.engine.remote import ServedReader
     from monocontext.engine.remote.wire import BadRequest, request

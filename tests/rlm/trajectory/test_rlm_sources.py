@@ -76,6 +76,13 @@ def test_a_claim_that_does_not_hold_is_left_out_with_a_note(place: Path, claim: 
     assert [why in note for note in told] == [True]
 
 
+def test_a_quote_that_was_not_looked_for_everywhere_says_so(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.trajectory.source._MOST_SEARCHED", 5)
+    with Monocontext.open(place) as text:
+        completion = ask(text, repl("print(context[:9], context[-9:])\nFINAL('it', sources=['none'])"))
+    assert any(note.endswith("'none' is not in the 5 characters that were searched") for note in completion.notes)
+
+
 def test_reads_are_what_code_was_handed_by_document_and_line(tmp_path: Path) -> None:
     publish({"a.py": "one\ntwo\nthree\n", "b.py": "four\nfive\n"}, tmp_path)
     with Monocontext.open(tmp_path) as text:
