@@ -37,11 +37,7 @@ _COMMANDS = {
         "volume": ("volume:app", "List, create and remove volumes.", "volume list"),
     },
     "Agents": {
-        "sessions": (
-            "sessions:app",
-            "List, show and upload sessions of coding agents.",
-            "sessions list s3://team/agents",
-        ),
+        "sessions": ("sessions:app", "List, show and upload sessions of agents.", "sessions list s3://team/agents"),
         "hooks": ("hooks:app", "", "hooks install s3://team/agents"),
         "memory": ("memory:app", "Store keys and values that agents share.", "memory get milestone s3://team/memory"),
         "mcp": ("mcp", "Serve texts to MCP clients.", "mcp s3://bucket/logs notes=s3://bucket/notes"),

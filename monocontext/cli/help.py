@@ -16,7 +16,7 @@ from monocontext.options import nearest
 SHARED = ("quiet", "verbose")  # the options of a program that each of its commands takes too
 
 
-_Place = tuple[str, str, str]
+_Entry = tuple[str, str, str]
 """The module of a command (`MODULE:NAME` where its function has another name), what it does, and an example."""
 
 
@@ -55,12 +55,14 @@ class Program(CommandGroup):
     """The commands of a program, by section, with its own options. A command's module is imported when it is called."""
 
     def __init__(
-        self, name: str, version: str, about: str, package: str, places: Mapping[str, Mapping[str, _Place]]
+        self, name: str, version: str, about: str, package: str, sections: Mapping[str, Mapping[str, _Entry]]
     ) -> None:
-        """`package` holds the modules that `places` name."""
+        """`package` holds the modules that the entries of `sections` name."""
         super().__init__(about)
-        self.name, self._package, self._sections = name, package, places
-        self._places = {word: location for section in places.values() for word, location in section.items()}
+        self.name, self._package, self._sections = name, package, sections
+        self._entries = dict[str, _Entry]()
+        for section in sections.values():
+            self._entries.update(section)
         self.params = [
             _flag("--version", "Print the version.", partial(_print_version, f"{name} {version}"), is_eager=True),
             _flag("--quiet", "Print no remarks and no progress on stderr.", partial(_switch, printing.set_quiet)),
@@ -77,15 +79,16 @@ class Program(CommandGroup):
             raise click.UsageError(message, error.ctx) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._places)
+        return list(self._entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        location = self._places.get(cmd_name)
-        if location and cmd_name not in self.commands:
-            module, _, name = location[0].partition(":")
+        entry = self._entries.get(cmd_name)
+        if entry and cmd_name not in self.commands:
+            path, _, example = entry
+            module, _, name = path.partition(":")
             loaded = getattr(import_module(f"{self._package}.{module}"), name or cmd_name.replace("-", "_"))
             command = loaded if isinstance(loaded, click.Group) else make_command(loaded, cmd_name)
-            command.epilog = f"Example: {self.name} {location[2]}"
+            command.epilog = f"Example: {self.name} {example}"
             self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
 

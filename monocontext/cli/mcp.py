@@ -29,7 +29,7 @@ KeepUrl = Annotated[str | None, Option("--keep", metavar="URL", help="Let agents
 HasShell = Annotated[bool, Option("--shell", help="Also offer a shell over the texts.")]
 
 
-def listening(
+def listen_options(
     http: Annotated[bool, Option(help="Serve streamable HTTP instead of stdio.")] = False,
     host: Annotated[str, Option(help="Address to listen on, with --http.")] = "127.0.0.1",
     port: Annotated[int, Option(type=click.IntRange(0, 65535), help="Port, with --http; 0 takes a free one.")] = 8378,
@@ -39,11 +39,11 @@ def listening(
     return {"http": http, "host": host, "port": port, "token": token}
 
 
-Listening = Annotated[dict[str, Any], OptionGroup(listening)]
+ListenOptions = Annotated[dict[str, Any], OptionGroup(listen_options)]
 
 
 def mcp(
-    listening: Listening,
+    listen: ListenOptions,
     s3: S3,
     contexts: Contexts = None,
     sessions: SessionsUrl = None,
@@ -54,7 +54,7 @@ def mcp(
 ) -> None:
     """Serve texts to programs that speak the Model Context Protocol."""
     with serving(contexts or [], sessions, memory, allow or [], s3, keep, shell=shell) as served:
-        serve(served, **listening)
+        serve(served, **listen)
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def serving(
     places = [location for location in (*urls.values(), sessions, memory, keep) if location]
     for url in urls.values():
         options_of(url, options, *places)  # raises for a URL that no command can open
-    if not places and sessions is None:  # that of a plugin may be empty
+    if not places and sessions is None:  # a plugin may pass an empty URL of sessions, and serves none then
         raise click.BadParameter("nothing to serve: name a context, --sessions, --memory or --keep")
     if shell and importlib.util.find_spec("bashkit") is None:
         raise MonocontextError(f"the shell is missing: {install_line('shell')}")
@@ -111,14 +111,14 @@ def serve(served: Served, *, http: bool, host: str, port: int, token: str | None
     if token is None:
         token = os.environ.get(TOKEN_VARIABLE) or None
     chosen = over_http.choose_token(token)
-    listening, url = over_http.listen(host, port)
-    with listening:
+    listener, url = over_http.listen(host, port)
+    with listener:
         print(f"MCP at {url}", file=sys.stderr)
         if token is None:
             print(f"Authorization: Bearer {chosen}", file=sys.stderr)
         sys.stderr.flush()
         try:
-            over_http.serve(server, listening, host, chosen)
+            over_http.serve(server, listener, host, chosen)
         except KeyboardInterrupt:
             pass  # Ctrl-C is the way to end it
 

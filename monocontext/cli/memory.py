@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, Argument(help="The memory: s3://bucket/prefix, or a directory.")]
 Key = Annotated[str, Argument(help="The key, any text.")]
-PrefixAndUrl = Annotated[
-    list[str], Argument(metavar="[PREFIX] URL", help="Only keys with this prefix; then the URL of the memory.")
-]
+PrefixAndUrl = Annotated[list[str], Argument(metavar="[PREFIX] URL", help="How keys begin; then the memory's URL.")]
 Ttl = Annotated[float | None, Option("--ttl", metavar="SECONDS", help="Lifetime in seconds; by default unlimited.")]
 Match = Annotated[str | None, Option("--if-match", metavar="ETAG", help="Only if the entry still has this etag.")]
 
@@ -46,9 +44,7 @@ def _open_memory(url: str, s3: StoreOptions, *, first: str = "", create: bool = 
             'call in JSON: memory exec \'{"command": ..., "key": "s3://..."}\' URL'
         )
     if not is_there and not create:
-        raise NotFound(
-            f"no directory {url!r} for a memory: give a URL, or create it with --create (an option of put and exec)"
-        )
+        raise NotFound(f"no directory {url!r} for a memory: give a URL, or use --create, an option of put and exec")
     with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory
 
@@ -208,9 +204,10 @@ def _printable(key: str) -> str:
 
 def _entry_row(entry: Entry) -> dict[str, Any]:
     expires = entry.expires_utc
+    value = {} if entry.value is None else {"value": entry.value}
     return {
         "key": entry.key,
-        **({} if entry.value is None else {"value": entry.value}),
+        **value,
         "value_bytes": entry.value_bytes,
         "added_utc": entry.added_utc.isoformat(),
         "ttl_seconds": entry.ttl_seconds,

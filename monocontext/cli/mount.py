@@ -60,9 +60,7 @@ def mount(
 def _load_fuse() -> Callable[..., object]:
     """The class that serves a mount. Raises `MonocontextError`, in one line, where there can be none."""
     if sys.platform == "linux" and not os.access(_DEVICE, os.R_OK | os.W_OK):
-        raise MonocontextError(
-            f"no {_DEVICE} that this user may open: a container needs --device {_DEVICE} --cap-add SYS_ADMIN"
-        )
+        raise MonocontextError(f"cannot open {_DEVICE}: a container needs --device {_DEVICE} --cap-add SYS_ADMIN")
     try:
         from mfusepy import FUSE
     except ModuleNotFoundError:

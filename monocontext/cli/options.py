@@ -60,8 +60,8 @@ S3 = Annotated[StoreOptions, OptionGroup(s3_options)]
 
 
 def options_of(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
-    """Those of the options `s3` that the store at `url` takes. Raises `InvalidUrl`, before anything is read, if no
-    command can open the URL, or if neither it nor one of `others`, further URLs of the command, takes an option."""
+    """Select the options `s3` that the store at `url` takes, and check them by opening it. Raises `InvalidUrl`, before
+    anything is read, if no command can open the URL, or if no store at it or at `others`, further URLs, takes one."""
     if url.startswith("memory:"):
         raise InvalidUrl(f"{url} lives in the memory of one process, so no command can reach it: use a directory or S3")
     options = options_for(url, s3)
@@ -94,8 +94,7 @@ def existing_options(url: str, s3: StoreOptions) -> StoreOptions:
     path = os.path.expanduser(url)
     if folder_prefix(url) is not None and os.listdir(path) and not os.path.exists(os.path.join(path, "manifest.json")):
         raise InvalidUrl(
-            f"{url} is a plain folder, and this command needs a context: `monocontext upload {shlex.quote(url)} "
-            f"FOLDER` makes one"
+            f"{url} is a plain folder, not a context: `monocontext upload {shlex.quote(url)} FOLDER` makes one"
         )
     return stored_options(url, s3)
 

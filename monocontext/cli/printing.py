@@ -149,8 +149,10 @@ def as_flags(message: str) -> str:
     """A message with keywords of Python rewritten as flags, `anonymous=True` as `--anonymous`, and without secrets."""
     message = hide_secrets(message)
     keyless = message.replace("pass api_key= or", "give").replace(", or pass api_key=", "")  # keys are not flags
-    return re.sub(
-        _KEYWORD,
-        lambda match: " ".join(filter(None, (f"--{match[1].replace('_', '-')}", match[2], match[3]))),
-        keyless,
-    )
+    return re.sub(_KEYWORD, _as_flag, keyless)
+
+
+def _as_flag(keyword: re.Match[str]) -> str:
+    flag = f"--{keyword[1].replace('_', '-')}"
+    value = keyword[2] or keyword[3]
+    return f"{flag} {value}" if value else flag

@@ -15,16 +15,7 @@ import click
 
 from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, folder_prefix, globs_of, options_of
 from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_place
-from monocontext.cli.printing import (
-    as_flags,
-    escape_controls,
-    print_line,
-    print_record,
-    print_row,
-    progress_bar,
-    remark,
-    write_text,
-)
+from monocontext.cli.printing import print_error, print_line, print_record, print_row, progress_bar, remark, write_text
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.format.directories import expand
 from monocontext.format.filters.layout import FilterLayout
@@ -97,7 +88,7 @@ def outline(url: Url, s3: S3, allow: Allow = None, as_json: AsJson = False) -> N
         print(json.dumps(asdict(described) | {"headings": [heading._asdict() for heading in described.headings]}))
         return
     for row in str(described).split("\n"):
-        print(escape_controls(row))
+        print_line(row)
 
 
 def cat(
@@ -209,11 +200,11 @@ def search(
             print(json.dumps(item._asdict() | {"document_line": item.document_line}))
             continue
         location = item.place if item.document is None else (folder_prefix(url) or "") + item.place
-        print(escape_controls(f"{location} ({item.score:.1f}, characters {item.start} to {item.stop})"))
+        print_line(f"{location} ({item.score:.1f}, characters {item.start} to {item.stop})")
         for line in item.text.rstrip("\n").split("\n"):
-            print(f"    {escape_controls(line)}")
+            print_line(f"    {line}")
     if passages.note:
-        print_line(f"monocontext: {as_flags(passages.note)}", err=True)
+        print_error("monocontext", passages.note)
     elif not passages:
         remark("note: no passage matches these words")
     if not passages:
@@ -256,13 +247,11 @@ def cite(
         line = len(context.view(0, start + 1).lines)
         generation = context.generation
     checksum = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    is_unchanged: bool | None = None  # unknown: the text reaches as far, but the source tells nothing else of it
-    if len(text) < stop - start:
-        is_unchanged = False
-    elif match[4]:
+    is_unchanged: bool | None = len(text) == stop - start
+    if is_unchanged and match[4]:
         is_unchanged = checksum.startswith(match[4])
-    elif match[3] and int(match[3]) == generation:
-        is_unchanged = True
+    elif is_unchanged and match[3] != str(generation):
+        is_unchanged = None  # unknown: nothing in the source tells what the passage was
     if as_json:
         print(json.dumps({
             "stands": is_unchanged, "start": start, "stop": stop, "line": line, "sha256": checksum, "text": text,

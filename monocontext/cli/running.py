@@ -68,6 +68,8 @@ def _leave_on_interrupt(name: str) -> None:
             raise KeyboardInterrupt
         _leave(name, "interrupted", INTERRUPTED)
 
+    show = sys.unraisablehook
+
     def leave_or_show(unraisable: Any) -> None:
         if isinstance(unraisable.exc_value, KeyboardInterrupt):
             _leave(name, "interrupted", INTERRUPTED)
@@ -75,7 +77,7 @@ def _leave_on_interrupt(name: str) -> None:
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
-    show, sys.unraisablehook = sys.unraisablehook, leave_or_show
+    sys.unraisablehook = leave_or_show
 
 
 def _find_interrupt(error: BaseException) -> KeyboardInterrupt | None:

@@ -88,9 +88,7 @@ def grep(
     files: Annotated[bool, Option("--files-with-matches", "-l", help="Print names of documents that match.")] = False,
     silent: Annotated[bool, Option("-q", "--quiet", "--silent", help="Print nothing; stop at a match.")] = False,
     globs: Annotated[list[str] | None, Option("--glob", "-g", "--documents", help="Names to search, or !not.")] = None,
-    max_seconds: Annotated[
-        float | None, Option(type=NOT_NEGATIVE, help="Limit of a pattern on a piece; 0: none.")
-    ] = None,
+    max_seconds: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Limit for one piece; 0: none.")] = None,
     stats: Annotated[bool, Option(help="Print on stderr what the search read.")] = False,
     dask: Dask = None,
     generation: Generation = None,

@@ -42,9 +42,7 @@ def compact(
     url: Url,
     s3: S3,
     segment_bytes: writing.Segments = "16M",  # type: ignore[assignment]  # defaults are parsed, too
-    frame_bytes: Annotated[
-        int | None, Option(type=parse_bytes, metavar="SIZE", help="Text in one frame; by default as it is.")
-    ] = None,
+    frame_bytes: Annotated[int | None, Option(type=parse_bytes, metavar="SIZE", help="New size of frames.")] = None,
     no_filters: writing.NoFilters = False,
     allow: Allow = None,
     as_json: AsJson = False,
@@ -128,9 +126,7 @@ def update(
     sources, url, options = writing.split_places(places, s3)
     for name in sources:
         if Path(name).expanduser().is_dir():
-            raise click.BadParameter(
-                f"{name!r} is a folder, but update reads JSON lines: `monocontext sync` takes folders"
-            )
+            raise click.BadParameter(f"{name!r} is no file of JSON lines: `monocontext sync` takes folders")
     with writing.usage_errors():
         read = partial(read_json_lines, text_field=text_field, name_field=name_field, encoding=encoding)
         rows = (row for name in sources for row in read(Path(name).expanduser()))

@@ -107,9 +107,7 @@ def _say_removed(store: Store, url: str, count: int, left_out: list[str]) -> Non
 
 
 def put(
-    sources: Annotated[
-        list[str], Argument(metavar="FILE... URL", help="Files, directories or - for stdin; then the URL.")
-    ],
+    sources: Annotated[list[str], Argument(metavar="FILE... URL", help="Files, folders or - (stdin); then the URL.")],
     s3: S3,
     create: Annotated[bool, Option(help="Fail if the object exists.")] = False,
     follow_links: FollowLinks = False,
@@ -121,9 +119,7 @@ def put(
     url = _place(url, s3)
     single = len(names) == 1 and not url.endswith("/") and not Path(names[0]).expanduser().is_dir()
     if (names != ["-"] and "-" in names) or (names == ["-"] and not single):
-        raise click.BadParameter(
-            "stdin (-) must be the only source, and the URL must name one object (no / at its end)"
-        )
+        raise click.BadParameter("stdin (-) must be the only source, and URL must name one object (no / at its end)")
     root, key = split_object(url) if single else (url, "")
     with open_place(root, s3) as store:
         for name, data in _read_files(names, follow_links, key):
@@ -226,9 +222,7 @@ def rm(
     url: Object,
     s3: S3,
     recursive: Annotated[bool, Option("--recursive", "-r", help="Remove everything below URL.")] = False,
-    document: Annotated[
-        list[str] | None, Option(metavar="GLOB", help="Remove documents of a text; repeatable.")
-    ] = None,
+    document: Annotated[list[str] | None, Option(metavar="GLOB", help="Only these documents; repeatable.")] = None,
     forget: Annotated[bool, Option(help="With --document: remove their text and earlier versions for good.")] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="With --document: do not ask, even if these are all.")] = False,
 ) -> None:

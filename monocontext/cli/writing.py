@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from monocontext.format.manifest import Manifest
     from monocontext.writing.inputs import Source
 
-Places = Annotated[
-    list[str], Argument(metavar="SRC... URL", help="Files, directories or - for stdin; then the URL of the context.")
-]
+Places = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, - (stdin); then the context's URL.")]
 Frames = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Text in one frame, the unit of reads.")]
 Segments = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
 Encoding = Annotated[str, Option(help="Encoding of the sources.")]

@@ -31,16 +31,16 @@ def choose_token(token: str | None) -> str:
 def listen(host: str, port: int) -> tuple[socket.socket, str]:
     """A socket that listens at an address, and the URL for clients; port 0 takes a free one. Raises `OSError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.create_server((host, port), family=family, backlog=128)
-    return listening, f"{server_url(host, listening.getsockname()[1])}/mcp"
+    listener = socket.create_server((host, port), family=family, backlog=128)
+    return listener, f"{server_url(host, listener.getsockname()[1])}/mcp"
 
 
-def serve(server: Any, listening: socket.socket, host: str, token: str) -> None:
+def serve(server: Any, listener: socket.socket, host: str, token: str) -> None:
     """Serve a server of the SDK until it is interrupted. The SDK compares the `Host` of requests with `host`."""
     import uvicorn
 
     app = require_token(server.streamable_http_app(stateless_http=True, host=host), token)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run(sockets=[listening])
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run(sockets=[listener])
 
 
 def require_token(app: Any, token: str) -> _App:

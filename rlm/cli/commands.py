@@ -5,7 +5,7 @@ from __future__ import annotations
 from monocontext.cli.help import Program
 from rlm import __version__
 
-_PLACES = {
+_ENTRIES = {
     "Commands": {
         "run": ("questions", "Answer a question.", "run s3://bucket/logs 'Which disk failed first?'"),
         "chat": ("chat", "Answer one question after another.", "chat s3://bucket/logs"),
@@ -17,4 +17,4 @@ _PLACES = {
     }
 }
 
-app = Program("rlm", __version__, "Answer questions about texts far larger than a model can read.", "rlm.cli", _PLACES)
+app = Program("rlm", __version__, "Answer questions about texts far larger than a model can read.", "rlm.cli", _ENTRIES)

@@ -118,13 +118,13 @@ def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
 
 @one_line_errors()
 def mcp(
-    listening: command.Listening, model_options: ModelOptions, limits: Limits, s3: S3,
+    listen: command.ListenOptions, model_options: ModelOptions, limits: Limits, s3: S3,
     contexts: command.Contexts = None, sessions: command.SessionsUrl = None, memory: command.MemoryUrl = None,
     folder: FolderOption = None, trajectory: Trajectory = None, allow: Allow = None,
 ) -> None:  # fmt: skip
     """Serve texts and answers over the Model Context Protocol (MCP). Limits apply to each question."""
     remark(describe_rights(limits["runner"]))
-    if folder is not None and listening["http"]:
+    if folder is not None and listen["http"]:
         raise UsageError("--folder is for a client on this machine: it cannot be served over HTTP")
     options = run_options(model_options, limits) | {"trajectory": trajectory}
     with ExitStack() as stack:
@@ -132,7 +132,7 @@ def mcp(
         if folder is None or contexts or sessions or memory:
             served = stack.enter_context(command.serving(contexts or [], sessions, memory, allow or [], s3))
         more = make_ask_tools(served, options, None if folder is None else Path(folder))
-        command.serve(served, name="rlm", version=__version__, more=more, **listening)
+        command.serve(served, name="rlm", version=__version__, more=more, **listen)
 
 
 def _cut_to_reply(answer: str) -> str:

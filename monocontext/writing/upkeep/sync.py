@@ -79,17 +79,17 @@ def sync(
     """
     options = InputOptions(**reading)
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
-    own = own_options(url, store_options)
+    context_options = own_options(url, store_options)
     with ExitStack() as stack:
-        store = stack.enter_context(open_store_at(url, own))
+        store = stack.enter_context(open_store_at(url, context_options))
         files = _find(paths, options, store.url, store_options or {}, stack)
-        write = partial(store_text, executor=executor, url=url, store_options=own)
-        planner = _Planner(files, options, own, delete, None if dry_run else write)
-        root = commit(store, lambda base, store: edited(base, store, planner.plan, own))
+        write = partial(store_text, executor=executor, url=url, store_options=context_options)
+        planner = _Planner(files, options, context_options, delete, None if dry_run else write)
+        root = commit(store, lambda base, store: edited(base, store, planner.plan, context_options))
     result = planner.result
     note_left_out(result.left_out, options)
     unchanged = result.known - len(result.changed)
-    return Synced(tuple(result.added), tuple(result.changed), tuple(result.gone), unchanged, result.touched, root)
+    return Synced(tuple(result.added), tuple(result.changed), tuple(result.deleted), unchanged, result.touched, root)
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class _Differences:
     changes: dict[int, Change] = field(default_factory=dict)  # by the number of the document
     added: list[str] = field(default_factory=list)  # the names of the new sources that are text
     changed: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
     touched: int = 0
     known: int = 0  # stored documents whose source is text
     left_out: dict[str, list[str]] = field(default_factory=dict)
@@ -159,7 +159,7 @@ def _compare(
     for name, all_of_name in stored.items():
         surplus = all_of_name[:-1] if name in files else []
         if deletes and name not in files and options.selects(name):
-            result.gone.append(name)
+            result.deleted.append(name)
             surplus = all_of_name
         result.changes |= {page.first + i: Change(deletes=True) for page, i in surplus}
     selected = [file for file in files.values() if file.is_selected]
@@ -204,7 +204,7 @@ def _changed_text(
 
 
 def _find(
-    sources: list[str | os.PathLike[str]], options: InputOptions, own: str, remote: StoreOptions, stack: ExitStack
+    sources: list[str | os.PathLike[str]], options: InputOptions, own_url: str, remote: StoreOptions, stack: ExitStack
 ) -> dict[str, InputFile]:
     """The sources at paths and URLs by the names of their documents. `stack` closes the stores of places. Raises
     `InvalidText` if two have one name: one of them would be lost."""
@@ -219,7 +219,7 @@ def _find(
             above, key = split_object(location)
             files.append(named_object(opened(above), key))
         except (NotFound, InvalidUrl):  # no object: perhaps a place
-            files += find_objects(opened(location), options, own)
+            files += find_objects(opened(location), options, own_url)  # without those of the context
     by_name: dict[str, InputFile] = {}
     for file in files:
         other = by_name.setdefault(file.name, file)
