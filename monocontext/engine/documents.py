@@ -22,9 +22,6 @@ _PAGE_GROWTH = 8
 _OBJECT_OVERHEAD_BYTES = 200
 """The memory that the Python objects around cached bytes take."""
 
-LoadPages = Callable[[Sequence[int]], list[DocumentPage]]
-"""Returns pages by number; fetches the missing ones together."""
-
 
 class DocumentTable:
     """The documents of one text. Safe for use by many threads."""
@@ -32,21 +29,22 @@ class DocumentTable:
     def __init__(
         self,
         last: DocumentPageRef | None,
-        pages: Callable[[], Sequence[DocumentPageRef]],
-        load_pages: LoadPages,
+        load_page_refs: Callable[[], Sequence[DocumentPageRef]],
+        load_pages: Callable[[Sequence[int]], list[DocumentPage]],
         find: Callable[[str], int | None],
         *,
         name_count: int | None,
         first_duplicate: int | None,
     ):
         """- `last`: the entry of the last page; None for a text without documents
-        - `pages`: returns the entries of all pages
+        - `load_page_refs`: returns the entries of all pages
+        - `load_pages`: returns pages by number, and fetches the missing ones together
         - `find`: returns the number of the last document with a name
         - `name_count`: the number of distinct names, if known
         - `first_duplicate`: the first document with the name of an earlier one of the same upload, if any
         """
         self.count, self.text_bytes = (last.documents, last.bytes) if last else (0, 0)
-        self._pages = pages
+        self._load_page_refs = load_page_refs
         self.name_count, self.first_duplicate = name_count, first_duplicate
         self.find = find
         self._load_pages = load_pages
@@ -60,17 +58,17 @@ class DocumentTable:
         """The number of pages that the last fetch asked for."""
 
     @cached_property
-    def refs(self) -> Sequence[DocumentPageRef]:
+    def page_refs(self) -> Sequence[DocumentPageRef]:
         """The entries of all pages (above 8 million documents 1 GET for each directory of them)."""
-        return self._pages()
+        return self._load_page_refs()
 
     @cached_property
     def _counts(self) -> list[int]:
-        return [page.documents for page in self.refs]
+        return [page.documents for page in self.page_refs]
 
     @cached_property
     def _ends(self) -> list[int]:
-        return [page.characters for page in self.refs]
+        return [page.characters for page in self.page_refs]
 
     def page(self, number: int) -> DocumentPage:
         """A page (at most 1 GET; consecutive pages are fetched in growing groups)."""
@@ -78,7 +76,7 @@ class DocumentTable:
         if result is not None:
             return result
         self._group_size = min(2 * self._group_size, _MOST_AHEAD) if number == self._expected_page else 1
-        numbers = range(number, min(number + self._group_size, len(self.refs)))
+        numbers = range(number, min(number + self._group_size, len(self.page_refs)))
         page, *more = self._load_pages(numbers)
         self._ahead = dict(zip(numbers[1:], more, strict=True))
         self._expected_page = numbers.stop
@@ -86,9 +84,9 @@ class DocumentTable:
 
     def pages(self) -> Iterator[DocumentPage]:
         """All pages, in order (1 GET each, many at once)."""
-        return map(self.page, range(len(self.refs)))
+        return map(self.page, range(len(self.page_refs)))
 
-    def page_of(self, number: int) -> DocumentPage:
+    def page_of_document(self, number: int) -> DocumentPage:
         """The page of a document (at most 1 GET)."""
         page = self._last
         if page is None or not 0 <= number - page.first < len(page):
@@ -97,7 +95,7 @@ class DocumentTable:
 
     def document(self, number: int) -> Document:
         """The record of a document (at most 1 GET)."""
-        page = self.page_of(number)
+        page = self.page_of_document(number)
         return page[number - page.first]
 
     def first_ending_after(self, characters: Sequence[int]) -> list[int]:
@@ -106,7 +104,7 @@ class DocumentTable:
         by_page: dict[int, list[int]] = {}
         for character in characters:
             by_page.setdefault(bisect_right(self._ends, character), []).append(character)
-        by_page.pop(len(self.refs), None)
+        by_page.pop(len(self.page_refs), None)
         pages, results = list(by_page), dict[int, int]()
         for i in range(0, len(pages), _MOST_AHEAD):
             for page, number in zip(self._load_pages(pages[i : i + _MOST_AHEAD]), pages[i:], strict=False):
@@ -122,9 +120,10 @@ def stored_documents(ref: DocumentsRef | None, fetcher: Fetcher) -> DocumentTabl
     loader = _PageLoader(ref, fetcher)
     name_count = ref.names[0].names if len(ref.names) == 1 and ref.named == ref.documents else None
     table = DocumentTable(
-        ref.pages[-1], loader.pages, loader.load_pages, loader.find, name_count=name_count, first_duplicate=ref.doubled
-    )
-    loader.table = table  # each needs the other: the table loads pages, and names are looked up in its pages
+        ref.pages[-1], loader.load_page_refs, loader.load_pages, loader.find,
+        name_count=name_count, first_duplicate=ref.doubled,
+    )  # fmt: skip
+    loader.table = table  # the table loads pages by the loader, which looks up names in pages of the table
     return table
 
 
@@ -140,7 +139,7 @@ def _fetch_directory(ref: Directory, fetcher: Fetcher) -> bytes:
 
 
 class _PageLoader:
-    """Fetches the pages of a `DocumentTable`, and looks up names in its stored tables."""
+    """Fetches the pages of a `DocumentTable`, and looks up names in these and in stored tables of names."""
 
     table: DocumentTable
 
@@ -152,17 +151,16 @@ class _PageLoader:
         self._numbers_by_page: dict[int, dict[bytes, int]] = {}
         """For each page after the stored tables of names: the numbers of its documents by name."""
         if ref.last_page is not None:
-            self._inline_page = DocumentPage(
-                ref.last_page, ref.pages[-1], ref.pages[-2] if len(ref.pages) > 1 else None
-            )
+            before = ref.pages[-2] if len(ref.pages) > 1 else None
+            self._inline_page = DocumentPage(ref.last_page, ref.pages[-1], before)
 
-    def pages(self) -> Sequence[DocumentPageRef]:
+    def load_page_refs(self) -> Sequence[DocumentPageRef]:
         """The entries of all pages (1 GET for each directory of them)."""
         return expand_documents(self._ref, lambda directory: _fetch_directory(directory, self._fetcher)).pages
 
     def load_pages(self, numbers: Sequence[int]) -> list[DocumentPage]:
         """Pages by number (1 GET for each that is not in memory, in parallel)."""
-        last = len(self.table.refs) - 1 if self._inline_page else -1
+        last = len(self.table.page_refs) - 1 if self._inline_page else -1
         self._fetcher.check_open()
         wanted = [number for number in numbers if number != last]
         pages = dict(zip(wanted, self._fetcher.fetch_all([self._page_item(number) for number in wanted]), strict=True))
@@ -178,7 +176,7 @@ class _PageLoader:
 
     def _find_in_pages(self, raw_name: bytes) -> int | None:
         """The last document with a name among those that no stored table has, which are the newest."""
-        refs = self.table.refs
+        refs = self.table.page_refs
         for number in range(len(refs) - 1, -1, -1):
             if refs[number].documents <= self._ref.named:
                 break
@@ -191,14 +189,15 @@ class _PageLoader:
         return None
 
     def _find_in_tables(self, raw_name: bytes) -> int | None:
-        """The last document with a name in the stored tables. Raises `DamagedData` if it has another name."""
+        """The last document with a name in the stored tables. Raises `DamagedData` if the document that they name has
+        another name."""
         hashed, tables = name_hash(raw_name), self._ref.names
         buckets = self._fetcher.fetch_all([_bucket_item(table, bucket_of(hashed, table)) for table in tables])
         for table, bucket in zip(reversed(tables), reversed(buckets), strict=True):
             document = find_in_bucket(bucket.body, hashed)
             if document is None:
                 continue
-            page = self.table.page_of(document) if document < self.table.count else None
+            page = self.table.page_of_document(document) if document < self.table.count else None
             if page is None or page.raw_name(document - page.first) != raw_name:
                 shown = raw_name.decode("utf-8", "surrogatepass")
                 raise DamagedData(f"{documents_key(table.id)}: expected document {document} to be named {shown!r}")
@@ -206,7 +205,7 @@ class _PageLoader:
         return None
 
     def _page_item(self, number: int) -> FetchItem:
-        refs = self.table.refs
+        refs = self.table.page_refs
         ref, before = refs[number], refs[number - 1] if number else None
         return FetchItem(
             ("documents", number), documents_key(ref.id), 0, ref.size_bytes, _PAGE_GROWTH * ref.size_bytes,

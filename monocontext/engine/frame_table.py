@@ -134,8 +134,6 @@ class FrameTable:
             self._last_page = (tree.count - 1, Page(manifest.last_page, pages[-1], before))
             fetcher.cache.put(-tree.count, self._last_page[1])
 
-    # -- for a waiting caller --------------------------------------------------------------------------------------
-
     def look_up_and_fetch(self, look_up: Callable[[GetLoaded], _T | Missing]) -> _T:
         """Call `look_up` until nothing is missing, and fetch what is between two calls (1 GET an item, each wave in
         parallel)."""
@@ -329,8 +327,6 @@ class FrameTable:
         if missing:
             return Missing(tuple({item.key: item for item in missing}.values()))
         return range(numbers[0], numbers[1] + 1)
-
-    # -- items -----------------------------------------------------------------------------------------------------
 
     def page_item(self, number: int) -> FetchItem:
         """The item to fetch for an index page (in a large text 1 GET for its directory, unless that is open)."""

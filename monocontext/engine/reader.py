@@ -43,8 +43,7 @@ WAVE_GROWTH = 4
 FIRST_CANDIDATES_BYTES = 2 << 20
 """A search among candidates begins with this much: about six frames, since now and then one is read in vain."""
 ONE_CANDIDATE_BYTES = 1 << 20
-"""A search that ends at the first match begins with this much: four frames. With eight, a `find` and a window around
-its hit moved three to four times the text that they used."""
+"""A search that ends at the first match begins with this much: four frames. Eight moved 3 to 4 times the text used."""
 REFILL = 7 / 8
 """The share of the window at which it is refilled. A larger one makes a request of each frame; with three quarters, a
 link of 600 MB/s runs dry after one late answer (10 GB, simulated: 18.7 s instead of 18.1, a third fewer requests)."""

@@ -41,12 +41,9 @@ def _is_plain(hay: Any, needle: Any) -> bool:
     return type(hay) is bytes or (type(hay) is str and hay.isascii() and needle.isascii())
 
 
-Search = Callable[[Any, Any, int, int], int]
-
-
 @cache
-def _c_search() -> Search | None:
-    """A search by `memmem`; None without glibc."""
+def _c_search() -> Callable[[Any, Any, int, int], int] | None:
+    """A function (hay, needle, start, stop) that searches by `memmem`; None without glibc."""
     try:
         if not (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc"):
             return None

@@ -102,8 +102,7 @@ def encode(data: bytes, codec: str) -> tuple[bytes, FrameRecord]:
 
 
 def decode(stored: bytes | memoryview, frame: Frame) -> bytes:
-    """The text of a frame, in UTF-8. Raises `DamagedData` unless stored length, checksum, size and characters match. A
-    frame of another size is refused before it is decompressed."""
+    """The text of a frame, in UTF-8. Raises `DamagedData` unless stored length, checksum, size and characters match."""
     # Copied unless it is a whole `bytes` object: google-crc32c takes only `bytes`, and a cached frame must not keep the
     # response with its neighbours alive.
     whole = stored.obj if isinstance(stored, memoryview) else stored

@@ -30,7 +30,7 @@ def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
     `unknown` counts documents that were stored again and are too long to compare. GETs: 1 for each page that differs,
     and those of the text to compare. Returns `{"too_many": pages}` if more than `MOST_PAGES` differ.
     """
-    old_refs, new_refs = old.documents.table.refs, new.documents.table.refs
+    old_refs, new_refs = old.documents.table.page_refs, new.documents.table.page_refs
     shared = {ref.id for ref in old_refs} & {ref.id for ref in new_refs}
     old_pages = [number for number, ref in enumerate(old_refs) if ref.id not in shared]
     new_pages = [number for number, ref in enumerate(new_refs) if ref.id not in shared]

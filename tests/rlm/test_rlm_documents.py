@@ -101,7 +101,7 @@ def test_a_dict_of_many_texts_tells_how_many_are_not_described(store: MemoryStor
 
 def test_a_served_text_tells_its_names(store: MemoryStore) -> None:
     from monocontext.engine.remote import ServedReader
-    from monocontext.engine.remote.wire import BadRequest, request
+    from monocontext.engine.remote.wire import BadRequest, encode_request
     from monocontext.text import served_text
 
     with Monocontext.open(store) as context:
@@ -111,4 +111,4 @@ def test_a_served_text_tells_its_names(store: MemoryStore) -> None:
             served_text(ServedReader(context.view(0, 100).serve().answer)).documents  # noqa: B018
         for bad in ({"page": -1}, {"page": 10}, {"page": "0"}, {"page": None}, {"name": 5}):
             with pytest.raises(BadRequest):
-                server.answer(request("documents", **bad))
+                server.answer(encode_request("documents", **bad))

@@ -312,7 +312,7 @@ class ServedReader:
     def _ask(self, verb: str, **fields: Any) -> tuple[dict[str, Any], memoryview]:
         """Send a request; return header and body of the answer, or raise its error."""
         self._check_open()
-        header, body = wire.split_answer(self._send(wire.request(verb, **fields)))
+        header, body = wire.split_answer(self._send(wire.encode_request(verb, **fields)))
         if "error" in header:
             raise getattr(errors, header["error"], errors.StoreFailure)(header["message"])
         return header, body

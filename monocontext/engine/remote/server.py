@@ -59,18 +59,18 @@ class ReaderServer:
         Raises `BadRequest` for a message that no `ServedReader` sends. Errors of reads are answers, which the worker
         raises unchanged.
         """
-        fields = wire.parse(request)
+        fields = wire.parse_request(request)
         verb = _VERBS.get(fields["verb"])
         if verb is None:
             raise BadRequest(f"unknown verb {fields['verb'][:50]!r}")
         try:
             return verb(self, fields)
         except MonocontextError as error:
-            return wire.answer({"error": type(error).__name__, "message": str(error)})
+            return wire.encode_answer({"error": type(error).__name__, "message": str(error)})
 
     def ready(self, request: bytes) -> bool:
         """Whether a request can be answered without waiting for storage."""
-        fields = wire.parse(request)
+        fields = wire.parse_request(request)
         match fields:
             case {"verb": "open" | "report"}:
                 return True
@@ -84,7 +84,7 @@ class ReaderServer:
     def _open(self, fields: dict[str, Any]) -> bytes:
         """The description of the text."""
         reader = self._reader
-        return wire.answer(
+        return wire.encode_answer(
             {
                 "url": reader.url, "generation": reader.generation, "characters": reader.characters,
                 "final_newline": reader.final_newline, "start": self._start, "stop": self._stop, "limit": self._limit,
@@ -98,7 +98,7 @@ class ReaderServer:
         match fields.get("what"):
             case "text":
                 start, stop = self._range(fields, _MAX_READ)
-                return wire.answer({}, [self._reader.read(start, stop).encode()])
+                return wire.encode_answer({}, [self._reader.read(start, stop).encode()])
             case "frame":
                 start, _ = self._range(fields, _MAX_READ)
                 if start == self._reader.characters:
@@ -114,7 +114,7 @@ class ReaderServer:
         """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for."""
         reader = self._reader
         start, stop = self._range(fields, _LARGEST)
-        size_bytes, only = wire.number(fields, "bytes", 1, wire.MAX_BATCH_BYTES), self._only(fields, start, stop)
+        size_bytes, only = wire.check_int(fields, "bytes", 1, wire.MAX_BATCH_BYTES), self._only(fields, start, stop)
         reverse = fields.get("reverse") is True
         frames = reader.frames(
             start, stop, reverse=reverse, eager=fields.get("eager") is True, only=only, logged=False,
@@ -143,13 +143,14 @@ class ReaderServer:
         """The frames in which matches of a query may begin, those that lack a flag, or the number of the former."""
         reader, what = self._reader, fields.get("what")
         if what == "lacking":
-            return _runs(reader.frames_without(wire.number(fields, "flag", 1, 1 << 16), *self._range(fields, _LARGEST)))
+            flag = wire.check_int(fields, "flag", 1, 1 << 16)
+            return _runs(reader.frames_without(flag, *self._range(fields, _LARGEST)))
         query = wire.query_of(fields.get("query"))
         if query is None:
             raise BadRequest("a search needs a `query`")
         match what:
             case "frequency":
-                return wire.answer({"value": reader.frequency(query)})
+                return wire.encode_answer({"value": reader.frequency(query)})
             case "holding":
                 return _runs(reader.frames_holding(query, *self._range(fields, _LARGEST)))
             case "candidates":
@@ -161,58 +162,59 @@ class ReaderServer:
         """The record of a frame, the first character of a line, or the newlines before a character."""
         reader = self._reader
         most = {"frame": reader.manifest.frames - 1, "character": reader.characters - 1}
-        number = wire.number(fields, "number", 0, most.get(str(fields.get("what")), _LARGEST))
+        number = wire.check_int(fields, "number", 0, most.get(str(fields.get("what")), _LARGEST))
         match fields.get("what"):
             case "frame":
-                return wire.answer({"value": wire.frame_row(reader.frame(number))})
+                return wire.encode_answer({"value": wire.frame_row(reader.frame(number))})
             case "character":
-                return wire.answer({"value": wire.frame_row(reader.locate(number))})
+                return wire.encode_answer({"value": wire.frame_row(reader.locate(number))})
             case "line":
-                return wire.answer({"value": reader.line_start(number)})
+                return wire.encode_answer({"value": reader.line_start(number)})
             case "newlines":
-                return wire.answer({"value": reader.line_of(number)})
+                return wire.encode_answer({"value": reader.line_of(number)})
         raise BadRequest("what is located is a `frame`, a `character`, a `line` or `newlines`")
 
     def _documents(self, fields: dict[str, Any]) -> bytes:
         """The places of all documents, a page of them, or the number of the one with a name."""
         table = self._reader.documents
         if "page" in fields:
-            return wire.answer({}, [table.page(wire.number(fields, "page", 0, len(table.refs) - 1)).data])
+            number = wire.check_int(fields, "page", 0, len(table.page_refs) - 1)
+            return wire.encode_answer({}, [table.page(number).data])
         if "name" in fields:
             if not isinstance(name := fields["name"], str):
                 raise BadRequest("`name` must be a str")
-            return wire.answer({"number": table.find(name)})
-        rows = [wire.page_row(ref) for ref in table.refs]
-        return wire.answer({"pages": rows, "names": table.name_count, "first_duplicate": table.first_duplicate})
+            return wire.encode_answer({"number": table.find(name)})
+        rows = [wire.page_row(ref) for ref in table.page_refs]
+        return wire.encode_answer({"pages": rows, "names": table.name_count, "first_duplicate": table.first_duplicate})
 
     def _report(self, fields: dict[str, Any]) -> bytes:
         """Count what the worker read and found, and give all counts."""
         reader = self._reader
-        looked_at, hits = (wire.number(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
+        looked_at, hits = (wire.check_int(fields, name, 0, _LARGEST) for name in ("looked_at", "hits"))
         self._add_to(reader.read_log, fields.get("read"))
         self._add_to(reader.piece_log, fields.get("handed"))
         real = fields.get("real", [])
         if not isinstance(real, list) or len(real) > _MAX_RANGES:
             raise BadRequest("real must be a list of sizes")
-        for size_bytes in [wire.number({"real": size}, "real", 0, _LARGEST) for size in real]:
+        for size_bytes in [wire.check_int({"real": size}, "real", 0, _LARGEST) for size in real]:
             reader.count_real(size_bytes)
         with LOCK:
             reader.stats.search.looked_at += looked_at
             reader.stats.search.hits += hits
-        return wire.answer(asdict(reader.stats) | {"credentials_source": ""})  # a path of the host's
+        return wire.encode_answer(asdict(reader.stats) | {"credentials_source": ""})  # a path of the host's
 
     # -- bounds ----------------------------------------------------------------------------------------------------
 
     def _range(self, fields: dict[str, Any], most: int) -> tuple[int, int]:
         end = self._reader.characters
-        start = wire.number(fields, "start", 0, end)
-        return start, wire.number(fields, "stop", start, min(end, start + most))
+        start = wire.check_int(fields, "start", 0, end)
+        return start, wire.check_int(fields, "stop", start, min(end, start + most))
 
     def _only(self, fields: dict[str, Any], start: int, stop: int) -> Candidates | None:
         """The candidates that a request names; None if it names none."""
         if fields.get("runs") is None:
             return None
-        pairs = wire.ranges(fields["runs"], self._reader.manifest.frames, _LARGEST)
+        pairs = wire.check_ranges(fields["runs"], self._reader.manifest.frames, _LARGEST)
         if any(first == end for first, end in pairs) or any(
             run[1] > following[0] for run, following in pairwise(pairs)
         ):
@@ -220,20 +222,20 @@ class ReaderServer:
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 
     def _add_to(self, log: ReadLog | None, ranges: Any) -> None:
-        for start, stop in wire.ranges(ranges, self._reader.characters, _MAX_RANGES):
+        for start, stop in wire.check_ranges(ranges, self._reader.characters, _MAX_RANGES):
             if log is not None:
                 log.add(start, stop)
 
 
 def _batch(texts: list[FrameText]) -> bytes:
-    return wire.answer({"frames": [wire.frame_row(text.frame) for text in texts]}, (text.data for text in texts))
+    return wire.encode_answer({"frames": [wire.frame_row(text.frame) for text in texts]}, (text.data for text in texts))
 
 
 def _runs(candidates: Candidates | None) -> bytes:
     if candidates is None:
-        return wire.answer({"some": False})
+        return wire.encode_answer({"some": False})
     ends = array("Q", (number for run in candidates.runs for number in run))
-    return wire.answer({"some": True, "start": candidates.start, "stop": candidates.stop}, [ends.tobytes()])
+    return wire.encode_answer({"some": True, "start": candidates.start, "stop": candidates.stop}, [ends.tobytes()])
 
 
 _VERBS: dict[str, Callable[[ReaderServer, dict[str, Any]], bytes]] = {

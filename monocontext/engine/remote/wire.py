@@ -31,12 +31,12 @@ class BadRequest(ValueError):
     """A request that no honest client (`ServedReader`) sends."""
 
 
-def request(verb: str, **fields: Any) -> bytes:
-    """The bytes of a request."""
+def encode_request(verb: str, **fields: Any) -> bytes:
+    """The bytes of a request: its verb and fields that are JSON."""
     return json.dumps({"verb": verb, **fields}, separators=(",", ":")).encode()
 
 
-def parse(data: bytes) -> dict[str, Any]:
+def parse_request(data: bytes) -> dict[str, Any]:
     """The fields of a request. Raises `BadRequest`."""
     if len(data) > MAX_REQUEST_BYTES:
         raise BadRequest(f"a request has at most {MAX_REQUEST_BYTES:,} bytes, not {len(data):,}")
@@ -49,49 +49,50 @@ def parse(data: bytes) -> dict[str, Any]:
     return fields
 
 
-def number(fields: dict[str, Any], name: str, low: int, high: int) -> int:
-    """An integer of a request, within [low, high]. Raises `BadRequest`."""
+def check_int(fields: dict[str, Any], name: str, low: int, high: int) -> int:
+    """The field `name` of a request, an integer from `low` to `high`. Raises `BadRequest`."""
     value = fields.get(name)
     if type(value) is not int or not low <= value <= high:
         raise BadRequest(f"{name} must be an integer from {low} to {high}, not {_shown(value)}")
     return value
 
 
-def ranges(rows: Any, stop: int, most: int) -> list[tuple[int, int]]:
-    """Half-open ranges, within [0, stop). Raises `BadRequest`."""
+def check_ranges(rows: Any, stop: int, most: int) -> list[tuple[int, int]]:
+    """The half-open ranges of a request, at most `most`, each within [0, stop). Raises `BadRequest`."""
     if not isinstance(rows, list) or len(rows) > most:
         raise BadRequest(f"expected a list of at most {most:,} ranges, found {_shown(rows)}")
     pairs = []
     for row in rows:
         match row:
             case [int(first), int(end)] if 0 <= first <= end <= stop:
-                pairs.append((int(first), int(end)))
+                pairs.append((int(first), int(end)))  # a bool becomes an int
             case _:
-                raise BadRequest(f"expected a range within {stop:,}, found {_shown(row)}")
+                raise BadRequest(f"expected a range [start, stop) within [0, {stop:,}), found {_shown(row)}")
     return pairs
 
 
 def _shown(value: Any) -> str:
+    """The beginning of a value, for a message."""
     try:
         return str(value)[:50]
     except RecursionError:
         return "deeply nested lists"
 
 
-def answer(header: dict[str, Any], body: Iterable[bytes | memoryview] = ()) -> bytes:
+def encode_answer(header: dict[str, Any], body: Iterable[bytes | memoryview] = ()) -> bytes:
     """The bytes of an answer."""
     head = json.dumps(header, separators=(",", ":")).encode()
     return b"".join([len(head).to_bytes(4, "big"), head, *body])
 
 
 def split_answer(data: bytes | memoryview) -> tuple[dict[str, Any], memoryview]:
-    """Header and body of an answer. Not checked: the host is trusted."""
+    """The header and the raw bytes of an answer. Not checked: the host is trusted."""
     view = memoryview(data)
     size = int.from_bytes(view[:4], "big")
     return json.loads(bytes(view[4 : 4 + size])), view[4 + size :]
 
 
-# -- records, without their places in storage --------------------------------------------------------------------------
+# -- records, without their keys and offsets in storage ----------------------------------------------------------------
 
 
 def frame_row(frame: Frame) -> list[int]:
@@ -103,7 +104,7 @@ def frame_row(frame: Frame) -> list[int]:
 
 
 def frame_of(row: Sequence[int]) -> Frame:
-    """The frame of a `frame_row`. Its place in storage is made up, since a worker must not know it."""
+    """The frame of a `frame_row`. Its object and offset are made up, since a worker must not know them."""
     number, start, characters, size, newlines, flags, start_byte, start_newline = row
     return Frame(
         number, "the host's text", start_byte, size, size, characters, newlines, 0, flags, "raw", None, start,

@@ -110,7 +110,7 @@ class Documents(Mapping[str, Text]):
 
     def metadata_of(self, number: int) -> dict[str, Any]:
         """The metadata of the document `number` (at most 1 GET)."""
-        page = self.table.page_of(number)
+        page = self.table.page_of_document(number)
         return page.metadata(number - page.first)
 
     def at(self, character: int) -> Document | None:

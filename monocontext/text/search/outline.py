@@ -94,7 +94,7 @@ def outline(span: Span, documents: Documents[Any] | None) -> Outline:
     count = documents.count if documents is not None else 0
     names: tuple[str, ...] = ()
     if documents is not None and count:
-        page = documents.table.page_of(0)
+        page = documents.table.page_of_document(0)
         names = tuple(page[number].name[:LINE_CHARACTERS] for number in range(min(len(page), NAMES)))
     headings: list[Heading] = []
     kinds: list[str] = []

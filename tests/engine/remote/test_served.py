@@ -148,7 +148,7 @@ NOTHING = {"read": [], "handed": [], "looked_at": 0, "hits": 0}
 @pytest.mark.parametrize("sizes", [5, [-1], ["a"], [1 << 70], [True]])
 def test_sizes_that_are_none_are_refused(sizes: object, stored: Monocontext) -> None:
     with pytest.raises(wire.BadRequest, match="real must be"):
-        stored.serve().answer(wire.request("report", **NOTHING | {"real": sizes}))
+        stored.serve().answer(wire.encode_request("report", **NOTHING | {"real": sizes}))
 
 
 def test_what_is_too_large_to_ask_is_not_asked(served: Monocontext) -> None:
@@ -217,7 +217,7 @@ def test_a_need_that_nests_without_end_is_refused(stored: Monocontext) -> None:
     for _ in range(100):
         need = ["all", [need]]
     with pytest.raises(wire.BadRequest):
-        stored.serve().answer(wire.request("candidates", what="candidates", query=need, start=0, stop=5))
+        stored.serve().answer(wire.encode_request("candidates", what="candidates", query=need, start=0, stop=5))
     deepest: Any = []
     for _ in range(sys.getrecursionlimit()):
         deepest = [deepest]
@@ -229,7 +229,7 @@ def test_ready_means_that_no_request_goes_to_storage(tmp_path: Any) -> None:
     publish([TEXT], str(tmp_path / "c"), frame_bytes=8192)
     context = Monocontext.open(str(tmp_path / "c"))
     server = context.serve()
-    ask = wire.request("read", what="text", start=1000, stop=1100)
+    ask = wire.encode_request("read", what="text", start=1000, stop=1100)
     assert not server.ready(ask)
     server.answer(ask)
     gets = context.stats.gets
