@@ -273,6 +273,17 @@ class FrameTable:
                     return None
         return Candidates(runs, start, stop, self.frame, self.locate, SearchStats())
 
+    def frames_of_characters(self, characters: range) -> Candidates:
+        """The frames that hold these characters, a rising range (1 GET for each index page)."""
+        runs: list[tuple[int, int]] = []
+        for character in characters:
+            number = self.locate(character).number
+            if not runs or number > runs[-1][1]:
+                runs.append((number, number + 1))
+            elif number == runs[-1][1]:
+                runs[-1] = (runs[-1][0], number + 1)
+        return Candidates(runs, characters[0], characters[-1] + 1, self.frame, self.locate, SearchStats())
+
     # -- in memory (no GET) ----------------------------------------------------------------------------------------
 
     def _in_cache(self, key: Hashable) -> Any:

@@ -23,7 +23,7 @@ from monocontext.engine.frame_table import CANDIDATE_PAGES, FrameTable, GetLoade
 from monocontext.engine.prefetch.read_ahead import ReadAhead
 from monocontext.engine.prefetch.streams import Prefetch, SeenRead
 from monocontext.engine.read_log import PieceLog, ReadLog
-from monocontext.engine.stats import SearchStats, Stats
+from monocontext.engine.stats import Stats
 from monocontext.engine.text_ends import TextEnds
 from monocontext.engine.text_in_root import TextInRoot
 from monocontext.format.filters.query import Query
@@ -77,8 +77,8 @@ class Reader:
         )  # fmt: skip
         self.stats, self.cache = fetcher.stats, fetcher.cache
         self.table = table = FrameTable(manifest, fetcher)
-        self.frame = table.frame
-        self.frames_without, self.is_in_memory, self.locate = table.frames_without, table.is_in_memory, table.locate
+        self.frame, self.locate, self.is_in_memory = table.frame, table.locate, table.is_in_memory
+        self.frames_without, self.frames_of_characters = table.frames_without, table.frames_of_characters
         self._ends_stop = self.characters - LARGEST_END_BYTES  # no end has more characters than bytes
         self.ahead = ReadAhead(
             "off" if workers.max_running < 2 else prefetch,  # a caller needs the only request at a time
@@ -305,19 +305,6 @@ class Reader:
             search.pruned += frames - result.frames
         return result
 
-    def frames_of_characters(self, characters: range) -> Candidates:
-        """The frames that hold these characters, a rising range (1 GET for each index page)."""
-        runs: list[tuple[int, int]] = []
-        for character in characters:
-            number = self.locate(character).number
-            if runs and number < runs[-1][1]:
-                continue
-            if runs and number == runs[-1][1]:
-                runs[-1] = (runs[-1][0], number + 1)
-            else:
-                runs.append((number, number + 1))
-        return Candidates(runs, characters[0], characters[-1] + 1, self.frame, self.locate, SearchStats())
-
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
         """The answer of search filters for matches that begin in [start, stop), a non-empty range. The cost is that of
         `candidates`, without the index pages of these frames."""
@@ -325,9 +312,11 @@ class Reader:
             return Narrowing(frames=0, runs=None, reason="all of the text came with the root")
         if self.is_one_wave(start, stop):
             return Narrowing(frames=0, runs=None, reason="all of the text takes one round trip, as its filters do")
-        return self._narrow(query, start, stop, within_line, needs_text=True)
+        return self._look_up_filters(query, start, stop, within_line, needs_text=True)
 
-    def _narrow(self, query: Query | None, start: int, stop: int, within_line: bool, needs_text: bool) -> Narrowing:
+    def _look_up_filters(
+        self, query: Query | None, start: int, stop: int, within_line: bool, needs_text: bool
+    ) -> Narrowing:
         def look_up(get_loaded: GetLoaded) -> Narrowing | Missing:
             return self._filters.narrow(
                 query, start, stop, within_line, get_loaded=get_loaded, records=self.table, needs_text=needs_text
@@ -349,7 +338,7 @@ class Reader:
         """The number of frames, and in how many a match may begin; None if no filter can tell (1 or 2 waves)."""
         if not self.characters:
             return None
-        result = self._narrow(query, 0, self.characters, False, needs_text=False)
+        result = self._look_up_filters(query, 0, self.characters, False, needs_text=False)
         if not result.frames:
             return None
         runs = result.dense_runs if result.runs is None else result.runs
