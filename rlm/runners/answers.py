@@ -171,7 +171,7 @@ def check_text(text: str) -> None:
     # A character has at most six bytes (half a pair is escaped), so most texts are short enough without being encoded.
     size = len(text.encode("utf-8", "backslashreplace")) if 6 * len(text) > MOST_ANSWER_BYTES else 0
     if size > MOST_ANSWER_BYTES:
-        raise AnswerRefused(f"the answer is too long, {size:,} of {MOST_ANSWER_BYTES:,} bytes: give what was asked for")
+        raise AnswerRefused(f"an answer of {size:,} bytes is too long, at most {MOST_ANSWER_BYTES:,}: shorten it")
 
 
 def check_written_answer(text: str) -> None:
