@@ -7,8 +7,7 @@
     print(model.completion(rlms.prompt(context), root_prompt="Who wrote it?").response)
 
 `rlms` copies a context through a file. So the text comes in as a custom tool, which setup code names `context`, and the
-prompt is a placeholder with the length of the text (of documents: their bytes). Children of `rlm_query` keep their own
-prompt as `context`.
+prompt is a placeholder with its length (of documents: their bytes). Children of `rlm_query` keep their own prompt.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class TextBytes:
         return self._stop - self._start
 
     def _byte_of(self, character: int) -> int:
-        """The byte at which a character begins (1 GET for its frame, unless it is the first in it)."""
+        """The byte at which a character begins (1 GET for its frame; none for the first character of a frame)."""
         if character == self._reader.characters:
             return self._reader.manifest.text_bytes
         frame = self._reader.locate(character)

@@ -15,7 +15,6 @@ from monocontext.options import nearest
 
 SHARED = ("quiet", "verbose")  # the options of a program that each of its commands takes too
 
-
 _Entry = tuple[str, str, str]
 """The module of a command (`MODULE:NAME` where its function has another name), what it does, and an example."""
 

@@ -35,15 +35,18 @@ def read_json_lines(
                 fields = ", ".join(map(str, row)) or "none"
                 raise InvalidText(f"{location}: no field {field!r}; its fields are {fields[:200]}")
         text = row.pop(text_field)
-        name = row.pop(name_field) if name_field is not None and name_field != text_field else text
         if not isinstance(text, str):
             raise InvalidText(
                 f"{location}: field {text_field!r} must be a string, not {type(text).__name__}: {str(text)[:80]!r}"
             )
+        if name_field is None:
+            yield None, text, row
+            continue
+        name = text if name_field == text_field else row.pop(name_field)
         if type(name) not in (str, int):
             kind = type(name).__name__
             raise InvalidText(f"{location}: field {name_field!r} must be a string or an integer, not {kind}")
-        yield None if name_field is None else str(name), text, row
+        yield str(name), text, row
 
 
 def _rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, Any]]:

@@ -117,10 +117,10 @@ def grep(
         Monocontext.open(url, allow=allow or (), generation=generation, **options) as context,
         _pattern_limit(max_seconds, context.stats),
     ):
-        searched = _Files(context, url, globs or [], str if as_json else escape_controls)
-        style = make_style(pattern, not searched.are_one)
+        scope = _Scope(context, url, globs or [], str if as_json else escape_controls)
+        style = make_style(pattern, scope.has_several)
         selected = found_lines(
-            context, pattern, searched.ranges(), searched.at, invert=invert, most=most, executor=executor
+            context, pattern, scope.ranges(), scope.place_at, invert=invert, most=most, executor=executor
         )
         first = next(selected, None)
         if not silent:
@@ -194,14 +194,17 @@ def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings are for authors of Python code
-            for pattern in patterns if not fixed else ():
-                re.compile(pattern)  # an error shows the pattern as the user typed it
-            value = [re.escape(pattern) if fixed else _before_cr(_scope_flags(pattern)) for pattern in patterns]
+            if fixed:
+                expressions = [re.escape(pattern) for pattern in patterns]
+            else:
+                for pattern in patterns:
+                    re.compile(pattern)  # an error shows the pattern as the user typed it
+                expressions = [_before_cr(_scope_flags(pattern)) for pattern in patterns]
             if whole_lines:
-                value = [_before_cr(rf"^(?:{item})$") for item in value]
+                expressions = [_before_cr(rf"^(?:{expression})$") for expression in expressions]
             elif words:
-                value = [rf"(?<!\w)(?:{item})(?!\w)" for item in value]
-            return compile_query(value, ignore_case=ignore_case)
+                expressions = [rf"(?<!\w)(?:{expression})(?!\w)" for expression in expressions]
+            return compile_query(expressions, ignore_case=ignore_case)
     except (re.error, OverflowError, RecursionError) as error:
         shown = f"{error.pattern!r}: " if isinstance(error, re.error) else ""
         raise MonocontextError(f"not a regular expression: {shown}{error} (-F searches for it as plain text)") from None
@@ -223,8 +226,8 @@ def _before_cr(pattern: str) -> str:
     return re.sub(_TOKENS, lambda token: r"(?=\r?$)" if token[0] == "$" else token[0], pattern)
 
 
-class _Files:
-    """The documents of a text to search, or the whole text if it has none."""
+class _Scope:
+    """What of a text is searched: its documents that the globs select, or the whole text if it has no documents."""
 
     def __init__(self, context: Monocontext, url: str, globs: list[str], escape: Callable[[str], str]):
         self._context, self._documents, self._escape = context, context.documents, escape
@@ -233,17 +236,18 @@ class _Files:
         self._whole = Place(escape(url), Document(0, url, 0, len(context), 0, 0, size), context)
 
     @property
-    def are_one(self) -> bool:
-        """Whether a line needs no name of a document: the text has one at most."""
-        return self._documents.count < 2
+    def has_several(self) -> bool:
+        """Whether the text has several documents, so that a line needs the name of its own."""
+        return self._documents.count > 1
 
     def ranges(self) -> list[tuple[int, int]]:
+        """The ranges [start, stop) to search, in characters."""
         if self._globs is None or not self._documents.count:  # a text without documents is a file that is named
             return [(0, len(self._context))]
         return ranges_of(record for record in self._documents.records() if self._globs.select(record.name))
 
-    def at(self, character: int) -> Place | None:
-        """The document to search that has a character; None if there is none."""
+    def place_at(self, character: int) -> Place | None:
+        """The document that holds a character; None if it is not to be searched."""
         if not self._documents.count:
             return self._whole
         record = self._documents.at(character)

@@ -160,7 +160,8 @@ def pull(
     """Fetch a session, so that Claude Code or Codex goes on with it in this clone of its repository."""
     if latest and session and place is None:  # the one argument is the archive
         session, place = None, session
-    if latest == (session is not None):
+    is_named = session is not None
+    if is_named == latest:  # both, or neither
         raise MonocontextError("name one session by its id, or take the last one of this repository with --latest")
     with _open_archive(place_of(place, to), s3) as archive:
         done = pull_session(archive, session, Path(into), project)
@@ -194,7 +195,9 @@ def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) 
         print_line(f"log of uploads: {log_path()}")
     hooked = next((options for options in hooks_by_label.values() if options.get("url")), None)
     if not url and hooked:
-        url, s3 = str(hooked["url"]), cast("StoreOptions", _store_options(hooked) | dict(s3))
+        url = str(hooked["url"])
+        options_of_hook = {name: hooked[name] for name in StoreOptions.__annotations__ if name in hooked}
+        s3 = cast("StoreOptions", options_of_hook | dict(s3))
     counts: list[tuple[str | None, int]] = []
     if url:
         with _open_archive(url, s3) as archive:
@@ -206,10 +209,6 @@ def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) 
     for name, count in counts:
         row = {"project": name, "sessions": count, "hooks": hooks, "notes": notes}
         print_record(as_json, row, f"{name}: {count} sessions")
-
-
-def _store_options(hook: dict[str, object]) -> dict[str, object]:
-    return {name: hook[name] for name in StoreOptions.__annotations__ if name in hook}
 
 
 def _describe_hooks(folder: Path) -> tuple[dict[str, dict[str, object]], list[str]]:

@@ -154,7 +154,6 @@ def sync(
     """
     names, url, options = writing.split_places(places, s3, of_sources=True)
     sources: list[str | Path] = [name if "://" in name else Path(name).expanduser() for name in names]
-
     with writing.usage_errors(), workers(dask) as executor:
         result = sync_files(
             sources, url, delete=delete, dry_run=dry_run, ignored=no_ignore, store_options=options, encoding=encoding,

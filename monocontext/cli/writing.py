@@ -111,13 +111,11 @@ def append(
 
 def index(
     places: Annotated[
-        list[str],
-        Argument(metavar="SRC... DEST", help="Objects, or places that hold objects; then the URL of the context."),
+        list[str], Argument(metavar="SRC... DEST", help="Objects, or places of objects; then the URL of the context.")
     ],
     s3: S3,
     filters: Annotated[
-        bool | None,
-        Option("--filters/--no-filters", help="Write search filters; with DEST alone, add them to that context."),
+        bool | None, Option("--filters/--no-filters", help="Write search filters; with DEST alone, add them to it.")
     ] = None,
     rebuild: Annotated[bool, Option(help="With --filters: write all filters again.")] = False,
     frame_bytes: Frames = "256K",  # type: ignore[assignment]
@@ -173,11 +171,11 @@ def split_places(
 def _sources(names: list[str], has_rows: bool, fields: dict[str, Any]) -> Iterable[Source]:
     """The sources that `publish` reads, for the names of files on the command line."""
     if has_rows and "-" in names:
-        raise ValueError("--documents reads files, not stdin: write the rows to a file")
+        raise click.BadParameter("--documents reads files, not stdin: write the rows to a file")
     if not has_rows and (fields["name_field"] is not None or fields["text_field"] != "text"):
-        raise ValueError("--text-field and --name-field need --documents")
+        raise click.BadParameter("--text-field and --name-field need --documents")
     if location := next((name for name in names if "://" in name), None):
-        raise ValueError(
+        raise click.BadParameter(
             f"{location} is not a file here: `monocontext sync {location} URL` stores its objects as documents, and "
             f"`monocontext index {location} URL` refers to them without a copy"
         )
@@ -208,8 +206,10 @@ def storing(label: str, dask: str | None = None, sources: Iterable[str] = ()) ->
 
 def _total_bytes(paths: Iterable[str]) -> int | None:
     """The approximate size of files and folders in bytes; None for stdin, for URLs, and where no bar shows it."""
+    if not shows_progress():
+        return None
     total = 0
-    for path in paths if shows_progress() else ():
+    for path in paths:
         if path == "-" or "://" in path:
             return None
         if os.path.isdir(path):

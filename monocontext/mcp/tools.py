@@ -132,9 +132,7 @@ class Tools:
             text = self._text(context, start)
             return TextTools(text).grep(pattern, ignore_case, fixed, max_hits, start, stop)
         if ignore_case or fixed or start or stop is not None:
-            raise ToolRefusal(
-                "words=true searches the whole text in any case: leave ignore_case, fixed, start, stop out"
-            )
+            raise ToolRefusal("words=true searches all text in any case: leave out ignore_case, fixed, start and stop")
         name = context or self._served.only_name()
         check_query(pattern, max_hits)
         by_session = self._served.sessions is not None and name.startswith(SESSIONS_PREFIX) and name.count("/") == 1

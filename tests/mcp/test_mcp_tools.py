@@ -137,7 +137,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
        "a query has at most 10,000 characters, this one has 1,000,000")
       for options in ({}, {"fixed": True}, {"words": True})),
     ("context_search", {"context": "logs", "pattern": "x", "words": True, "start": 5},
-     "words=true searches the whole text in any case: leave ignore_case, fixed, start, stop out"),
+     "words=true searches all text in any case: leave out ignore_case, fixed, start and stop"),
     *(("context_search", {"context": "files", "pattern": words, "words": True}, "a query ")
       for words in ("", "of the")),
     *(("context_search", {"context": "logs", "pattern": pattern}, "not a regular expression: ")
