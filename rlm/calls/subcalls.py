@@ -146,6 +146,7 @@ class SubCalls:
         display = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
         started = self.gate.elapsed()
+        reply = Reply("", 0, 0, display)
         error: LLMError | None = None
         cause: BaseException | None = None
         try:
@@ -157,7 +158,7 @@ class SubCalls:
         if error:
             if isinstance(error, PromptTooLong):
                 self._explain_too_long(error, len(prompt))
-            reply = error.reply or Reply("", 0, 0, display)  # a reply that is not an answer was paid for all the same
+            reply = error.reply or reply  # one that is not an answer was paid for all the same
         cost = dollars(reply, self.gate.usage.prices) if error is None or error.reply else None
         sent = messages[0]["content"]  # cleaned by the gateway
         key, seconds = call_key(display, messages), self.gate.elapsed() - started
