@@ -53,9 +53,9 @@ def score(question: Question, answer: str | None) -> float:
 
 
 def normalise(text: str) -> str:
-    """The text without case, quotes, surplus spaces, and punctuation at both ends."""
+    """The text without case and surplus spaces, and without quotes, bold marks and punctuation at both ends."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(folded.split()).strip(" .,;:!\"'`()[]{}")
+    return " ".join(folded.split()).strip(" .,;:!\"'`()[]{}*")
 
 
 def _members(text: str) -> frozenset[str]:
@@ -64,5 +64,5 @@ def _members(text: str) -> frozenset[str]:
 
 def _number(text: str) -> float | None:
     """The number, if the whole answer is one (`1,234`, `**12**`, `12.`); `None` for a number among words."""
-    bare = normalise(text).replace(",", "").strip("* ")
+    bare = normalise(text).replace(",", "")
     return float(bare) if _NUMBER.fullmatch(bare) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +47,7 @@ def install(
     arguments = ["--url", location, *store_flags]
     for expression in pattern or ():
         arguments += ["--pattern", expression]
-    flags = {"--no-redact": no_redact, "--anonymous": "anonymous" in s3, "--user": user, "--compile": compile_after}
+    flags = {"--no-redact": no_redact, "--user": user, "--compile": compile_after}
     arguments += [flag for flag, is_set in flags.items() if is_set]
     if compile_after:
         arguments += ["--max-dollars", f"{max_dollars:g}"]
@@ -58,24 +59,24 @@ def install(
     skill.parent.mkdir(parents=True, exist_ok=True)
     skill.write_text(settings.skill(location, ["--to", location, *store_flags]), "utf-8")
     click.echo(f"skill in {skill}")
-    _explain(target, location, is_user=user, redacts=not no_redact)
+    _explain(target, [location, *store_flags], is_user=user, redacts=not no_redact)
 
 
 def _store_flags(s3: StoreOptions, project: str | None) -> list[str]:
-    """The flags with a value that a hook and a skill both need."""
+    """The flags that a hook, a skill and a listing need to find the sessions."""
     values = {**s3, "project": project}
-    return [
-        word for name, value in values.items() if value and name != "anonymous" for word in (f"--{name}", str(value))
-    ]
+    is_anonymous = values.pop("anonymous", False)
+    named = [word for name, value in values.items() if value for word in (f"--{name}", str(value))]
+    return [*named, "--anonymous"] if is_anonymous else named
 
 
-def _explain(target: settings.AgentSettings, location: str, *, is_user: bool, redacts: bool) -> None:
-    """Print what happens from now on, what to mind, and how to try and undo it."""
+def _explain(target: settings.AgentSettings, place: list[str], *, is_user: bool, redacts: bool) -> None:
+    """Print what happens from now on, what to mind, and how to try and undo it. `place`: the archive and options."""
     end = "when it ends, " if any(event == "SessionEnd" for event, *_ in target.events) else ""
     click.echo(
         f"from now on: a session {'of yours' if is_user else 'in this directory'} begins with the team's brief, where "
         f"`rlm compile` has made one, and is uploaded {end}before it is compacted and after its answers, at most once "
-        f"a minute, {'without' if redacts else 'with'} its secrets, to {location}; so are "
+        f"a minute, {'without' if redacts else 'with'} its secrets, to {place[0]}; so are "
         f"{'all others of yours' if is_user else 'others of this project'} that the archive lacks"
     )
     clean_up = settings.describe_clean_up(target, Path.cwd())
@@ -83,7 +84,7 @@ def _explain(target: settings.AgentSettings, location: str, *, is_user: bool, re
         click.echo(clean_up)
     if target.name == "codex":
         click.echo(settings.CODEX_TRUST)
-    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.quote(location)}")
+    click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.join(place)}")
     agent_flag = "" if target.name == "claude-code" else f" --agent {target.name}"
     click.echo(f"to undo it: monocontext hooks uninstall{agent_flag}{' --user' if is_user else ''}")
 
@@ -100,7 +101,8 @@ def uninstall(agent: AgentName = "claude-code", user: User = False) -> None:
     skill = target.skill_path(Path.cwd(), user)
     if skill.exists():
         skill.unlink()
-        skill.parent.rmdir()
+        with suppress(OSError):  # the folder may hold files of others
+            skill.parent.rmdir()
         click.echo(f"removed {skill}")
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 PATTERN_SECONDS = 30  # the most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C
 _GLOBAL_FLAGS = r"\(\?([aimsux]+)\)"
+_POSIX_CLASS = r"(?<!\\)(?:\\\\)*\[\^?\]?(?:\\.|[^\]\\])*?(\[:\^?\w+:\])"
+"""A set of characters with a class of POSIX in it, which Python's `re` would read as letters."""
 _TOKENS = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"
 """The parts of a pattern in which `$` is not the end of a line, and those that are one."""
 
@@ -186,10 +188,10 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
 
 def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words: bool, whole_lines: bool) -> Linewise:
     for pattern in patterns:
-        named = re.search(r"\[\[:\w+:\]", pattern) if "[[:" in pattern and not fixed else None
+        named = None if fixed else re.search(_POSIX_CLASS, pattern)
         if named:
             raise MonocontextError(
-                f"{named[0]}] is not supported: write [a-zA-Z], \\d, \\s or \\w, or search for plain text with -F"
+                f"{named[1]} is not supported: write a-zA-Z, \\d, \\s or \\w, or search for plain text with -F"
             )
     try:
         with warnings.catch_warnings():

@@ -244,10 +244,12 @@ def _named_place(place: str | None, to: str | None) -> str | None:
 
 def _split_words(words: list[str], to: str | None) -> tuple[list[str], str]:
     """Split the arguments into sessions and the archive: a last word that looks like a URL or a directory, or the last
-    of several where MONOCONTEXT_URL is not set."""
+    of several where MONOCONTEXT_URL is not set. The name of a session's file is never the archive."""
     last = words[-1] if words else ""
-    is_place = "://" in last or (not os.path.isfile(last) and (os.path.isdir(last) or os.sep in last))
-    if to is None and words and (is_place or (len(words) > 1 and not os.environ.get("MONOCONTEXT_URL"))):
+    is_file = os.path.isfile(last) or last.endswith((".jsonl", ".jsonl.zst"))
+    is_place = "://" in last or os.path.isdir(last) or os.sep in last
+    is_last_of_several = len(words) > 1 and not os.environ.get("MONOCONTEXT_URL")
+    if to is None and words and not is_file and (is_place or is_last_of_several):
         to = words.pop()
     return words, place_of(to)
 

@@ -43,10 +43,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory, sources: Sources) -> Any:
 @pytest.mark.parametrize(
     ("rule", "answer", "given", "expected"),
     [
-        ("text", "L204", " l204. ", 1.0), ("text", "L204", "the room is L204", 0.0), ("text", "L204", None, 0.0),
-        ("number", "1234", "1,234", 1.0), ("number", "12", "**12**", 1.0), ("number", "12", "12 or 13", 0.0),
+        ("text", "L204", " l204. ", 1.0), ("text", "L204", "the room is L204", 0.0), ("text", "L204", "**L204**.", 1.0),
+        ("number", "1234", "1,234", 1.0), ("number", "12", "**12.**", 1.0), ("number", "12", "12 or 13", 0.0),
         ("number", "12", "13", 0.0), ("count", "12", "14", 0.75**2), ("count", "12", "twelve", 0.0),
         ("set", "Lima, Oslo", "Oslo\nLima", 1.0), ("set", "Lima, Oslo", "Lima, Oslo, Riga", 0.0),
+        ("text", "L204", None, 0.0),
     ],
 )  # fmt: skip
 def test_scores(rule: Rule, answer: str, given: str | None, expected: float) -> None:

@@ -53,6 +53,9 @@ def test_exit_codes(cli: Cli, context: Path) -> None:
         assert [(each.code, each.out, each.err) for each in printed] == [(0, "", ""), (1, "", "")]
     for pattern in ("a\nb", r"quick\n"):
         cli("grep", pattern, context).refused("the pattern needs a newline, but grep matches within a line")
+    for pattern in ("[[:space:]]", "[^[:space:]]", "[a-f[:digit:]]", r"\\[[:^alpha:]]"):  # letters and `:` to Python
+        cli("grep", pattern, context).refused(":] is not supported: write a-zA-Z, ")
+    assert [cli("grep", pattern, context).code for pattern in (r"\[[:q]", "[[]")] == [1, 1]
     cli("grep", "s3://bucket/key", "the quick").misused("the URL comes last: `monocontext grep 'the quick' ")
     cli("grep", "x" * 5000, context.parent).refused("open one, such as")
     cli("grep", "-e", "x", "y", context).misused("one argument with -e, the URL")

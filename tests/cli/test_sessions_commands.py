@@ -102,6 +102,7 @@ def test_mistakes_are_one_line(cli: Cli, machine: Path, tmp_path: Path) -> None:
     cli("sessions", "upload", "zzzz", machine).refused("no session 'zzzz'")
     cli("sessions", "show", "zzzz", machine).refused("no session 'zzzz'")
     cli("sessions", "upload", "nope.jsonl", machine).refused("no such file: nope.jsonl")
+    cli("sessions", "upload", tmp_path / "typo.jsonl").refused("no archive")  # not an archive of this name
     bad = tmp_path / "bad.jsonl"
     bad.write_text("no JSON\n")
     cli("sessions", "upload", bad, machine).refused("not JSON lines: line 1")
@@ -186,6 +187,8 @@ def test_hooks_say_what_happens_and_what_is_missing(cli: Cli, machine: Path, tmp
     told = cli("sessions", "status", machine).fine().out
     assert "hooks of claude-code in " in told
     assert "Codex runs only hooks that you trust" in told
+    said = cli("hooks", "install", "--endpoint", "http://127.0.0.1:9", "s3://bucket/agents").fine().out
+    assert "look with: monocontext sessions list s3://bucket/agents --endpoint http://127.0.0.1:9\n" in said
     cli("hooks", "uninstall").fine()
     cli("hooks", "uninstall", "--user", "--agent", "codex").fine()
     assert "no hooks for this directory: monocontext hooks install" in cli("sessions", "status", machine).fine().out
