@@ -9,11 +9,10 @@ NEWEST := $(VENV)-newest
 LIBRARIES := $(VENV)-libraries
 PROJECTS := pyproject.toml rlm/pyproject.toml
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check
-# One that is here already, unless it is too old to know groups.
-UV := $(or $(shell uv pip install --help 2>&1 | grep -q -e --group && command -v uv),$(BIN)/uv)
+UV := $(BIN)/uv
 # uv does not read where pip takes packages from.
-INDEX = $(shell $(PIP) config list 2>/dev/null | sed -n "s/.*\.index-url='\(.*\)'/UV_DEFAULT_INDEX='\1'/p" | tail -n 1)
-UV_INSTALL = $(INDEX) $(UV) pip install --quiet
+INDEX = $(shell $(PIP) config list 2>/dev/null | sed -n "s/.*\.index-url='\(.*\)'/\1/p" | tail -n 1)
+UV_INSTALL = $(if $(INDEX),UV_DEFAULT_INDEX='$(INDEX)' )$(UV) pip install --quiet
 
 HOSTS ?=
 RUNNER ?= confined
@@ -157,10 +156,10 @@ $(BIN)/python:
 	@echo "== making a virtual environment in $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 
-$(BIN)/uv: $(BIN)/python
+$(UV): $(BIN)/python
 	@$(PIP) install --quiet uv  # installs in a fifth of the time
 
-$(VENV)/.demo: $(BIN)/python $(UV) $(PROJECTS)
+$(VENV)/.demo: $(UV) $(PROJECTS)
 	@echo "== installing monocontext, rlm and SeaweedFS into $(VENV) (about 150 MB the first time)"
 	$(UV_INSTALL) --python $(BIN)/python -e ".[demo]" -e ./rlm
 	@touch $@
@@ -169,7 +168,7 @@ $(VENV)/.test: GROUP := test
 $(VENV)/.check: GROUP := check
 $(VENV)/.docs: GROUP := docs
 $(VENV)/.all: GROUP := all
-$(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.all: $(BIN)/python $(UV) $(PROJECTS)
+$(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.all: $(UV) $(PROJECTS)
 	@echo "== installing monocontext, rlm and the group '$(GROUP)' of pyproject.toml into $(VENV)"
 	$(UV_INSTALL) --python $(BIN)/python -e . -e ./rlm --group $(GROUP)
 	@touch $@
