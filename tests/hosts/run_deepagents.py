@@ -106,7 +106,7 @@ def main() -> None:
             DocumentsBackend(place)
         except ValueError as error:
             said = str(error)
-        assert "without documents" in said, said
+        assert "has no documents, so no files" in said, said
     with tempfile.TemporaryDirectory() as place:
         store = LangGraphStore(Memory.open(place))
         notes = StoreBackend(store=store, namespace=lambda runtime: ("notes",))
