@@ -3,6 +3,7 @@
 # fmt: off
 from collections.abc import AsyncIterator, Iterable, Sequence
 from concurrent.futures import Executor
+from enum import Enum
 from monocontext.aio.text import AsyncDocuments, AsyncItems
 from monocontext.engine.stats import Stats
 from monocontext.format.documents import Document
@@ -102,4 +103,5 @@ class DocumentMethods:
     def items(self) -> AsyncIterator[tuple[str, str]]: ...
     def __aiter__(self) -> AsyncIterator[str]: ...
 
-AWAITED: int
+class Mode(Enum):
+    AWAITED = ...

@@ -9,12 +9,12 @@ from concurrent.futures import Future
 from itertools import islice
 from typing import Any, Literal, NoReturn, Self, SupportsIndex, TypeVar, Unpack
 
-from monocontext.aio.client import BlockingClient
 from monocontext.aio.methods import DocumentMethods, LineMethods, TextMethods
 from monocontext.engine.fetch.workers import CALL, MAX_RUNNING, Threads
 from monocontext.engine.open import CacheOptions, RootOptions, check_place
 from monocontext.options import ReachOptions, validate_options
 from monocontext.stores.protocol import Store
+from monocontext.stores.s3.blocking_client import BlockingClient
 from monocontext.text.documents.by_name import Documents
 from monocontext.text.lazy_kinds import LazyItems, LazyText
 from monocontext.text.lines import LineView

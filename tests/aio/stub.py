@@ -50,14 +50,14 @@ def signature(method: Any) -> inspect.Signature:
 
 def stub() -> str:
     """The text of the stub."""
-    imports: dict[str, set[str]] = defaultdict(set)
+    imports: dict[str, set[str]] = defaultdict(set, {"enum": {"Enum"}})
     bodies: list[str] = []
     for owner in ("TextMethods", "LineMethods", "DocumentMethods"):
         rows = []
-        for how, words in getattr(methods, owner)._names.items():
+        for mode, words in getattr(methods, owner)._names.items():
             for name in (word.partition("=")[0] for word in words.split()):
                 method = vars(getattr(methods, owner))[name]
-                prefix = "async def" if how == methods.AWAITED else "def"
+                prefix = "async def" if mode is methods.Mode.AWAITED else "def"
                 if isinstance(method, property):
                     prefix, method = "@property\n    def", method.fget
                 text = str(signature(method)).replace("'", "")
@@ -71,7 +71,7 @@ def stub() -> str:
         bodies.append(f"\nclass {owner}:\n{''.join(rows)}")
     head = "# Written by tests/aio/stub.py: do not edit.\n# ruff: noqa\n# fmt: off\n"
     lines = [f"from {module} import {', '.join(sorted(names))}\n" for module, names in sorted(imports.items())]
-    return "".join([head, *lines, *bodies, "\nAWAITED: int\n"])
+    return "".join([head, *lines, *bodies, "\nclass Mode(Enum):\n    AWAITED = ...\n"])
 
 
 if __name__ == "__main__":

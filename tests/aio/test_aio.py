@@ -18,13 +18,13 @@ from begun_threads import begun_threads
 
 from monocontext import ContextTooLarge, Monocontext, publish
 from monocontext.aio import AsyncMonocontext
-from monocontext.aio.client import BlockingClient
 from monocontext.aio.methods import TextMethods
 from monocontext.engine.fetch.workers import MAX_RUNNING
 from monocontext.engine.reader import Reader
 from monocontext.errors import ContextClosed, NotFound
 from monocontext.stores import open_store
 from monocontext.stores.memory import forget
+from monocontext.stores.s3.blocking_client import BlockingClient
 from monocontext.testing import CountingStore, S3StandIn, SlowStore
 
 from .stub import STUB, stub
@@ -181,27 +181,28 @@ def test_a_cancelled_pass_asks_for_no_more() -> None:
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 def test_a_loop_that_has_ended_is_not_waited_for() -> None:
-    """What asyncio.run leaves behind, if its client is asked between the last step of the loop and its end."""
+    """What asyncio.run leaves behind, if its client is asked between the last step of the loop and its end or later."""
     loop = asyncio.new_event_loop()
 
     class Client:
         meta = None
 
-        async def head_object(self, **_: Any) -> None:
+        async def get_object(self, **_: Any) -> None:
             raise AssertionError
 
     async def adapt() -> BlockingClient:
         return BlockingClient(Client())
 
     client = loop.run_until_complete(adapt())
-    with pytest.raises(ConnectionError, match="this call blocks it"):  # in the thread of its loop
-        client.head_object()
+    with pytest.raises(ConnectionError, match=r"^a synchronous read blocks the event loop of its client: use"):
+        client.get_object()  # in the thread of its loop
     with ThreadPoolExecutor(1) as threads:
-        asked = threads.submit(client.head_object)
+        asked = threads.submit(client.get_object)
         time.sleep(0.1)
         loop.close()
-        with pytest.raises(ConnectionError, match="event loop of the client is closed"):
-            asked.result(10)
+        for future in (asked, threads.submit(client.get_object)):
+            with pytest.raises(ConnectionError, match=r"^the event loop in which the client was made is closed: make"):
+                future.result(10)
 
 
 @pytest.mark.usefixtures("server")

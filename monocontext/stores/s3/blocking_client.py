@@ -1,0 +1,57 @@
+"""Give a client of aioboto3 the methods of a boto3 client that `S3Store` calls to read a context."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import wait
+from threading import get_ident
+from types import SimpleNamespace
+from typing import Any
+
+_LOOK_SECONDS = 0.25
+"""A waiting thread looks after so many seconds whether the event loop was closed."""
+_CLOSED = "the event loop in which the client was made is closed: make the client in the running one"
+_BLOCKED = "a synchronous read blocks the event loop of its client: use the asynchronous methods, and await them"
+
+
+class BlockingClient:
+    """Lets other threads call an aioboto3 client as they call boto3's. Made in the running event loop of the client."""
+
+    def __init__(self, client: Any) -> None:
+        self._loop, self._thread = asyncio.get_running_loop(), get_ident()
+        self._client, self.meta = client, client.meta
+
+    def get_object(self, **arguments: Any) -> Any:
+        answer = self._wait(self._client.get_object(**arguments))
+        body = answer["Body"]
+        return answer | {"Body": SimpleNamespace(read=lambda: self._read(body), close=body.close)}
+
+    def get_paginator(self, name: str) -> Any:
+        async def paginate(**arguments: Any) -> list[Any]:
+            return [page async for page in self._client.get_paginator(name).paginate(**arguments)]
+
+        return SimpleNamespace(paginate=lambda **arguments: self._wait(paginate(**arguments)))
+
+    def _wait(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine in the loop of the client, and wait for it in this thread."""
+        if get_ident() == self._thread and not self._loop.is_closed():
+            work.close()
+            raise ConnectionError(_BLOCKED)
+        try:
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError as error:
+            work.close()
+            raise ConnectionError(_CLOSED) from error
+        while not wait([future], _LOOK_SECONDS).done:
+            if self._loop.is_closed():
+                raise ConnectionError(_CLOSED)
+        return future.result()
+
+    def _read(self, body: Any) -> Any:
+        from aiohttp import ClientError  # aiobotocore, which made the body, needs it too
+
+        try:
+            return self._wait(body.read())
+        except ClientError as error:  # aiobotocore does not translate all errors of aiohttp
+            raise ConnectionError(str(error) or type(error).__name__) from error
