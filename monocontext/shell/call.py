@@ -38,6 +38,7 @@ class ShellCall:
         self._first_input = b""  # what was read from stdin to know whether there is anything
         self._buffer = io.StringIO()
         self.written_bytes = 0  # what was handed to bashkit
+        self.least_status = 0  # the exit code where bashkit's own command returns 0
 
     def options(self, words: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
         """The options by their long names, with their values, and the operands.
@@ -70,6 +71,17 @@ class ShellCall:
         location = None if operand.endswith("/") else self.locate(self.path(operand))
         record = location[0].find(location[1]) if location else None
         return (location[0], record) if location and record is not None else None
+
+    async def check_file(self, operand: str) -> bool:
+        """Whether an operand is a file; if not, complains."""
+        path = self.path(operand)
+        if not self.files.exists(path):
+            await self.complain(f"{operand}: No such file or directory")
+        elif self.files.stat(path)["file_type"] == "directory":
+            await self.complain(f"{operand}: Is a directory")
+        else:
+            return True
+        return False
 
     def texts_below(self, path: str) -> list[tuple[str, TextFiles]]:
         """The texts whose folders are below a path, with the paths of these folders in it."""
@@ -106,7 +118,7 @@ class ShellCall:
         if self.name != "find":  # which stops at 1 MiB of names, and says so only where no pipe takes them
             line = f"set -o pipefail; {line} | __output"
         result = await bash.execute(line, stdout=self._write_bytes, stderr=self._write_error)
-        return int(result.exit_code)
+        return int(result.exit_code) or self.least_status
 
     def _quoted(self, word: str) -> str:
         """A word for the other shell, which lacks the files of `<(...)` in this one."""

@@ -9,7 +9,12 @@ from monocontext.shell.call import LeftToShell, ShellCall
 from monocontext.shell.tree import MOST_READ_BYTES
 from monocontext.text.monocontext import Monocontext
 
-_SIZES = {"l": "lines", "m": "chars", "c": "bytes"}
+STOPPING = dict.fromkeys(("cksum", "md5sum", "rev", "sha1sum", "sha256sum"), "")
+STOPPING |= {"cut": "bcdf", "expand": "t", "fold": "w", "hexdump": "efns", "nl": "bdfhilnsvw", "od": "AjNStw"}
+STOPPING |= {"tac": "s", "unexpand": "t"}
+"""The shell's commands that stop at what is no file, where Unix's go on; the letters of their options with a value."""
+_SIZES = {"l": "lines", "w": "words", "m": "chars", "c": "bytes"}
+_FOLDER_WIDTH = 7  # of the numbers that `wc` prints, if a folder is among its operands
 _SED = re.compile(r"(\d+|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")
 _NUMBER = re.compile(r"([+-]?)(\d+)")
 
@@ -50,23 +55,51 @@ async def sed(call: ShellCall) -> int:
 
 
 async def wc(call: ShellCall) -> int:
-    """Print numbers of lines, characters and bytes, which the table of documents has; returns 1 for a missing file."""
+    """Print the numbers of files, of which it reads no documents but for words; returns 1 if an operand is no file."""
     options, operands = call.options(_SIZES)
-    units = [unit for unit in _SIZES.values() if (unit, "") in options]
-    stored = [(operand, call.document(operand)) for operand in operands]
-    missing = [operand for operand, item in stored if item is None]
-    if not units or len(missing) == len(stored) or any(call.files.exists(call.path(name)) for name in missing):
+    given = {unit for unit, _ in options} or {"lines", "words", "bytes"}
+    units = [unit for unit in _SIZES.values() if unit in given]
+    if not operands or "-" in operands:
         raise LeftToShell
-    for operand in missing:
-        await call.complain(f"{operand}: No such file or directory")
-    records = [(operand, item[1]) for operand, item in stored if item is not None]
-    rows = [(name, Counter(lines=item.newlines, chars=len(item), bytes=item.bytes)) for name, item in records]
-    if len(stored) > 1:
-        rows.append(("total", sum((sizes for _, sizes in rows), Counter())))
-    width = len(str(rows[-1][1]["bytes"])) if len(stored) > 1 or len(units) > 1 else 1
+    rows, status, width = list[tuple[str, Counter[str]]](), 0, 1
+    for operand in operands:
+        if await call.check_file(operand):
+            rows.append((operand, _sizes(call, operand, units)))
+            continue
+        status = 1
+        if call.files.exists(call.path(operand)):  # a folder
+            rows.append((operand, Counter()))
+            width = _FOLDER_WIDTH
+    total = sum((sizes for _, sizes in rows), Counter())
+    width = max(width, len(str(total["bytes"]))) if len(operands) > 1 or len(units) > 1 else 1
+    if len(operands) > 1:
+        rows.append(("total", total))
     for name, sizes in rows:
         await call.write(" ".join(f"{sizes[unit]:>{width}}" for unit in units) + f" {name}\n")
-    return int(bool(missing))
+    return status
+
+
+def _sizes(call: ShellCall, operand: str, units: list[str]) -> Counter[str]:
+    stored = call.document(operand)
+    if stored and "words" not in units:
+        return Counter(lines=stored[1].newlines, chars=len(stored[1]), bytes=stored[1].bytes)
+    data = call.files.read_file(call.path(operand))
+    text = data.decode(errors="replace")
+    return Counter(lines=text.count("\n"), words=len(text.split()), chars=len(text), bytes=len(data))
+
+
+async def skip_others(call: ShellCall) -> int:
+    """Complain about operands that are no files, and leave the files to a command of `STOPPING`."""
+    letters = STOPPING[call.name]
+    takes_value = re.compile("--[a-z-]+" + (rf"|-\w*[{letters}]" if letters else ""))
+    before_each = zip(["", *call.arguments], call.arguments, strict=False)
+    operands = [word for before, word in before_each if word[:1] != "-" and not takes_value.fullmatch(before)]
+    others = [word for word in operands if not await call.check_file(word)]
+    if others and others == operands:
+        return 1
+    call.arguments = [word for word in call.arguments if word not in others]
+    call.least_status = int(bool(others))
+    raise LeftToShell
 
 
 def _view(call: ShellCall, operands: list[str]) -> Monocontext:
