@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 import monocontext
 import rlm
-from benchmarks.options import Commands, head_line, row_line
+from benchmarks.options import Commands, at_least_1, head_line, row_line
 from benchmarks.processes import KEYS
 from monocontext import Monocontext, publish
 from monocontext.testing import S3StandIn
@@ -67,7 +67,7 @@ class Way:
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("file_changes", help="functions and files on the way of one call")
-    command.add_argument("--rounds", type=int, default=10, help="times each call is made; the least counts")
+    command.add_argument("--rounds", type=at_least_1, default=10, help="times each call is made; the least counts")
     command.set_defaults(run=main)
 
 

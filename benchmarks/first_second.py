@@ -12,7 +12,7 @@ from functools import partial
 
 from benchmarks import first_second_client as client
 from benchmarks.logs import NEEDLE, make_incident
-from benchmarks.options import Commands, amount, head_line, machine_line, parse_list, row_line
+from benchmarks.options import Commands, amount, at_least_1, head_line, machine_line, parse_list, row_line
 from benchmarks.processes import in_turns, run_client
 from monocontext import publish
 from monocontext.stores import open_store
@@ -24,7 +24,7 @@ NEEDLE_SHARE = 0.8  # of the text is before the needle
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("first_second", help="seconds from a cold process to the first answer")
-    command.add_argument("--samples", type=int, default=5, help="processes of each way; the table shows the least")
+    command.add_argument("--samples", type=at_least_1, default=5, help="processes of each way; the least counts")
     command.add_argument("--sizes", type=parse_list, default=("1MB", "5MB", "20MB", "100MB"), help="such as 1MB,100MB")
     command.set_defaults(run=main)
 

@@ -31,7 +31,7 @@ EDGE = 100  # the last appends, whose median time is compared with that of as ma
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("growth", help="the cost of many appends, and of 100 TB")
-    command.add_argument("parts", nargs="*", help=f"parts to measure: {', '.join(PARTS)}; default: all")
+    command.add_argument("parts", nargs="*", choices=PARTS, help="parts to measure; default: all")
     command.set_defaults(run=main)
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from operator import itemgetter
 from unittest.mock import patch
 
-from benchmarks.options import Commands, head_line, machine_line, row_line
+from benchmarks.options import Commands, at_least_1, head_line, machine_line, row_line
 from benchmarks.processes import KEYS
 from monocontext import Monocontext, publish
 from monocontext.stores import open_store
@@ -36,7 +36,7 @@ EXPECTED = {_ONE_BY_ONE: 7.5, "parallel": 0.3, "bigger segments": 0.15, "one obj
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("latency", help="one slice behind 150 ms, in the ways of the original note")
-    command.add_argument("--rounds", type=int, default=3, help="times of each way; the table shows medians")
+    command.add_argument("--rounds", type=at_least_1, default=3, help="times of each way; the table shows medians")
     command.set_defaults(run=main)
 
 

@@ -24,6 +24,14 @@ def amount(text: str) -> int:
     return round(float(result[1]) * _UNITS[result[2]])
 
 
+def at_least_1(text: str) -> int:
+    """A number of rounds or samples. Raises `ValueError`, `ArgumentTypeError`."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
+    return number
+
+
 def parse_list(names: str) -> tuple[str, ...]:
     """`code,prose` as a tuple."""
     return tuple(filter(None, names.split(",")))

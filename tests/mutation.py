@@ -5,7 +5,8 @@
 
 A mutant is one small change of one line that tests run: a comparison turned round, a number one off, a condition
 negated, a result replaced by None, a statement left out. The tests of the line run in random order until one fails.
-A mutant that makes the tests hang is caught. The file is put back whatever happens; run it in a clone all the same.
+A mutant that makes the tests hang is caught; one with which pytest finds none of them, since their names have changed,
+is not. The file is put back whatever happens; run it in a clone all the same.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import random
+import re
 import subprocess
 import sys
 import time
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import coverage
+import pytest
 
 CHECKOUT = Path(__file__).parents[1]
 SWAPS: dict[type[ast.AST], str] = {
@@ -96,20 +99,34 @@ def tests_by_line(data: coverage.CoverageData, path: str) -> dict[int, list[str]
 
 def is_caught(mutant: Mutant, tests: list[str], seconds: float) -> str:
     """The test that fails with the mutant in place; empty: none does."""
-    path, listed = CHECKOUT / mutant.path, CHECKOUT / ".mutant-tests"
+    path = CHECKOUT / mutant.path
     source = path.read_bytes()
-    listed.write_text("\n".join(tests))
     try:
         path.write_bytes(source[: mutant.start] + mutant.after.encode() + source[mutant.end :])
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", f"@{listed}"]
-        done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=seconds)
+        return first_failure(tests, seconds)
     except subprocess.TimeoutExpired:
         return "(time)"
     finally:
         path.write_bytes(source)
+
+
+def first_failure(tests: list[str], seconds: float) -> str:
+    """The line in which pytest reports a failure; empty if there is none. Names that are no tests any more are left
+    out: with one of them pytest runs nothing. Raises `TimeoutExpired`."""
+    listed = CHECKOUT / ".mutant-tests"
+    listed.write_text("\n".join(tests))
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", f"@{listed}"]
+    try:
+        done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=seconds)
+    finally:
         listed.unlink()
+    not_found = rf"(?m)^ERROR: not found: {re.escape(str(CHECKOUT))}/(.+)$"
+    if missing := set(re.findall(not_found, done.stdout + done.stderr)):
+        others = [name for name in tests if name not in missing]
+        return first_failure(others, seconds) if others and len(others) < len(tests) else ""
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return "" if done.returncode == 0 else (failed[-1] if failed else f"(exit {done.returncode})")
+    is_passed = done.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return "" if is_passed else (failed[-1] if failed else f"(exit {done.returncode})")
 
 
 def draw(data: coverage.CoverageData, count: int, seed: int) -> list[Mutant]:

@@ -269,14 +269,14 @@ _read_votes = partial(_first_group, r"signed by (\w+) delegates")
 
 
 FAMILIES = (
-    Program("linear chunk scan", _chunk_text, _chunk_scan, most_stall=0.10, answer=_notes),
+    Program("linear chunk scan", _chunk_text, _chunk_scan, most_stall=0.10, most_amplification=1.1, answer=_notes),
     Program("grep and zoom", _grep_text, _grep_and_zoom, most_stall=0.30, prunable=True),
-    Program("batched map-reduce", _map_text, _map_reduce, most_stall=0.10, answer=_notes),
+    Program("batched map-reduce", _map_text, _map_reduce, most_stall=0.10, most_amplification=1.1, answer=_notes),
     Program("bisection", _bisected_text, _bisection, most_stall=1.02, ordered=True),
     Program("multi-hop search", _hop_text, _multi_hop, most_stall=0.30, prunable=True),
     Program("tail first", _tail_text, _tail_first, most_stall=0.30, prunable=True),
     Program("random sampling", planted("logs", "INFO"), _random_sampling, most_stall=1.02),
-    Program("full pass", _pass_text, _full_pass, most_stall=1.02, full_pass=True),
+    Program("full pass", _pass_text, _full_pass, most_stall=1.02, most_amplification=1.1, full_pass=True),
     Program("outline navigation", _outline_text, _outline, most_stall=0.40, answer=_read_stone, prunable=True),
     Program("re-read and verify", _verify_text, _verify, most_stall=0.10, answer=_read_votes, prunable=True),
 )

@@ -133,6 +133,9 @@ def _sign(prompt: str) -> str:
     return " ".join(re.findall(r"(?:opened by Ms\.|countersigned by Mr\.) (\w+)", prompt))
 
 
+_zoom_text = planted("code", "24")
+
+
 def _literal_zooms(text: Text) -> Conversation:
     """Two zooms a turn to literal addresses, then eight of them again."""
     yield "print(len(context))\n"
@@ -176,6 +179,6 @@ MIXTURES = (
     Program("session memory", _sessions_text, _sessions, most_stall=0.30, prunable=True),
     Program("naive misuse", _vault_text, _lower_whole, most_stall=0.30, prunable=True),
     Program("head + tail summaries", _ends_text, _ends, most_stall=0.10, answer=_sign),
-    Program("literal zooms", planted("code", "24"), _literal_zooms, most_stall=0.10),
+    Program("literal zooms", _zoom_text, _literal_zooms, most_stall=0.10, most_amplification=1.3, most_misses=0.15),
     Program("interleaved scans", _scans_text, _interleave, most_stall=1.00, cache_bytes=64 << 20),
 )

@@ -20,6 +20,8 @@ class Program:
     text: Callable[[int], Text]  # makes the text, given its number of frames
     talk: Callable[[Text], Conversation]  # the model, which knows only the length of the text and its code's output
     most_stall: float  # the most waiting with reading ahead, as a share of that without
+    most_amplification: float | None = None  # the most bytes moved for each byte used; None: no limit
+    most_misses: float | None = None  # the most of what is read ahead, as a share, that no code uses; then none waits
     answer: Callable[[str], str] = lambda prompt: "noted"  # the sub-model
     prunable: bool = False  # whether search filters let it skip most frames
     full_pass: bool = False  # whether it must read everything

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.options import Commands, amount, parse_list
+from benchmarks.options import Commands, amount, at_least_1, parse_list
 from benchmarks.quality.arms import ARMS
 from benchmarks.quality.families import FAMILIES
 from benchmarks.quality.running import BadPlan, Plan, report, run
@@ -20,7 +20,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--arms", type=parse_list, default=plan.arms, help=f"arms: {','.join(ARMS)}")
     command.add_argument("--sizes", type=parse_list, default=("1MB",), help="sizes of the haystack, such as 1MB,10GB")
     command.add_argument("--families", type=parse_list, default=plan.families, help=f"families: {','.join(FAMILIES)}")
-    command.add_argument("--each", type=int, default=plan.each, help="questions of each family")
+    command.add_argument("--each", type=at_least_1, default=plan.each, help="questions of each family")
     command.add_argument("--seed", type=int, default=plan.seed, help="seed of the questions")
     command.add_argument("--max-dollars", type=float, help="cap on the cost of all runs in OUT")
     command.add_argument("--runner", default=plan.runner, help="where the code of the model runs")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -25,14 +26,14 @@ class Sources:
     """The files of a source tree, by default of the standard library."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self._root = root or Path(sysconfig.get_paths()["stdlib"])
-        result = sorted(path for path in self._root.rglob("*.py") if "site-packages" not in path.parts)
-        self.paths = [path.relative_to(self._root).as_posix() for path in result]  # relative to the root
+        self.root = root or Path(sysconfig.get_paths()["stdlib"])
+        result = sorted(path for path in self.root.rglob("*.py") if "site-packages" not in path.parts)
+        self.paths = [path.relative_to(self.root).as_posix() for path in result]  # relative to the root
 
     def read(self, path: str) -> str:
         """The text of a file; empty if it is not in UTF-8."""
         try:
-            return (self._root / path).read_text(encoding="utf-8")
+            return (self.root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             return ""
 
@@ -45,7 +46,7 @@ class Sources:
 
 
 def build(size_bytes: int, planted: Iterable[Planted], sources: Sources) -> Iterator[str]:
-    """Whole lines with the evidence in its place, `size_bytes` of UTF-8 in all (more if the evidence is larger)."""
+    """Whole lines with the evidence in its place: at most `size_bytes` of UTF-8, unless the evidence alone is more."""
     waiting = sorted(planted, key=lambda item: item.share)
     evidence_bytes = sum(len(item.text.encode()) for item in waiting)
     filler_bytes, written_bytes = max(size_bytes - evidence_bytes, 0), 0
@@ -76,7 +77,8 @@ def _fill(filler_bytes: int, sources: Sources, evidence: set[str]) -> Iterator[s
 def prepare(folder: Path, size_bytes: int, questions: Sequence[Question], sources: Sources) -> Path:
     """The folder of the context, published if it is missing. It takes at most 1.2 times the size on disk."""
     planted = sorted({item for question in questions for item in question.evidence}, key=lambda item: item.text)
-    name = hashlib.sha256(json.dumps([(item.text, item.share) for item in planted]).encode()).hexdigest()[:12]
+    key = [sys.version, str(sources.root), [(item.text, item.share) for item in planted]]  # all that decides the text
+    name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]
     location = folder / f"{size_bytes}-{name}"
     done = location.with_suffix(".done")
     if not done.exists():

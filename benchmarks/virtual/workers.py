@@ -47,20 +47,21 @@ class LinkedWorkers(SimulatedWorkers):
     def submit(self, request: FetchRequest, job: Callable[[], None]) -> None:
         sent = self.clock.now()
         place = request.object, request.start
-        first, silent = self._first_byte(place), 0.0
-        silences = 0
-        while first > (timeout := self._timeout.for_attempt(silences)) and timeout < READ_TIMEOUT_SECONDS:
-            silent += timeout
-            silences += 1
-            first = self._first_byte(place)
+        first_byte_seconds, lost_seconds, attempts = self._draw_first_byte(place), 0.0, 0
+        # A client that hears nothing within its timeout sends the GET again; only the longest timeout is waited out.
+        while (timeout := self._timeout.for_attempt(attempts)) < min(first_byte_seconds, READ_TIMEOUT_SECONDS):
+            lost_seconds += timeout
+            attempts += 1
+            first_byte_seconds = self._draw_first_byte(place)
 
         def finish() -> None:
-            self._timeout.learn(first)
+            self._timeout.learn(first_byte_seconds)
             self._carry(request.stored_bytes, job, 0)
 
-        self._at(sent + silent + first, finish)
+        self._at(sent + lost_seconds + first_byte_seconds, finish)
 
-    def _first_byte(self, place: tuple[str, int]) -> float:
+    def _draw_first_byte(self, place: tuple[str, int]) -> float:
+        """The seconds to the first byte of the next GET of a place: an object and an offset in it."""
         self._asked[place] += 1
         return self._profile.seconds(Random(f"{self._seed} {place} {self._asked[place]}"))
 
@@ -83,9 +84,9 @@ class LinkedWorkers(SimulatedWorkers):
 
 
 class MeteredStore(WrappedStore):
-    """Counts the bytes of GETs, and those that are not text. Only whole objects take time on the clock.
+    """Counts the bytes of GETs, and of those the bytes that are not text.
 
-    They are roots, which the caller reads; `LinkedWorkers` reads ranges, and spends their time itself.
+    Only GETs of whole objects, the roots, advance the clock: `LinkedWorkers` times ranges.
     """
 
     def __init__(self, store: Store, distance: Distance, clock: VirtualClock, seed: int) -> None:
@@ -95,7 +96,7 @@ class MeteredStore(WrappedStore):
         self._random = Random(f"roots {seed}")
         self._clock = clock
         self.bytes = 0
-        self.index_bytes = 0  # the bytes of roots, index pages and filters among them
+        self.index_bytes = 0  # those of roots, index pages and filters
 
     def get(self, key: str, *, most_bytes: int | None = None) -> Blob:
         blob = super().get(key, most_bytes=most_bytes)

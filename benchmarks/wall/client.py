@@ -41,18 +41,18 @@ class Way(ABC):
         self.size_bytes = size_bytes
 
     @abstractmethod
-    def range(self, start: int, stop: int) -> bytes:
+    def read(self, start: int, stop: int) -> bytes:
         """Bytes [start, stop) of the object."""
 
     def view(self, start: int, stop: int) -> bytes | memoryview:
-        """`range` without a copy, if the library can do that."""
-        return self.range(start, stop)
+        """`read` without a copy, if the library can do that."""
+        return self.read(start, stop)
 
-    def slice(self, start: int, stop: int) -> bytes:
-        return self.range(start, stop)
+    def read_slice(self, start: int, stop: int) -> bytes:
+        return self.read(start, stop)
 
     def find(self, needle: str) -> int:
-        """The first occurrence of a needle, read in parts of 8 MiB from the beginning; -1 if there is none."""
+        """The first occurrence of a needle, read part by part from the beginning; -1 if there is none."""
         pattern, tail, offset = needle.encode(), b"", 0
         for piece in self.parts():
             piece = tail + piece  # a match may begin in the part before
@@ -64,7 +64,7 @@ class Way(ABC):
 
     def parts(self) -> Iterator[bytes]:
         for start in range(0, self.size_bytes, PART_BYTES):
-            yield self.range(start, min(start + PART_BYTES, self.size_bytes))
+            yield self.read(start, min(start + PART_BYTES, self.size_bytes))
 
     def think(self, seconds: float, code: str) -> None:
         time.sleep(seconds)
@@ -81,28 +81,28 @@ def _client() -> Any:
 
 
 class Threads(Way):
-    """boto3, with ranges of 100 KB to 8 MiB over 50 threads."""
+    """boto3, with up to 50 ranges at once, each of at least 100 KB."""
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
         self._client = _client()
         self._pool = ThreadPoolExecutor(THREADS)
 
-    def range(self, start: int, stop: int) -> bytes:
+    def read(self, start: int, stop: int) -> bytes:
         answer = self._client.get_object(Bucket=BUCKET, Key=TEXT, Range=f"bytes={start}-{stop - 1}")
         return bytes(answer["Body"].read())
 
-    def slice(self, start: int, stop: int) -> bytes:
+    def read_slice(self, start: int, stop: int) -> bytes:
         step = max(LEAST_PART_BYTES, -(-(stop - start) // THREADS))
         starts = range(start, stop, step)
-        return b"".join(self._pool.map(lambda offset: self.range(offset, min(offset + step, stop)), starts))
+        return b"".join(self._pool.map(lambda offset: self.read(offset, min(offset + step, stop)), starts))
 
     def parts(self) -> Iterator[bytes]:
         for first in range(0, self.size_bytes, 4 * PART_BYTES):
-            yield self.slice(first, min(first + 4 * PART_BYTES, self.size_bytes))
+            yield self.read_slice(first, min(first + 4 * PART_BYTES, self.size_bytes))
 
 
-class Memory(Way):
+class InMemory(Way):
     """The text in memory, from a local file: no reader can be faster."""
 
     packages: tuple[str, ...] = ()
@@ -111,28 +111,28 @@ class Memory(Way):
         super().__init__(size_bytes)
         self._data = Path(sys.argv[2]).with_name(TEXT).read_bytes()
 
-    def range(self, start: int, stop: int) -> bytes:
+    def read(self, start: int, stop: int) -> bytes:
         return self._data[start:stop]
 
     def find(self, needle: str) -> int:
         return self._data.find(needle.encode())
 
 
-class Download(Memory):
+class Download(InMemory):
     """The whole text, downloaded by boto3 into memory on the first read."""
 
     packages = ("boto3",)
 
     def __init__(self, size_bytes: int) -> None:
-        self.size_bytes = size_bytes
+        Way.__init__(self, size_bytes)  # not `InMemory.__init__`, which reads the file
         self._data = b""
 
-    def range(self, start: int, stop: int) -> bytes:
+    def read(self, start: int, stop: int) -> bytes:
         if not self._data:
             buffer = BytesIO()
             _client().download_fileobj(BUCKET, TEXT, buffer)
             self._data = buffer.getvalue()
-        return super().range(start, stop)
+        return super().read(start, stop)
 
 
 class Obstore(Way):
@@ -154,7 +154,7 @@ class Obstore(Way):
             client_options={"allow_http": True, "allow_invalid_certificates": True},
         )
 
-    def range(self, start: int, stop: int) -> bytes:
+    def read(self, start: int, stop: int) -> bytes:
         return bytes(self.view(start, stop))
 
     def view(self, start: int, stop: int) -> memoryview:
@@ -179,7 +179,7 @@ class Ours(Way):
         opener = import_module("monocontext").Monocontext.open
         self._context = opener(f"s3://{BUCKET}/{CONTEXT}", endpoint=ENDPOINT, prefetch=self.policy)
 
-    def range(self, start: int, stop: int) -> bytes:
+    def read(self, start: int, stop: int) -> bytes:
         return bytes(self._context[start:stop], "ascii")
 
     def find(self, needle: str) -> int:
@@ -210,13 +210,13 @@ class OurTransport(Way):
         super().__init__(size_bytes)
         self._store = import_module("monocontext.stores").open_store(f"s3://{BUCKET}", endpoint=ENDPOINT)
 
-    def range(self, start: int, stop: int) -> bytes:
+    def read(self, start: int, stop: int) -> bytes:
         return bytes(self._store.get_range(TEXT, start, stop - start).data)
 
 
 WAYS: dict[str, type[Way]] = {
     "monocontext": Ours,
-    "str in memory": Memory,
+    "str in memory": InMemory,
     "download, then slice": Download,
     "monocontext without reading ahead": OursOnDemand,
     "obstore": Obstore,
@@ -247,7 +247,7 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
                 time.sleep(*values)
                 continue
             began = time.perf_counter()
-            answers.append(crc32(way.slice(*values)) if kind == "slice" else way.find(*values))
+            answers.append(crc32(way.read_slice(*values)) if kind == "slice" else way.find(*values))
             waited += time.perf_counter() - began
     return {
         "stall_seconds": waited,

@@ -1,4 +1,4 @@
-"""Compare monocontext with other readers on the wall clock: each plays one session in its own process, in turns.
+"""Compare monocontext with other ways to read on the wall clock: each plays one session in a process, in turns.
 
 The server is the stand-in, with the latency of a profile and a shared link. A wrong answer ends the run.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from zlib import crc32
 
 from benchmarks.logs import NEEDLE, make_incident
-from benchmarks.options import Commands, amount, head_line, machine_line, parse_list, row_line
+from benchmarks.options import Commands, amount, at_least_1, head_line, machine_line, parse_list, row_line
 from benchmarks.processes import in_turns, run_client
 from benchmarks.virtual.play import AFTER
 from benchmarks.wall import client
@@ -37,7 +37,7 @@ _FIGURES = ("stall_seconds", "open_seconds", "requests", "bytes", "peak_bytes", 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The session, the server and the readers of one run."""
+    """The session, the server and the ways of one run."""
 
     size_bytes: int = 200_000_000
     profile: str = "far_150"
@@ -51,20 +51,20 @@ def add(commands: Commands) -> None:
     plan = Plan()
     command = commands.add_parser("peers", help="this library against others, one session each, on the wall clock")
     command.add_argument("--size", type=amount, default=plan.size_bytes, help="size of the text, such as 200MB")
-    command.add_argument("--rounds", type=int, default=plan.rounds, help="runs of each way; the table shows medians")
+    command.add_argument("--rounds", type=at_least_1, default=plan.rounds, help="runs of each way; medians are shown")
     command.add_argument("--way", type=parse_list, default=tuple(client.WAYS), help="parts of names of ways")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure and print the table, the fastest reader first."""
+    """Measure and print the table, the fastest way first."""
     ways = [name for name in client.WAYS if any(part in name for part in arguments.way)]
     if not ways:
         raise SystemExit(f"no way has a name with {arguments.way}; the ways are {'; '.join(client.WAYS)}")
     plan = Plan(arguments.size, rounds=arguments.rounds, ways=ways)
     print(f"{plan}\n({machine_line()})\n")
     rows = run(plan)
-    print(head_line("reader", "waiting, s", "open, s", "requests", "MB", "peak MiB", "CPU, s"))
+    print(head_line("way", "waiting, s", "open, s", "requests", "MB", "peak MiB", "CPU, s"))
     for row in sorted(rows, key=lambda row: float(row["stall_seconds"])):
         seconds = f"{row['stall_seconds']:.2f}", f"{row['open_seconds']:.2f}"
         sizes = f"{row['bytes'] / 1e6:.0f}", f"{row['peak_bytes'] / (1 << 20):.0f}"
@@ -76,10 +76,10 @@ def main(arguments: argparse.Namespace) -> int:
 def run(plan: Plan) -> list[dict[str, Any]]:
     """The medians of each installed way. Raises `AssertionError` if one reads a wrong text."""
     data = make_incident(plan.size_bytes, 0.7)
-    played = session(data, plan.think_seconds)
+    session = make_session(data, plan.think_seconds)
     with tempfile.TemporaryDirectory() as folder, _server(plan, data) as server:
         path = Path(folder) / "session.json"
-        path.write_text(json.dumps({"size_bytes": len(data), "turns": played.turns}))
+        path.write_text(json.dumps({"size_bytes": len(data), "turns": session.turns}))
         (Path(folder) / client.TEXT).write_bytes(data)
 
         def measure(name: str) -> dict[str, Any] | None:
@@ -87,8 +87,8 @@ def run(plan: Plan) -> list[dict[str, Any]]:
             result = run_client(client.__file__, name, path, endpoint=server.endpoint)
             if result is None:
                 return None
-            if result["answers"] != played.answers:
-                raise AssertionError(f"{name}: gave {result['answers']}, expected {played.answers}")
+            if result["answers"] != session.answers:
+                raise AssertionError(f"{name}: gave {result['answers']}, expected {session.answers}")
             return result | {"requests": server.requests, "bytes": server.bytes_sent}
 
         runs_by_way = in_turns(plan.ways, plan.rounds, measure)
@@ -122,7 +122,7 @@ class Session:
     answers: list[int]  # the CRC-32 of each slice and the place that each search finds, in order
 
 
-def session(data: bytes, think_seconds: float) -> Session:
+def make_session(data: bytes, think_seconds: float) -> Session:
     """A session of 13 turns, before each of which the model thinks for about `think_seconds`."""
     turns = list(_turns(data, Random("session 0"), think_seconds))
     answers = []

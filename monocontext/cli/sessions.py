@@ -46,7 +46,7 @@ Place = Annotated[str | None, Argument(metavar="[URL]", help="URL of the archive
 
 def upload(
     s3: S3,
-    what: Annotated[
+    arguments: Annotated[
         list[str] | None,
         Argument(metavar="[SESSION]... [URL]", help="Ids or files, by default the latest; then the archive's URL."),
     ] = None,
@@ -62,7 +62,7 @@ def upload(
     as_json: AsJson = False,
 ) -> None:
     """Upload the latest session, the named ones, or all; those that are in the archive already are left out."""
-    names, url = _split_words(list(what or ()), to)
+    names, url = _split_archive(list(arguments or ()), to)
     any_failed = False
     with _open_archive(url, s3) as archive:
         upload_file = partial(
@@ -158,10 +158,9 @@ def pull(
     as_json: AsJson = False,
 ) -> None:
     """Fetch a session, so that Claude Code or Codex goes on with it in this clone of its repository."""
-    if latest and session and place is None:  # the one argument is the archive
+    if latest and session and place is None and (to is None or _is_place(session)):  # the one argument is the archive
         session, place = None, session
-    is_named = session is not None
-    if is_named == latest:  # both, or neither
+    if (session is not None) == latest:  # both, or neither
         raise MonocontextError("name one session by its id, or take the last one of this repository with --latest")
     with _open_archive(place_of(place, to), s3) as archive:
         done = pull_session(archive, session, Path(into), project)
@@ -242,16 +241,19 @@ def _named_place(place: str | None, to: str | None) -> str | None:
     return place or to or os.environ.get("MONOCONTEXT_URL")
 
 
-def _split_words(words: list[str], to: str | None) -> tuple[list[str], str]:
+def _split_archive(words: list[str], to: str | None) -> tuple[list[str], str]:
     """Split the arguments into sessions and the archive: a last word that looks like a URL or a directory, or the last
     of several where MONOCONTEXT_URL is not set. The name of a session's file is never the archive."""
     last = words[-1] if words else ""
     is_file = os.path.isfile(last) or last.endswith((".jsonl", ".jsonl.zst"))
-    is_place = "://" in last or os.path.isdir(last) or os.sep in last
     is_last_of_several = len(words) > 1 and not os.environ.get("MONOCONTEXT_URL")
-    if to is None and words and not is_file and (is_place or is_last_of_several):
+    if to is None and words and not is_file and (_is_place(last) or is_last_of_several):
         to = words.pop()
-    return words, place_of(to)
+    return words, place_of(None, to)
+
+
+def _is_place(word: str) -> bool:
+    return "://" in word or os.path.isdir(word) or os.sep in word
 
 
 def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks import latency
 from benchmarks.__main__ import main
 from benchmarks.options import amount, head_line, row_line
-from benchmarks.virtual.suite import Gate, judge
+from benchmarks.virtual.suite import Gate, Row, judge
 
 
-def row(program: str, policy: str = "all", **more: object) -> dict[str, object]:
-    usual = {"size_bytes": 200_000_000, "stall_seconds": 0.0, "amplification": 1.0, "precision": 0.9, "skipped": 1.0}
-    return {"program": program, "policy": policy, **usual, **more}
+def row(program: str, policy: str = "all", **more: Any) -> Row:
+    usual = Row(program, policy, 200_000_000, stall_seconds=0.0, amplification=1.0, precision=0.9, skipped=1.0)
+    return replace(usual, **more)
 
 
-def failing(*rows: dict[str, object]) -> list[str]:
+def failing(*rows: Row) -> list[str]:
     return [gate.name for gate in judge(rows) if not gate.holds]
 
 
@@ -52,6 +54,21 @@ def test_programs_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys:
     said = capsys.readouterr().out
     assert "| seconds of waiting in one run | off | bytes moved, of those used |" in said
     assert "| re-read and verify | " in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("virtual --program verfy", "no program to run; there are linear chunk scan"),
+        ("virtual --size 1TB --program pass", "no program to run"),
+        ("virtual --policy al", "unknown policy 'al'; there are off, history, code, all"),
+        ("virtual --seeds 0", "2"),
+        ("growth more", "2"),
+    ],
+)
+def test_what_cannot_be_measured_ends_at_once(monkeypatch: pytest.MonkeyPatch, words: str, message: str) -> None:
+    with pytest.raises(SystemExit, match=message):
+        run(monkeypatch, f"benchmarks {words}")
 
 
 def test_every_way_of_the_note_reads_the_slice() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.quality import arms
 from benchmarks.quality.families import FAMILIES, make
-from benchmarks.quality.haystack import Sources, build
+from benchmarks.quality.haystack import Sources, build, prepare
 from benchmarks.quality.questions import Question, Rule, score
 from benchmarks.quality.running import BadPlan, Plan, run
 
@@ -64,6 +64,13 @@ def test_questions_stay_and_only_the_haystack_grows(sources: Sources) -> None:
         text = "".join(build(size, planted, sources))
         assert size - 500 <= len(text.encode()) <= size
         assert all(text.count(each.text) == 1 for each in planted)
+
+
+def test_a_haystack_is_that_of_its_sources(sources: Sources, tmp_path: Path) -> None:
+    other = tmp_path / "tree"
+    other.mkdir()
+    folders = [prepare(tmp_path, 1000, [], files) for files in (sources, Sources(other), sources)]
+    assert folders[0] == folders[2] != folders[1]
 
 
 @pytest.mark.slow

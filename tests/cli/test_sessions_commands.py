@@ -95,6 +95,7 @@ def test_several_sessions_go_to_the_archive_of_the_environment(
     assert os.listdir() == []
     for words in (["list"], ["show", "aaaa"], ["search", "hello"], ["pull", "--latest"], ["status"]):
         cli("sessions", *words, machine, "--to", "./other").refused("give the archive once")
+    cli("sessions", "pull", "--latest", "aaaa", "--to", machine).refused("name one session by its id, or take the last")
 
 
 def test_mistakes_are_one_line(cli: Cli, machine: Path, tmp_path: Path) -> None:
