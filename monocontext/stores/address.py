@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 from monocontext.errors import InvalidUrl
 from monocontext.records import NamedTuple, dataclass
@@ -202,13 +202,15 @@ def split_object(url: str | os.PathLike[str]) -> tuple[str, str]:
     """Split the URL of one object into the URL of a store and the key in it.
 
     The result is `("s3://bucket", "a/b.txt")` for `s3://bucket/a/b.txt`, and `("file:///data", "b.txt")` for
-    `/data/b.txt`. Raises `InvalidUrl` if the URL names no object.
+    `/data/b.txt`. Web URLs are percent-encoded, keys are not. Raises `InvalidUrl` if the URL names no object.
     """
     address = parse(url)
     root, key = Address(address.scheme, address.place, ""), address.path
     if address.scheme == "file":
         folder, key = os.path.split(address.path)
         root = Address("file", "", folder)
+    if address.scheme in ("http", "https"):
+        key = unquote(key)
     if not key or os.fspath(url).endswith("/"):
         raise InvalidUrl(f"{os.fspath(url)!r} names a bucket or a folder, not a single object")
     return str(root), check_key(key)

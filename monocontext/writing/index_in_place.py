@@ -103,7 +103,7 @@ class TextObject(NamedTuple):
     @property
     def url(self) -> str:
         """The URL of the object."""
-        key = quote(self.info.key) if self.place.startswith("file:") else self.info.key
+        key = quote(self.info.key) if self.place.startswith(("file:", "http")) else self.info.key
         return f"{self.place.rstrip('/')}/{key}"
 
 

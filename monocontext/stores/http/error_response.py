@@ -45,7 +45,12 @@ class ErrorResponse(Exception):
         """The target of a redirect, an absolute or relative URL."""
         self.elsewhere = ""
         """The reason why a redirect was not followed; the client sets it."""
-        super().__init__(f"HTTP {self.status} {self.code}: {self.message}")
+        super().__init__(describe_error(self.status, self.code, self.message))
+
+
+def describe_error(status: int, code: str, message: str) -> str:
+    """An error response in one line; `code` and `message` are empty if the body was not XML."""
+    return f"HTTP {status} {code}".rstrip() + (f": {message}" if message else "")
 
 
 def is_throttling(status: int, code: str) -> bool:

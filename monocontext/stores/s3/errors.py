@@ -22,7 +22,13 @@ from monocontext.errors import (
 )
 from monocontext.records import dataclass
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
-from monocontext.stores.http.error_response import OTHER_REGION, REDIRECTS, ErrorResponse, is_throttling
+from monocontext.stores.http.error_response import (
+    OTHER_REGION,
+    REDIRECTS,
+    ErrorResponse,
+    describe_error,
+    is_throttling,
+)
 from monocontext.stores.http.route import ForeignRedirect, Route, redirected
 from monocontext.stores.protocol import not_found_error, one_line
 from monocontext.stores.s3.settings import NoIdentity, NothingFound
@@ -179,7 +185,7 @@ class _FailedRequest:
 
 def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | None, writing: bool) -> MonocontextError:
     status, code = failure.status, failure.code
-    reason = f"HTTP {status} {code}: {failure.message}"
+    reason = describe_error(status, code, failure.message)
     if code == "NoSuchBucket":
         return NotFound(f"no bucket {url.split('/')[2]!r}: {url}")
     if status in (401, 403) or code in _REFUSED:

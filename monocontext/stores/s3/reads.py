@@ -100,6 +100,8 @@ def _receive_from_boto3(response: Any, request: ReadRequest) -> Blob:
     length = response.get("ContentLength")
     object_bytes = check_response(url, request.span, status, response.get("ContentRange"), length)
     if request.span is None:
+        if length is None:
+            raise DamagedData(f"{url}: the response does not state its length")
         check_size(url, request.most_bytes, length)
     etag = bare_etag(response.get("ETag"), url)
     check_version(url, request.etag, etag)  # some servers ignore If-Match
@@ -217,8 +219,11 @@ class Download:
             check_version(self._url, self.etag, etag)
         if self._total_bytes not in (None, total):
             raise DamagedData(f"{self._url}: expected {self._total_bytes:,} bytes in all, found {total}")
-        if span is None and total is None and not head.is_chunked:
-            raise DamagedData(f"{self._url}: the answer does not state its length")
+        if span is None and total is None:
+            if not head.is_chunked:
+                raise DamagedData(f"{self._url}: the response does not state its length")
+            if (encoding := head.headers.get("content-encoding", "identity")) not in ("identity", "aws-chunked"):
+                raise DamagedData(f"{self._url}: a proxy compressed the response ({encoding}): switch that off")
         if self._span is None:
             check_size(self._url, self._most_bytes, total)
             self._modified, self._date = head.headers.get("last-modified"), head.headers.get("date")
@@ -289,7 +294,10 @@ def server_clock_seconds(answer: Any) -> float:
 
 
 def bare_etag(etag: Any, url: str) -> str:
-    """The ETag without quotes, which not all servers send. Raises `DamagedData` if there is no ETag."""
+    """The ETag without quotes, which not all servers send, and without the `W/` of proxies.
+
+    Raises `DamagedData` if there is no ETag.
+    """
     if not etag:
         raise DamagedData(f"{url}: the response has no ETag")
-    return str(etag).strip('"')
+    return str(etag).removeprefix("W/").strip('"')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import zlib
 from email.utils import formatdate
 
 import pytest
@@ -194,6 +195,21 @@ def test_chunked_bodies(chunk_bytes: int) -> None:
         assert (blob.data, blob.total_bytes) == (data, len(data))
         assert store.get("a").data == data
         assert server.connections == 1
+
+
+@pytest.mark.parametrize("transport", ["own", "boto3"])
+def test_what_a_proxy_does_to_a_response(transport: str) -> None:
+    """It compresses a body, though nobody asked for that; it weakens the ETag of one that is cut."""
+    compressed = Turn(body=zlib.compress(DATA), headers={"Content-Encoding": "deflate"}, chunk_bytes=1000)
+    weak = {"ETag": 'W/"e1"'}
+    turns = compressed, Turn(cut_at=50_000, headers=weak), Turn(headers=weak)
+    with ObjectServer(DATA, *turns) as server:
+        store = store_at(server, transport=transport)
+        said = r"a proxy compressed the response \(deflate\)" if transport == "own" else "does not state its length"
+        with pytest.raises(DamagedData, match=said):
+            store.get("a")
+        assert read(store, "e1") == WANTED
+        assert {item.headers["if-match"] for item in server.asked[1:]} == {'"e1"'}
 
 
 def test_a_chunked_body_that_is_cut() -> None:
