@@ -22,9 +22,12 @@ Patterns without `re.compile` are compiled at their first use: few URLs need the
 _PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]+)=((?:(?![?&;#][\w.%\[\]-]+=).)*)"
 """A parameter and its value, which ends where another parameter begins: a password may contain `&` and `#`."""
 _SECRET_NAME = (
-    r"(?i)sig|sas|sid|code|key|pass|passcode|pwd|pw|otp|hmac|auth(?:orization)?|jwt|bearer|cookie|ticket|SAML\w+|session"
-    r"|x-(?:amz|goog|ms|oss)-.+|awsaccesskeyid|googleaccessid|phpsessid|.*(?:token|secret|passw(?:or)?d|passphrase"
-    r"|credentials?|(?:api|app|access|account|private|secret|signing|subscription)[-_.]?key|signature|assertion|session[-_]?id)"
+    r"(?i)sig|sas|sid|code|key|passcode|pwd|pw|otp|hmac|auth(?:orization)?|jwt|bearer|cookie|ticket|SAML\w+|session|csek"
+    r"|x-(?:amz|goog|ms|oss)-.+|awsaccesskeyid|googleaccessid|phpsessid|(?:.*[-_.]|user|db)?pass"
+    r"|.*(?:token|secret|pass[-_.]?w(?:or)?d|pass[-_.]?phrase|creds?|credentials?|signature|assertion|session[-_]?id"
+    r"|access[-_.]?code|connection[-_.]?string)"
+    r"|(?!(?:sort|primary|partition|foreign|object|public|cache|row)[-_.]).*(?:[-_.]|api|app|access|account|auth|crypt|"
+    r"cryption|customer|license|master|pass|private|shared|signing|sse|ssec|storage|subscription)key(?:[-_.]?(?:base64|hex))?"
 )
 """The name of a parameter whose value lets its bearer in, as of a signed URL."""
 _ESCAPE = r"(?i)%([2-7][0-9a-f])|\\{1,4}(?:u00([2-7][0-9a-f])|/)"

@@ -133,6 +133,8 @@ def test_no_message_shows_a_password(url: str) -> None:
         *(f"https://h/x?{'long_' * 40}token=secret", "https://h/x?signing_key=secret", "https://h/x?pw=secret"),
         *("https://h/x?SECRET_KEY=secret", "https://h/x?passcode=secret"),
         *("https://me@example.org:secret@host/x", "//me@example.org:secret@host", r"s3:\/\/a@b:secret@bucket"),
+        *(f"https://h/x?{n}=secret" for n in ("encryption_key", "sse_c_key", "SSECustomerKey", "pass_phrase", "creds")),
+        *("https://h/x?customer-key=secret", "https://h/x?db_pass=secret", "https://h/x?connection_string=secret"),
         *("https://h/x?client_assertion=secret", "https://h/x?SAMLResponse=secret", "https://h/x?cookie=secret"),
     ],
 )
@@ -145,7 +147,16 @@ def test_a_word_of_a_message_hides_its_secret(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["'h/x?sig=***';", "me@example.org", "a//b@c", "file:///data/me%40work/x", "?P<key>=", "h/x?monkey=1"]
+    "word",
+    [
+        "'h/x?sig=***';",
+        "me@example.org",
+        "a//b@c",
+        "file:///data/me%40work/x",
+        "?P<key>=",
+        "h/x?monkey=1",
+        "?sort_key=1",
+    ],
 )
 def test_a_word_without_a_secret_is_shown(word: str) -> None:
     assert without_secrets(word) == word
