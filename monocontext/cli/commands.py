@@ -24,7 +24,7 @@ _COMMANDS = {
     "Versions": {
         "history": ("upkeep", "List versions, or make one the newest.", "history s3://bucket/src"),
         "restore": ("upkeep", "", "restore s3://bucket/src 3"),
-        "verify": ("reading", "Check every checksum.", "verify s3://bucket/logs"),
+        "verify": ("upkeep", "Check every checksum.", "verify s3://bucket/logs"),
         "compact": ("upkeep", "Store a text in fewer objects, or remove old versions.", "compact s3://bucket/logs"),
         "gc": ("upkeep", "", "gc s3://bucket/logs --older-than 30d"),
     },

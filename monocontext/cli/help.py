@@ -86,7 +86,7 @@ class Program(CommandGroup):
             path, _, example = entry
             module, _, name = path.partition(":")
             loaded = getattr(import_module(f"{self._package}.{module}"), name or cmd_name.replace("-", "_"))
-            command = loaded if isinstance(loaded, click.Group) else make_command(loaded, cmd_name)
+            command = loaded if isinstance(loaded, click.Command) else make_command(loaded, cmd_name)
             command.epilog = f"Example: {self.name} {example}"
             self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)

@@ -33,10 +33,12 @@ def install(
     user: User = False,
     no_redact: Annotated[bool, Option(help="Keep secrets in uploads.")] = False,
     compile_after: Annotated[bool, Option("--compile", help="Run `rlm compile` after each upload.")] = False,
-    max_dollars: Annotated[float, Option(type=NOT_NEGATIVE, help="With --compile: limit of the cost of a run.")] = 1.0,
+    max_dollars: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Limit of --compile; else 1.")] = None,
     pattern: Patterns = None,
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
+    if max_dollars is not None and not compile_after:
+        raise click.BadParameter("--max-dollars needs --compile")
     location = place_of(place, url)
     options_of(location, s3)  # raises for a URL that the hook could not open
     if "://" not in location:
@@ -50,7 +52,7 @@ def install(
     flags = {"--no-redact": no_redact, "--user": user, "--compile": compile_after}
     arguments += [flag for flag, is_set in flags.items() if is_set]
     if compile_after:
-        arguments += ["--max-dollars", f"{max_dollars:g}"]
+        arguments += ["--max-dollars", f"{1.0 if max_dollars is None else max_dollars:g}"]
     path = target.settings_path(Path.cwd(), user)
     merged = settings.add_hooks(settings.read_settings(path), target, [*arguments, "--agent", target.name])
     backup = settings.write_settings(path, merged)

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any
 
 import click
@@ -20,6 +20,7 @@ from monocontext.options import StoreOptions
 from monocontext.sessions.archive import Sessions
 from monocontext.text_tools.keep import KeepTool
 
+_RESERVED = ("kept", "memory", "sessions")  # the names of tools' other texts
 TOKEN_VARIABLE = "MONOCONTEXT_MCP_TOKEN"
 
 Contexts = Annotated[list[str] | None, Argument(metavar="[NAME=]URL...", help="Contexts, or folders of contexts.")]
@@ -78,18 +79,20 @@ def serving(
     if shell and importlib.util.find_spec("bashkit") is None:
         raise MonocontextError(f"the shell is missing: {install_line('shell')}")
 
-    archive = Sessions.open(sessions, **options_of(sessions, options, *places)) if sessions else None
-    opened, kept = (Memory.open(url, **options_of(url, options, *places)) if url else None for url in (memory, keep))
-    served = Served(
-        urls, sessions=archive, memory=opened, kept=KeepTool(kept) if kept else None, shell=shell, allow=allow,
-        store_options=options,
-    )  # fmt: skip
-    try:
+    def options_at(url: str) -> StoreOptions:
+        return options_of(url, options, *places)
+
+    with ExitStack() as stack:
+        archive = stack.enter_context(Sessions.open(sessions, **options_at(sessions))) if sessions else None
+        shared, kept = (
+            stack.enter_context(Memory.open(url, **options_at(url))) if url else None for url in (memory, keep)
+        )
+        served = Served(
+            urls, sessions=archive, memory=shared, kept=KeepTool(kept) if kept else None, shell=shell, allow=allow,
+            store_options=options,
+        )  # fmt: skip
+        stack.callback(served.close)
         yield served
-    finally:
-        for item in (served, archive, opened, kept):
-            if item is not None:
-                item.close()
 
 
 def serve(served: Served, *, http: bool, host: str, port: int, token: str | None, **options: Any) -> None:
@@ -100,7 +103,9 @@ def serve(served: Served, *, http: bool, host: str, port: int, token: str | None
     try:
         from monocontext.mcp import stdio
         from monocontext.mcp.server import make_server
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mcp":
+            raise
         raise MonocontextError(f"the MCP SDK is missing: {install_line('mcp')}") from None
     from monocontext.mcp import http as over_http
 
@@ -130,7 +135,10 @@ def parse_contexts(contexts: list[str]) -> dict[str, str]:
         name, equals, url = context.partition("=")
         if not equals or "/" in name or ":" in name:
             name, url = context.rstrip("/").rpartition("/")[2], context
-        if not name or name in ("kept", "memory", "sessions") or name in results:
-            raise click.BadParameter(f"the name of {context!r} is empty, reserved or already used: write NAME={url}")
+        if not url:
+            raise click.BadParameter(f"{context!r} has no URL: write NAME=URL")
+        fault = "is used twice" if name in results else "is reserved" if name in _RESERVED else "is empty"
+        if not name or name in _RESERVED or name in results:
+            raise click.BadParameter(f"the name {name!r} of {context!r} {fault}: write NAME={url}")
         results[name] = url
     return results

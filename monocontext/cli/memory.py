@@ -38,10 +38,12 @@ _PATHS = ("/", "./", "../", "~")
 def _open_memory(url: str, s3: StoreOptions, *, first: str = "", create: bool = False) -> Iterator[Memory]:
     """Open the memory at a URL. A directory must exist, unless `create`. `first` is the argument before the URL."""
     is_there = _is_there(url)
-    if _looks_like_memory(first) or (_looks_like_place(first) and not is_there and not url.startswith(_PATHS)):
+    if _looks_like_place(first) and not is_there and not url.startswith(_PATHS):
+        raise MonocontextError(f"the URL goes last: {first[:80]!r} looks like one, {url[:80]!r} does not")
+    if _looks_like_memory(first):
         raise MonocontextError(
-            f"the URL goes last, but {first[:80]!r} comes before {url[:80]!r}; a key that looks like a URL goes into a "
-            'call in JSON: memory exec \'{"command": ..., "key": "s3://..."}\' URL'
+            f"the URL goes last: {first[:80]!r} looks like one; a key that looks like a URL goes into a call in JSON: "
+            'memory exec \'{"command": ..., "key": ...}\' URL'
         )
     if not is_there and not create:
         raise NotFound(f"no directory {url!r} for a memory: give a URL, or use --create, an option of put and exec")
@@ -68,7 +70,7 @@ def put(
     url: Url,
     s3: S3,
     ttl: Ttl = None,
-    create: Annotated[bool, Option(help="Fail if the key exists; create the directory URL too.")] = False,
+    create: Annotated[bool, Option(help="Fail if the key exists; make the directory URL if it does not.")] = False,
     if_match: Match = None,
     as_json: AsJson = False,
 ) -> None:
@@ -168,15 +170,16 @@ def exec_(
     ],
     url: Url,
     s3: S3,
-    create: Annotated[bool, Option(help="Create the directory URL if it does not exist.")] = False,
+    create: Annotated[bool, Option(help="Make the directory URL if it does not exist.")] = False,
 ) -> None:
     """Run one command of the memory protocol and print its reply as JSON; exit 1 if it failed."""
-    text = _read_stdin() if command == "-" else command
+    text = (_read_stdin() if command == "-" else command).lstrip()
+    is_json = text.startswith("{")
     try:
-        call = json.loads(text) if text.startswith("{") else {"command": text}
+        call = json.loads(text) if is_json else {"command": text}
     except ValueError as error:
         raise click.BadParameter(f"not a call in JSON: {error}") from None
-    with _open_memory(url, s3, first="" if text.startswith("{") else command, create=create) as memory:
+    with _open_memory(url, s3, first="" if is_json else command, create=create) as memory:
         reply = MemoryTool(memory).execute(call)
     print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))
     if not reply["success"]:

@@ -18,7 +18,7 @@ import click
 from monocontext.adapters.text_bytes import TextBytes
 from monocontext.cli.options import S3, Allow, Generation, options_of
 from monocontext.cli.parameters import Argument
-from monocontext.cli.printing import note
+from monocontext.cli.printing import print_note
 from monocontext.cli.reading import Url
 from monocontext.errors import MonocontextError, install_line
 from monocontext.shell.tree import DISK_BLOCK_BYTES, TextFiles
@@ -47,7 +47,7 @@ def mount(
     if not folder.is_dir() or any(folder.iterdir()):
         raise click.BadParameter(f"{folder} must be an empty folder, in which the files are shown")
     with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
-        note(f"{context.url}, version {context.generation}, in {folder}: Ctrl-C or fusermount3 -u ends it")
+        print_note(f"{context.url}, version {context.generation}, in {folder}: Ctrl-C or fusermount3 -u ends it")
         try:
             fsname = context.url.replace(",", "_")  # a comma would begin another option
             flags = {"foreground": True, "ro": True, "kernel_cache": True, "subtype": "monocontext", **_KEPT}
@@ -78,7 +78,7 @@ def _as_errno(path: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno and not isinstance(error, MonocontextError):
             raise
-        note(f"{path}: {error}")
+        print_note(f"{path}: {error}")
         raise OSError(errno.EIO, os.strerror(errno.EIO)) from None
 
 

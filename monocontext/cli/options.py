@@ -29,7 +29,6 @@ Anonymous = Annotated[bool, Option(help="Send unsigned requests, for public buck
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Allow = Annotated[list[str] | None, Option(help="URL outside the context that it may read objects from; repeatable.")]
 Generation = Annotated[int | None, Option(help="Use this version of the text instead of the newest.")]
-FollowLinks = Annotated[bool, Option(help="Follow links in a directory, also out of it.")]
 
 
 def one_of(*names: str) -> Callable[[object, object, str], list[str]]:

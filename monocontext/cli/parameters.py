@@ -48,11 +48,10 @@ class OptionGroup(NamedTuple):
     """Defaults of this command, by parameter."""
 
 
-def make_command(function: Callable[..., None], name: str | None = None, **settings: Any) -> click.Command:
-    """Make the command that calls `function`, whose docstring is the help. Shared options come last in it.
-
-    `settings` go to `click.Command`.
-    """
+def make_command(
+    function: Callable[..., None], name: str | None = None, *, kind: type[click.Command] = click.Command
+) -> click.Command:
+    """Make the command that calls `function`, whose docstring is the help. Shared options come last in it."""
     parameters, shared = list[click.Parameter](), list[click.Parameter]()
     builders = dict[str, tuple[Callable[..., Any], list[str]]]()
     for parameter in signature(function, eval_str=True).parameters.values():
@@ -75,9 +74,9 @@ def make_command(function: Callable[..., None], name: str | None = None, **setti
         context.exit(call_command(function, arguments, context.find_root().info_name or ""))
 
     help_text = getdoc(function) or ""
-    settings |= {"help": help_text, "short_help": _first_sentence(help_text)}
-    settings |= {"callback": call, "params": parameters + shared}
-    return click.Command(name or function.__name__.replace("_", "-"), **settings)
+    name = name or function.__name__.replace("_", "-")
+    summary = _first_sentence(help_text)
+    return kind(name, callback=call, params=parameters + shared, help=help_text, short_help=summary)
 
 
 def _first_sentence(text: str) -> str:

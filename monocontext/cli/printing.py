@@ -122,15 +122,15 @@ def hide_secrets(message: str) -> str:
     return re.sub(r"\S+", lambda word: without_secrets(word[0]), message)
 
 
-def remark(text: str) -> None:
+def print_remark(text: str) -> None:
     """Print a line on stderr, except with `--quiet`."""
     if not _quiet:
         print_line(text, err=True)
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a remark of the library."""
-    remark(f"note: {as_flags(text)}")
+    print_remark(f"note: {as_flags(text)}")
 
 
 def write_text(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The commands `info`, `outline`, `cat`, `ls-documents`, `search`, `cite` and `verify`: read and check texts."""
+"""The commands `info`, `outline`, `cat`, `ls-documents`, `search` and `cite`: read texts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, folder_prefix, globs_of, options_of
-from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_place
-from monocontext.cli.printing import print_error, print_line, print_record, print_row, progress_bar, remark, write_text
+from monocontext.cli.options import S3, Allow, AsJson, Generation, folder_prefix, globs_of, options_of
+from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_place, make_command
+from monocontext.cli.printing import print_error, print_line, print_note, print_record, print_row, write_text
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.format.directories import expand
 from monocontext.format.filters.layout import FilterLayout
@@ -54,8 +54,8 @@ def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = Fals
     filter_bytes = facts["filters"]["bytes"]
     facts |= {"version": facts["generation"], "filters": f"{filter_bytes:,} bytes" if filter_bytes else "none"}
     for name in _SHOWN_OF_PLAIN if is_plain else _SHOWN_OF_STORED:
-        value = facts[name]
-        if value != []:
+        value = ", ".join(facts[name]) if name == "sources" else facts[name]
+        if value != "":
             print_row(f"{name.replace('_', ' '):>12}  {value:,}" if isinstance(value, int) else f"{name:>12}  {value}")
 
 
@@ -101,7 +101,7 @@ def cat(
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the text of the context at URL, or a part of it; streams."""
+    """Print the text of the context at URL, or a part of it, piece by piece; with --json as one object."""
     if chars is not None and not (lines is None and document is None):
         raise click.BadParameter("--chars cannot be combined with --lines or --document")
     part, line_range = _parse_range(chars or ":"), _line_range(lines)
@@ -168,10 +168,10 @@ def ls_documents(
             print_record(as_json, row, f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
 
 
-def search(
+def _search(
     words: Annotated[
         list[str],
-        Argument(metavar="WORDS URL", help='Words; "a phrase" must occur, -word must not, doc:GLOB limits documents.'),
+        Argument(metavar="WORDS URL", help="As in '\"must occur\" matters -must-not doc:GLOB'; then the URL."),
     ],
     s3: S3,
     most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many passages.")] = 10,
@@ -206,9 +206,18 @@ def search(
     if passages.note:
         print_error("monocontext", passages.note)
     elif not passages:
-        remark("note: no passage matches these words")
+        print_note("no passage matches these words")
     if not passages:
         raise click.exceptions.Exit(1)
+
+
+class _SearchCommand(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments. `-word` stands for no options: after a blank, which the query ignores, it is a word."""
+        return super().parse_args(ctx, [re.sub(r"^-(?=[^\W\d_]{2})", " -", word) for word in args])
+
+
+search = make_command(_search, "search", kind=_SearchCommand)
 
 
 def _split_url(words: list[str]) -> tuple[list[str], str]:
@@ -259,45 +268,7 @@ def cite(
         }))  # fmt: skip
     else:
         write_text(text if text.endswith("\n") else text + "\n")
+    if is_unchanged is None:
+        print_note("the source has no checksum, so the text may differ from what was cited")
     if is_unchanged is False:
         raise MonocontextError(f"{url}: line {line}, characters {start} to {stop} differ from the cited text")
-
-
-def verify(
-    url: Url,
-    s3: S3,
-    generation: Generation = None,
-    allow: Allow = None,
-    forgotten: Annotated[list[str] | None, Option(metavar="TEXT", help="List objects that still hold it.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Read the whole context at URL and check every checksum, length and count; list damage and exit with 1."""
-    from monocontext.writing.upkeep.forget import find_leftovers
-    from monocontext.writing.upkeep.verify import verify as check
-
-    options = existing_options(url, s3)
-    if forgotten:
-        if generation is not None:
-            raise click.BadParameter("--forgotten looks at every version: leave out --generation")
-        keys = find_leftovers(url, forgotten, store_options=options)
-        if as_json:
-            print(json.dumps({"url": url, "objects": keys}))
-        else:
-            for key in keys:
-                print_row(key)
-            print_line(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
-        raise click.exceptions.Exit(1 if keys else 0)
-    with progress_bar("verify", None) as show:
-        report = check(url, generation=generation, allow=allow or (), progress=show, store_options=options)
-    if as_json:
-        fields = ("url", "generation", "frames", "text_bytes", "stored_bytes", "filters", "ok", "problems")
-        print(json.dumps({name: getattr(report, name) for name in fields}))
-    else:
-        for problem in report.problems:
-            print_row(problem)
-        count = len(report.problems)
-        state = "all as recorded" if report.ok else f"{count:,} problem{'' if count == 1 else 's'}"
-        read = f"{report.frames:,} pieces, {report.text_bytes:,} bytes, {report.filters:,} filters"
-        print_line(f"{report.url}: version {report.generation}, {read}: {state}")
-    if not report.ok:
-        raise click.exceptions.Exit(1)

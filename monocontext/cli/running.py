@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
-from monocontext.cli.printing import note, print_error, print_line
+from monocontext.cli.printing import print_error, print_line, print_note
 from monocontext.errors import MonocontextError
 
 INTERRUPTED = 130  # the exit status after Ctrl-C, as a shell reports it: 128 + SIGINT
@@ -28,7 +28,7 @@ def run_program(name: str, version: str) -> NoReturn:
     if sys.argv[1:] == ["--version"]:
         print(f"{name} {version}")
         sys.exit(0)
-    warnings.showwarning = lambda message, *_: note(str(message))
+    warnings.showwarning = lambda message, *_: print_note(str(message))
     try:
         import_module(f"{name}.cli.commands").app.main(prog_name=name)
     except (MonocontextError, OSError) as error:

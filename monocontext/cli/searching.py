@@ -187,29 +187,31 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
 
 
 def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words: bool, whole_lines: bool) -> Linewise:
-    for pattern in patterns:
-        named = None if fixed else re.search(_POSIX_CLASS, pattern)
-        if named:
-            raise MonocontextError(
-                f"{named[1]} is not supported: write a-zA-Z, \\d, \\s or \\w, or search for plain text with -F"
-            )
+    expressions = [re.escape(pattern) for pattern in patterns]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings are for authors of Python code
-            if fixed:
-                expressions = [re.escape(pattern) for pattern in patterns]
-            else:
-                for pattern in patterns:
-                    re.compile(pattern)  # an error shows the pattern as the user typed it
-                expressions = [_before_cr(_scope_flags(pattern)) for pattern in patterns]
+            if not fixed:
+                expressions = [_checked_pattern(pattern) for pattern in patterns]
             if whole_lines:
-                expressions = [_before_cr(rf"^(?:{expression})$") for expression in expressions]
+                expressions = [rf"^(?:{expression})$" for expression in expressions]
             elif words:
                 expressions = [rf"(?<!\w)(?:{expression})(?!\w)" for expression in expressions]
-            return compile_query(expressions, ignore_case=ignore_case)
+            return compile_query([_before_cr(expression) for expression in expressions], ignore_case=ignore_case)
     except (re.error, OverflowError, RecursionError) as error:
         shown = f"{error.pattern!r}: " if isinstance(error, re.error) else ""
         raise MonocontextError(f"not a regular expression: {shown}{error} (-F searches for it as plain text)") from None
+
+
+def _checked_pattern(pattern: str) -> str:
+    """The pattern with its flags in a group. Raises for a class of POSIX, and `re.error` with the pattern as typed."""
+    named = re.search(_POSIX_CLASS, pattern)
+    if named:
+        raise MonocontextError(
+            f"{named[1]} is not supported: write a-zA-Z, \\d, \\s or \\w, or search for plain text with -F"
+        )
+    re.compile(pattern)
+    return _scope_flags(pattern)
 
 
 def _scope_flags(pattern: str) -> str:

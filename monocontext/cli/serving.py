@@ -12,7 +12,7 @@ import click
 
 from monocontext.cli.options import S3, Allow, Generation, options_of
 from monocontext.cli.parameters import Option
-from monocontext.cli.printing import print_line, remark
+from monocontext.cli.printing import print_line, print_remark
 from monocontext.cli.reading import Url
 from monocontext.errors import MonocontextError
 from monocontext.page.serving import is_loopback
@@ -39,13 +39,13 @@ def serve_page(
         if not is_loopback(host):
             print_line(f"warning: anyone who can reach {host} can read this page", err=True)
         print(server.url, flush=True)
-        remark(f"serving {subject}; Ctrl-C ends it")
+        print_remark(f"serving {subject}; Ctrl-C ends it")
         if sys.stdout.isatty() if open_browser is None else open_browser:
             webbrowser.open(server.url)
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
-            remark("")
+            print_remark("")
 
 
 def view(

@@ -1,4 +1,4 @@
-"""The commands `update`, `sync`, `compact`, `gc`, `history` and `restore`, and the deletion behind `rm --document`."""
+"""The commands `update`, `sync`, `compact`, `gc`, `history`, `restore` and `verify`, and what `rm --document` does."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import click
 from monocontext.cli import writing
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.json_lines import read_json_lines
-from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, existing_options, globs_of, options_of, parse_bytes
+from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, globs_of, options_of, parse_bytes
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import note, print_line, print_record, print_row, progress_bar
+from monocontext.cli.printing import print_line, print_note, print_record, print_row, progress_bar
 from monocontext.cli.reading import Url
 from monocontext.errors import NotFound
 from monocontext.options import StoreOptions
@@ -25,9 +25,11 @@ from monocontext.text.monocontext import Monocontext
 from monocontext.writing.upkeep.compact import compact as compact_context
 from monocontext.writing.upkeep.edit import delete as delete_documents
 from monocontext.writing.upkeep.edit import update as update_documents
+from monocontext.writing.upkeep.forget import find_leftovers
 from monocontext.writing.upkeep.gc import SAFE_SECONDS
 from monocontext.writing.upkeep.gc import gc as collect
 from monocontext.writing.upkeep.sync import sync as sync_files
+from monocontext.writing.upkeep.verify import verify as verify_context
 from monocontext.writing.upkeep.versions import list_versions
 from monocontext.writing.upkeep.versions import restore as restore_version
 
@@ -75,7 +77,7 @@ def gc(
     """Remove earlier versions of the context at URL after a grace period, with the objects that only they use."""
     options = existing_options(url, s3)
     if older_than < SAFE_SECONDS and not dry_run:
-        note("with a grace period below two days, uploads and compactions that are running have to start again")
+        print_note("with a grace period below two days, uploads and compactions that are running have to start again")
     with progress_bar("gc", None) as show:
         report = collect(url, older_than_seconds=older_than, dry_run=dry_run, progress=show, store_options=options)
     if as_json:
@@ -144,7 +146,7 @@ def sync(
     errors: writing.Errors = "strict",
     include: writing.Globs = None,
     exclude: writing.Globs = None,
-    follow_links: FollowLinks = False,
+    follow_links: writing.FollowLinks = False,
     dask: Dask = None,
     as_json: AsJson = False,
 ) -> None:
@@ -158,7 +160,7 @@ def sync(
         result = sync_files(
             sources, url, delete=delete, dry_run=dry_run, ignored=no_ignore, store_options=options, encoding=encoding,
             errors=cast("Any", errors), include=tuple(include or ()), exclude=tuple(exclude or ()),
-            follow_links=follow_links, note=note, executor=executor,
+            follow_links=follow_links, note=print_note, executor=executor,
         )  # fmt: skip
     _print_synced(result, url, dry_run, as_json)
 
@@ -197,3 +199,43 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: St
     count = f"{len(removed):,} document{'' if len(removed) == 1 else 's'}"
     rest = "earlier versions are gone" if forget else "`gc` removes the versions before it"
     print_line(f"{url}: version {manifest.generation} without {count}; {rest}")
+
+
+def verify(
+    url: Url,
+    s3: S3,
+    generation: Generation = None,
+    allow: Allow = None,
+    forgotten: Annotated[list[str] | None, Option(metavar="TEXT", help="List objects that still hold it.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read the whole context at URL and check every checksum, length and count; list damage and exit with 1.
+
+    With --forgotten, list the objects that still hold a text, and exit with 1 if there are any.
+    """
+    options = existing_options(url, s3)
+    if forgotten:
+        if generation is not None:
+            raise click.BadParameter("--forgotten looks at every version: leave out --generation")
+        keys = find_leftovers(url, forgotten, store_options=options)
+        if as_json:
+            print(json.dumps({"url": url, "objects": keys}))
+        else:
+            for key in keys:
+                print_row(key)
+            print_line(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
+        raise click.exceptions.Exit(1 if keys else 0)
+    with progress_bar("verify", None) as show:
+        report = verify_context(url, generation=generation, allow=allow or (), progress=show, store_options=options)
+    if as_json:
+        fields = ("url", "generation", "frames", "text_bytes", "stored_bytes", "filters", "ok", "problems")
+        print(json.dumps({name: getattr(report, name) for name in fields}))
+    else:
+        for problem in report.problems:
+            print_row(problem)
+        count = len(report.problems)
+        state = "all as recorded" if report.ok else f"{count:,} problem{'' if count == 1 else 's'}"
+        read = f"{report.frames:,} pieces, {report.text_bytes:,} bytes, {report.filters:,} filters"
+        print_line(f"{report.url}: version {report.generation}, {read}: {state}")
+    if not report.ok:
+        raise click.exceptions.Exit(1)

@@ -15,10 +15,11 @@ from typing import Annotated
 import click
 
 from monocontext.cli.help import CommandGroup
-from monocontext.cli.options import S3, AsJson, FollowLinks, open_place
+from monocontext.cli.options import S3, AsJson, open_place
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import note, print_line, print_record, write_bytes
+from monocontext.cli.printing import print_line, print_note, print_record, write_bytes
 from monocontext.cli.upkeep import remove_documents
+from monocontext.cli.writing import FollowLinks
 from monocontext.errors import AlreadyExists, InvalidUrl, NotFound
 from monocontext.format.manifest import ROOT_KEY
 from monocontext.options import StoreOptions
@@ -73,7 +74,7 @@ def ls(url: Place, s3: S3, as_json: AsJson = False) -> None:
             print_record(as_json, row, f"{info.size_bytes:>14,}  {when}  {info.key}")
         _note_left_out(store, left_out)
         if not infos:
-            note(f"nothing below {store.url}")
+            print_note(f"nothing below {store.url}")
 
 
 def _with_texts(infos: list[ObjectInfo]) -> Iterator[ObjectInfo]:
@@ -96,7 +97,7 @@ def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) 
     """Print a note about objects whose keys no command accepts. Returns whether there are any."""
     named = describe_left_out(left_out, markers=markers)
     if named:
-        note(f"{store.url}: {named}")
+        print_note(f"{store.url}: {named}")
     return bool(named)
 
 
@@ -146,7 +147,7 @@ def _read_files(names: list[str], follow_links: bool, key: str) -> Iterator[tupl
             with folder.open(file) as opened:
                 yield f"{os.path.basename(folder.path)}/{file}", opened.read()
         if folder.left_out:
-            note(f"{path}: {describe_files(folder.left_out)}")
+            print_note(f"{path}: {describe_files(folder.left_out)}")
 
 
 def get(
@@ -187,7 +188,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
         raise NotFound(f"no object below {store.url}: nothing to fetch")
     failed = fetched.count(False)
     if failed:
-        note(f"{store.url}: {failed:,} not fetched")
+        print_note(f"{store.url}: {failed:,} not fetched")
         raise click.exceptions.Exit(1)
 
 
@@ -202,7 +203,7 @@ def _fetch_one(store: Store, key: str, base: Path, force: bool) -> bool:
         parent_is_file = error.errno == errno.EEXIST and error.filename != str(path)
         if error.errno not in _NO_NAME and not parent_is_file:
             raise
-        note(f"{key[:100]!r} cannot be a file name in {base}: {error.strerror}")
+        print_note(f"{key[:100]!r} cannot be a file name in {base}: {error.strerror}")
         return False
     return True
 

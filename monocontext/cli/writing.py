@@ -14,9 +14,9 @@ import click
 
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.json_lines import read_json_lines
-from monocontext.cli.options import S3, Allow, AsJson, FollowLinks, one_of, options_of, parse_bytes, stored_options
+from monocontext.cli.options import S3, Allow, AsJson, one_of, options_of, parse_bytes, stored_options
 from monocontext.cli.parameters import Argument, Option, OptionGroup, is_stored_text
-from monocontext.cli.printing import note, print_line, progress_bar, remark, shows_progress
+from monocontext.cli.printing import print_line, print_note, progress_bar, shows_progress
 from monocontext.options import StoreOptions
 from monocontext.writing.decoding import PIECE_BYTES
 from monocontext.writing.documents import documents
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from monocontext.writing.inputs import Source
 
 Places = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, - (stdin); then the context's URL.")]
+FollowLinks = Annotated[bool, Option(help="Follow links in a directory, also out of it.")]
 Frames = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Text in one frame, the unit of reads.")]
 Segments = Annotated[int, Option(type=parse_bytes, metavar="SIZE", help="Stored bytes in one object.")]
 Encoding = Annotated[str, Option(help="Encoding of the sources.")]
@@ -59,8 +60,8 @@ def input_options(
     """Returns a function that makes the keywords of `publish` and `append` from the names of sources."""
     fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
     return lambda names: {
-        "sources": _sources(names, documents is not None, fields), "encoding": encoding, "errors": errors, "note": note,
-        "include": tuple(include or ()), "exclude": tuple(exclude or ()), "ignored": no_ignore,
+        "sources": _sources(names, documents is not None, fields), "encoding": encoding, "errors": errors,
+        "note": print_note, "include": tuple(include or ()), "exclude": tuple(exclude or ()), "ignored": no_ignore,
         "follow_links": follow_links,
     }  # fmt: skip
 
@@ -138,7 +139,7 @@ def index(
     sources, url, options = split_places(places, s3, of_sources=True)
     with storing("index", dask, sources) as work:
         manifest = index_objects(
-            sources, url, frame_bytes=frame_bytes, filters=filters is not False, replace=replace, note=note,
+            sources, url, frame_bytes=frame_bytes, filters=filters is not False, replace=replace, note=print_note,
             store_options=options, **work,
         )  # fmt: skip
     print_root(manifest, url, as_json)
@@ -238,7 +239,7 @@ def print_root(manifest: Manifest, url: str, as_json: bool) -> None:
         print(json.dumps({"url": url, **{name: getattr(manifest, name) for name in fields}}))
         return
     if not manifest.characters:
-        remark(f"note: {url} is an empty text: its sources hold no text")
+        print_note(f"{url} is an empty text: its sources hold no text")
     version = f"version {manifest.generation}, " if manifest.generation > 1 else ""
     share = f", {100 * manifest.stored_bytes / manifest.text_bytes:.0f} % of the text" if manifest.text_bytes else ""
     print_line(

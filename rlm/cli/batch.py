@@ -10,7 +10,7 @@ import click
 from monocontext.cli import options as storing
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
-from monocontext.cli.printing import print_line, remark
+from monocontext.cli.printing import print_line, print_remark
 from rlm.batch import BadQuestions, answer_question, read_questions, run_batch
 from rlm.cli.context_argument import open_argument
 from rlm.cli.options import Limits, ModelOptions, choose_models, describe_rights, one_line_errors
@@ -40,7 +40,7 @@ def batch(
         with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
             return answer_question(rlm, text, *job)
 
-    remark(describe_rights(limits["runner"]))
+    print_remark(describe_rights(limits["runner"]))
     asked = read_questions(Path(questions))
     if not asked:
         raise BadQuestions(f"{questions} contains no question")
@@ -65,4 +65,4 @@ def batch(
     if finished < len(asked):
         print_line(summary, err=True)
         raise click.exceptions.Exit(1)
-    remark(summary)
+    print_remark(summary)

@@ -10,7 +10,7 @@ from functools import partial
 import click
 
 from monocontext.cli.options import S3
-from monocontext.cli.printing import remark
+from monocontext.cli.printing import print_remark
 from rlm.cli import options as shared
 from rlm.cli.context_argument import open_argument
 from rlm.cli.resuming import absolute_location
@@ -40,7 +40,7 @@ def chat(
     rlm = RLM(
         **shared.run_options(model_options, limits), trajectory=trajectory, on_step=display.step, on_delta=display.delta
     )
-    remark(rights)
+    print_remark(rights)
     with rlm, open_argument(context, s3, shape) as text:
         is_whole = _talk(_Chat(rlm, text, display, absolute_location(context)))
     if not is_whole and not sys.stdin.isatty():

@@ -10,7 +10,7 @@ import click
 
 from monocontext.cli.options import S3, AsJson, options_of
 from monocontext.cli.parameters import Option, OptionGroup
-from monocontext.cli.printing import print_line, remark
+from monocontext.cli.printing import print_line, print_remark
 from monocontext.cli.sessions import Place, ProjectName, place_of
 from monocontext.sessions.archive import Sessions
 from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
@@ -43,7 +43,7 @@ def compile_command(
         for name in names:
             result = compile_sessions(
                 url, name, rlm, store_options=options,
-                on_session=lambda session, number, of: remark(f"{number}/{of} {session}"),
+                on_session=lambda session, number, of: print_remark(f"{number}/{of} {session}"),
             )  # fmt: skip
             _print_result(url, result, as_json)
     except KeyboardInterrupt:

@@ -25,7 +25,7 @@ from rich.text import Text
 
 from monocontext import Monocontext, publish
 from monocontext.cli.parameters import NOT_NEGATIVE, Option
-from monocontext.cli.printing import is_quiet, remark
+from monocontext.cli.printing import is_quiet, print_remark
 from monocontext.format.index import Page
 from monocontext.format.manifest import ROOT_KEY, generation_key
 from monocontext.format.refs import FilterRef
@@ -108,7 +108,7 @@ def demo(
             confinement = rlm.completion("Which runner is this?").trajectory[0]["environment_kwargs"].get("confinement")
     except RunnerUnavailable as exc:
         raise RunnerUnavailable(f"{exc} (with make: `make demo RUNNER=local`)") from exc
-    remark(describe_rights(runner))
+    print_remark(describe_rights(runner))
     console = Console(stderr=True)
     options = {"runner": runner, "on_step": None if is_quiet() else print_step, "prices": {"scripted": (0, 0)}}
     console.print(f"A script plays the model; its code really runs. A GET takes {latency_ms:.0f} ms here.\n")

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from monocontext.cli import mcp as command
 from monocontext.cli.options import S3, Allow
 from monocontext.cli.parameters import Option
-from monocontext.cli.printing import remark
+from monocontext.cli.printing import print_remark
 from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import Served
 from monocontext.mcp.tools import Answer, tell
@@ -123,7 +123,7 @@ def mcp(
     folder: FolderOption = None, trajectory: Trajectory = None, allow: Allow = None,
 ) -> None:  # fmt: skip
     """Serve texts and answers over the Model Context Protocol (MCP). Limits apply to each question."""
-    remark(describe_rights(limits["runner"]))
+    print_remark(describe_rights(limits["runner"]))
     if folder is not None and listen["http"]:
         raise UsageError("--folder is for a client on this machine: it cannot be served over HTTP")
     options = run_options(model_options, limits) | {"trajectory": trajectory}

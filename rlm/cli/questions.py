@@ -15,7 +15,7 @@ import click
 
 from monocontext.cli.options import S3, AsJson
 from monocontext.cli.parameters import Argument, Option
-from monocontext.cli.printing import is_quiet, print_line, remark
+from monocontext.cli.printing import is_quiet, print_line, print_remark
 from monocontext.cli.serving import Host, OpenBrowser, Port, serve_page
 from rlm.cli import options as shared
 from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, named_texts, names_context, open_argument
@@ -73,7 +73,7 @@ def run(
         options |= shared.run_options(model_options, limits)
     rights = shared.describe_rights(options["runner"])
     with RLM(**options) as rlm, display:
-        remark(rights)
+        print_remark(rights)
         if resume:
             completion = _resume(rlm, resume, context, s3, shape)
         else:

@@ -50,6 +50,7 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
     cli("memory", "put", "stdin", "2", place, "--if-match", etag).fine()
     cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' is there already")
     cli("memory", "put", "stdin", "3", place, "--create").refused("'stdin' is there already")
+    assert cli("memory", "exec", ' {"command": "G", "key": "stdin"}', place).fine().json["success"]
     cli("memory", "delete", "stdin", place).fine()
     cli("memory", "delete", "stdin", place).refused("no key 'stdin'")
     cli("memory", "get", "stdin", place).refused("no key 'stdin'")
@@ -98,7 +99,7 @@ def test_the_url_first_is_refused_before_anything_is_written(
     (tmp_path / "docs").mkdir()
     before = sorted(tmp_path.rglob("*"))
     for place in (used, "s3://bucket/team"):
-        cli("memory", *command.format(place).split()).refused("the URL goes last, but ")
+        cli("memory", *command.format(place).split()).refused("the URL goes last: ")
     assert sorted(tmp_path.rglob("*")) == before
     assert cli("memory", "get", "key", used).fine().out == "value"
 
@@ -111,7 +112,7 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
     (tmp_path / "src").mkdir()
     for key in ("file", "src", "https://a.example"):
         cli("memory", "put", key, "value", f"./{key[:3]}-memory", "--create").fine()
-    cli("memory", "put", "src", "key", "value", "--create").refused("the URL goes last, but 'src' comes before 'value'")
+    cli("memory", "put", "src", "key", "value", "--create").refused("'src' looks like one, 'value' does not")
     for words in (["purge", "notes"], ["clear", "notes"], ["search", "x", "notes"]):
         cli("memory", *words).refused("no directory 'notes' for a memory")
     assert not (tmp_path / "notes").exists()

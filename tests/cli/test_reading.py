@@ -52,6 +52,7 @@ def test_cat_takes_one_range(cli: Cli, uploaded: Path) -> None:
 def test_cite_says_what_it_knows(cli: Cli, uploaded: Path, source: str, stands: bool | None) -> None:
     ran = cli("cite", uploaded, source, "--json")
     assert (ran.json["stands"], ran.code) == (stands, 2 if stands is False else 0)
+    assert ("note: the source has no checksum" in ran.err) == (stands is None)
 
 
 def test_verify(cli: Cli, uploaded: Path) -> None:
@@ -99,5 +100,8 @@ def test_it_prints_passages_best_first(cli: Cli, tmp_path: Path) -> None:
     assert row["line"] > 1900
     assert row["text"].endswith("keys are rotated\n")
     assert cli("search", tmp_path / "ctx", "absent").code == 1
+    for excluded in ("-quiet", "-mail", "-host", "-film"):  # -m and -h are options, these are none
+        assert cli("search", "keys", "line", excluded, tmp_path / "ctx", "-m1").fine().out.count("\n    ") >= 1
+    assert cli("search", "keys", "-rotated", tmp_path / "ctx").code == 1
     wrong = cli("search", tmp_path / "ctx", "the")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)

@@ -22,9 +22,16 @@ def test_names_of_contexts() -> None:
     }
 
 
-@pytest.mark.parametrize("given", [["a/x", "b/x"], ["s3://bucket/memory"], ["sessions=dir"], ["/"]])
-def test_names_must_be_of_their_own(given: list[str]) -> None:
-    with pytest.raises(click.BadParameter, match="is empty, reserved or already used"):
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["a/x", "b/x"], "the name 'x' of 'b/x' is used twice: write NAME=b/x"),
+        (["s3://bucket/memory"], "is reserved"), (["sessions=dir"], "is reserved: write NAME=dir"),
+        (["/"], "is empty: write NAME=/"), (["docs="], "'docs=' has no URL"),
+    ],
+)  # fmt: skip
+def test_names_must_be_of_their_own(given: list[str], message: str) -> None:
+    with pytest.raises(click.BadParameter, match=message):
         parse_contexts(given)
 
 
