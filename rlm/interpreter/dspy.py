@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from inspect import Parameter
 from typing import Any
 
 import dspy
@@ -20,6 +21,7 @@ _INSTRUCTIONS = """\
 Code runs in CPython, confined: without network, files and keys. Inputs that are kept in storage read like a str, and \
 only what code looks at is fetched: slices, `in`, `find`, `count`, `re` work on them, `text.lines[a:b]` gives lines, \
 `text.grep(pattern)` hits with `.offset`, `.line_number` and `.line`, and `text.chunks(100_000)` pieces for one pass."""
+_POSITIONAL = frozenset((Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL))  # kinds that take no keyword
 
 
 def interpreter(
@@ -66,7 +68,7 @@ class InterpreterFactory:
 
 
 class DspyInterpreter(Interpreter):
-    """A `CodeInterpreter` of DSPy."""
+    """The interpreter of one run, as DSPy's protocol `CodeInterpreter` asks."""
 
     output_fields: Sequence[dict[str, Any]] = ()  # the fields of the program's output, in the order of `SUBMIT`
 
@@ -81,17 +83,26 @@ class DspyInterpreter(Interpreter):
         return out
 
     def _call(self, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
-        tool = self.tools[name]
-        named = inspect.signature(tool).bind(*arguments, **options).arguments  # DSPy calls tools by keyword
-        returned = self._vars.copy().run(tool, **named)
-        return asyncio.run(_await(returned)) if inspect.isawaitable(returned) else returned
+        return self._vars.copy().run(_call_tool, self.tools[name], arguments, options)
 
     def _submit(self, values: list[Any], fields: dict[str, Any]) -> None:
         names = [field["name"] for field in self.output_fields]
         if values and len(values) == len(names):
             fields = dict(zip(names, values, strict=True))
-        self._submitted = fields or {"output": values}  # of which DSPy says that fields are missing
+        self._submitted = fields or {"output": values}  # DSPy then tells the model which fields are missing
 
 
-async def _await(awaitable: Any) -> Any:
+def _call_tool(tool: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What a tool returns, awaited if need be. By keyword, as DSPy calls its own tools, unless a parameter refuses."""
+    bound = inspect.signature(tool).bind(*arguments, **options)
+    kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
+    if _POSITIONAL.isdisjoint(kinds.values()):
+        named = {name: value for name, value in bound.arguments.items() if kinds[name] is not Parameter.VAR_KEYWORD}
+        returned = tool(**named | bound.kwargs)
+    else:
+        returned = tool(*bound.args, **bound.kwargs)
+    return asyncio.run(_await(returned)) if inspect.isawaitable(returned) else returned
+
+
+async def _await(awaitable: Awaitable[Any]) -> Any:
     return await awaitable

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
-import selectors
 import signal
 import sys
 import time
@@ -17,7 +15,6 @@ from rlm.runners import worker
 from rlm.runners.link import WorkerLink
 
 ABSENT = ("google_crc32c", "zstandard")  # compiled libraries that check and compress stored data; the host does that
-_NAP_SECONDS = 0.05  # the longest sleep before the event loop looks for messages again
 _JAVASCRIPT = ("js", "pyodide", "pyodide_js", "_pyodide", "_pyodide_core", "asyncio")
 """Packages that contain objects of JavaScript; asyncio contains Pyodide's event loop."""
 
@@ -41,14 +38,6 @@ class PolledThread(worker.MainThread):
     def _on_timer(self, number: int, frame: FrameType | None) -> None:
         if time.monotonic() >= self._due_at:
             super()._on_timer(number, frame)
-
-
-class _Sleep(selectors.SelectSelector):
-    """A selector without files, which only waits."""
-
-    def select(self, timeout: float | None = None) -> list[Any]:
-        time.sleep(_NAP_SECONDS if timeout is None else max(0.0, min(timeout, _NAP_SECONDS)))
-        return []
 
 
 class _Absent(ModuleType):
@@ -78,7 +67,9 @@ def forget_javascript() -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] in _JAVASCRIPT]:
         del sys.modules[name]
     del js
-    _use_plain_asyncio()
+    from rlm.runners.wasm import event_loop  # with Python's own asyncio, now that Pyodide's is forgotten
+
+    event_loop.install()
     for holder in gc.get_objects():  # the collector tracks what refers to them, not the objects themselves
         if type(holder) is dict:
             for key in [key for key, value in list(holder.items()) if issubclass(type(value), kind)]:
@@ -89,23 +80,3 @@ def forget_javascript() -> None:
     remaining = [item for item in gc.get_objects() if issubclass(type(item), kind)]
     if remaining:
         raise RuntimeError(f"JavaScript objects are still reachable: {remaining[:5]}")
-
-
-def _use_plain_asyncio() -> None:
-    """Use asyncio without Pyodide's patches, with a loop that has timers and callbacks, but no sockets or threads."""
-
-    class HostLoop(asyncio.SelectorEventLoop):
-        def __init__(self) -> None:
-            super().__init__(_Sleep())
-
-        def _make_self_pipe(self) -> None:
-            pass
-
-        def _close_self_pipe(self) -> None:
-            pass
-
-        def _write_to_self(self) -> None:
-            pass
-
-    asyncio._set_running_loop(None)
-    asyncio.new_event_loop = asyncio.events.new_event_loop = HostLoop

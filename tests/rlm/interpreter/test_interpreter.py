@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import subprocess
 import sys
+from contextvars import ContextVar
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -247,3 +252,33 @@ def test_tools_and_names_of_the_host() -> None:
     assert isinstance(failed, str)
     assert failed.splitlines()[-1].startswith("TypeError: ")
     assert "worker.py" not in failed, "only the frames of the code"
+
+
+def test_tools_of_dspy_take_any_kind_of_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By keyword where that is possible: DSPy wraps its tools in functions without positional parameters."""
+    host = SimpleNamespace(SandboxSerializable=object, CodeExecutionError=RuntimeError, FinalOutput=FinalOutput)
+    for name in ("dspy", "dspy.primitives", "dspy.primitives.code_interpreter"):
+        monkeypatch.setitem(sys.modules, name, host)
+    monkeypatch.delitem(sys.modules, "rlm.interpreter.dspy", raising=False)
+    lm = ContextVar("lm", default="none")
+
+    async def later(word: str) -> str:
+        return f"{word} {lm.get()}"
+
+    def wrapped(**named: Any) -> Any:
+        return named
+
+    wrapped.__signature__ = inspect.signature(lambda first, second=2, *, third=3: 0)  # type: ignore[attr-defined]
+    tools: dict[str, Any] = {
+        "wrapped": wrapped, "options": lambda word="", **options: (word, options), "words": lambda *words: words,
+        "positional": lambda word, /, more=0, **options: (word, more, options), "later": later,
+    }  # fmt: skip
+    code = (
+        "print(wrapped(1, third=0), options(a=1), options('w', b=2), words(), words('x', 'y'),"
+        " positional('p', more=5, word=7), later('said'), sep='; ')"
+    )
+    said = "{'first': 1, 'third': 0}; ('', {'a': 1}); ('w', {'b': 2}); (); ('x', 'y'); ('p', 5, {'word': 7}); said sub"
+    lm.set("sub")
+    with importlib.import_module("rlm.interpreter.dspy").DspyInterpreter(tools=tools, timeout=30) as interp:
+        assert interp.execute(code).strip() == said
+    del sys.modules["rlm.interpreter.dspy"]
