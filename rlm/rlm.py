@@ -303,14 +303,15 @@ class RLM:
 
 
 def _choose_models(
-    model: str | None, lm: LM | None, preset: str | None, backend: str | None,
-    backend_kwargs: Mapping[str, Any] | None, **others: Any,
+    model: str | None, lm: LM | None, preset: str | None, backend: str | None, backend_kwargs: Mapping[str, Any] | None,
+    **others: Any,
 ) -> backends.Models:  # fmt: skip
     """The models of an RLM. `others`: more keywords of `registry.choose`."""
-    if backend is not None and lm is None:
-        options = {name: others[name] for name in ("base_url", "api_key")} | dict(backend_kwargs or {})
-        lm = backends.make_lm(backend, options.pop("model_name", None) or model or _MODEL, **options)
-    return backends.choose(model or (None if preset or lm else _MODEL), preset=preset, lm=lm, **others)
+    named = dict(backend_kwargs or {}) if backend and lm is None else {}
+    model = named.pop("model_name", None) or model
+    if model is None and not preset and lm is None and backend in (None, "openai"):
+        model = _MODEL
+    return backends.choose(model, preset=preset, backend=backend, lm=lm, **{**others, **named})
 
 
 def _limit(budget: Budget | None, **limits: Any) -> Budget:

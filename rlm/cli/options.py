@@ -61,9 +61,9 @@ def model_flags(
 ModelOptions = Annotated[dict[str, Any], OptionGroup(model_flags)]
 
 
-def provider_of(flags: dict[str, Any]) -> str:
+def provider_of(flags: Mapping[str, Any]) -> str:
     """The provider of the root model."""
-    return backends.split_provider(flags["model"] or "")[0] or flags["backend"] or flags["preset"] or "openai"
+    return backends.root_provider(flags["model"], flags["backend"], flags["preset"])
 
 
 def choose_models(

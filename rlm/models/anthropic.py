@@ -93,7 +93,7 @@ def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> Non
     """Take a whole message. Raises EndpointError for a failure, LLMError for anything but a message."""
     builder.raise_failure(value)
     if not isinstance(get(value, "content"), list):
-        raise LLMError(f"{target}: the answer has no `content`; check base_url: {one_line(value)[:120]}")
+        raise LLMError(f"{target}: the answer has no `content` (is base_url right?): {one_line(value)[:120]}")
     _read_message(value, builder)
 
 

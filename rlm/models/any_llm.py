@@ -105,7 +105,7 @@ def _connect(provider: str, api_key: str | None, base_url: str | None, options: 
     return SimpleNamespace(ask=ask, api_key=api_key, base_url=base_url, close=lambda: None)
 
 
-def install(provider: str) -> str:
+def install_command(provider: str) -> str:
     """The command that installs the packages of a provider."""
     return f"pip install 'any-llm-sdk[{provider}]'"
 
@@ -113,7 +113,7 @@ def install(provider: str) -> str:
 def _missing(provider: str, error: ImportError) -> LLMError:
     match = re.search(r"No module named '([^']+)'", str(error))
     lacking = error.name or (match[1] if match else one_line(error))
-    return LLMError(f"{provider} needs packages that are not installed: {install(provider)} ({lacking} is missing)")
+    return LLMError(f"{provider} needs packages that are missing ({lacking}): {install_command(provider)}")
 
 
 def _plain(answer: Any) -> Any:

@@ -38,7 +38,7 @@ def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> Non
     if blocked:
         builder.set_end(f"content_filter: {blocked}")
     elif not isinstance(_choice(value), dict):
-        raise LLMError(f"{target}: the answer has no `choices`; check base_url: {one_line(value)[:120]}")
+        raise LLMError(f"{target}: the answer has no `choices` (is base_url right?): {one_line(value)[:120]}")
 
 
 def count_usage(

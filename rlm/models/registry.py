@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rlm.context.excerpt import bounded_repr
 from rlm.errors import UnknownOption
+from rlm.models import any_llm
 from rlm.models.anthropic import AnthropicLM
-from rlm.models.any_llm import AnyLM, install, knows
 from rlm.models.claude_agent import ClaudeAgentLM
 from rlm.models.openai import PROVIDERS, OpenAILM
 
@@ -24,11 +24,11 @@ PRESETS: Mapping[str, tuple[str, str]] = {
 """Backend -> its default root model, and a cheaper model for sub-calls."""
 
 BACKENDS = ("openai", "anthropic", "claude-agent")
-BY_ANY_LLM = frozenset((
+_ANY_LLM_PROVIDERS = frozenset((
     "azure", "azureanthropic", "azureopenai", "bedrock", "databricks", "sagemaker", "vertexai", "vertexaianthropic",
     "watsonx",
 ))  # fmt: skip
-"""Providers of any-llm that are recognised even if any-llm is not installed."""
+"""Providers that are recognised even if any-llm, which asks them, is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +49,20 @@ def choose(
     """The models of a run, by object or by name: `gpt-5.6`, or `anthropic:claude-opus-5-5` with its provider.
 
     - `model`, `sub_model`: names, of the root and of sub-calls; by default those of `PRESETS`
-    - `backend`: the provider of the root, unless `model` names it
-    - `preset`: a key of `PRESETS`, for both models
-    - `lm`, `sub_lm`: objects in place of the names
+    - `backend`: the provider of the root; without it, `model` may name one
+    - `preset`: a key of `PRESETS`: the provider of the root, and its models for those that are not named
+    - `lm`, `sub_lm`: objects in place of the names; `lm` also takes the place of `backend` and `connection`
     - `sampling`, `sub_sampling`: options of the requests
     - `sub_base_url`: the endpoint of a sub-model of another provider
-    - `connection`: `base_url`, `api_key` and `headers` for the provider of the root
+    - `connection`: `base_url`, `api_key`, `headers` and further options of `make_lm` for the root
 
     Sub-calls go to the root's object with its sampling, unless there is a `sub_lm`, `sub_sampling`, or a sub-model of
     another provider. Raises UnknownOption, and TypeError for an object in place of a name or the reverse.
     """
     _check_kinds(model, sub_model, lm, sub_lm)
-    if preset and preset not in PRESETS:
-        raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
+    provider, name = _root_names(model, backend, preset)
     created: list[LM] = []
-    named_provider, name = split_provider(model) if model else (None, None)
-    provider = named_provider or backend or preset or "openai"
-    default, cheaper = PRESETS.get(provider.replace("claude-agent", "anthropic"), ("", None))
+    default, cheaper = PRESETS.get("anthropic" if provider == "claude-agent" else provider, ("", None))
     if lm is not None:
         root, provider = lm, str(getattr(lm, "backend", provider))
     elif name or default or not is_known(provider):
@@ -84,6 +81,22 @@ def choose(
         if not sub_name and (preset or (name is None and lm is None)):
             sub_name = cheaper  # sub-calls are most of the cost
     return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(created))
+
+
+def root_provider(model: str | None, backend: str | None, preset: str | None) -> str:
+    """The provider of the root model: the first of `backend`, the one that `model` names, and `preset`."""
+    return backend or (split_provider(model)[0] if model else None) or preset or "openai"
+
+
+def _root_names(model: str | None, backend: str | None, preset: str | None) -> tuple[str, str | None]:
+    """The provider of the root, and the name of its model there; None for its default. Raises UnknownOption."""
+    if preset and preset not in PRESETS:
+        raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
+    provider = root_provider(model, backend, preset)
+    if preset and preset != provider:
+        raise UnknownOption(f"preset {preset!r} and provider {provider!r} exclude each other: leave one out")
+    # A local server may have models such as `mistral:7b`, whose first word is a provider too.
+    return provider, (model.removeprefix(f"{provider}:") or model) if model else None
 
 
 def _check_kinds(model: object, sub_model: object, lm: object, sub_lm: object) -> None:
@@ -118,12 +131,12 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
         if refused := [name for name in arguments if name not in ("window_tokens", "prompt_characters")]:
             raise UnknownOption(f"backend {backend!r} uses the login of Claude Code: it takes no {', '.join(refused)}")
         return ClaudeAgentLM(model, **arguments)
-    if knows(backend):
-        return AnyLM(backend, model, **arguments)
-    if backend in BY_ANY_LLM:
-        raise UnknownOption(f"backend {backend!r} needs packages that are not installed: {install(backend)}")
-    names = ", ".join(map(repr, (*BACKENDS, *PROVIDERS)))
-    raise UnknownOption(f"no backend {backend!r}; there are {names}, and those of any-llm ({install('NAME')})")
+    if any_llm.knows(backend):
+        return any_llm.AnyLM(backend, model, **arguments)
+    if backend in _ANY_LLM_PROVIDERS:
+        raise UnknownOption(f"backend {backend!r} needs packages that are missing: {any_llm.install_command(backend)}")
+    names, command = ", ".join(map(repr, (*BACKENDS, *PROVIDERS))), any_llm.install_command("NAME")
+    raise UnknownOption(f"no backend {backend!r}; there are {names}, and those of any-llm ({command})")
 
 
 def split_provider(model: str) -> tuple[str | None, str]:
@@ -136,4 +149,4 @@ def split_provider(model: str) -> tuple[str | None, str]:
 
 def is_known(backend: str) -> bool:
     """Whether `make_lm` has this backend."""
-    return backend in {*BACKENDS, *PROVIDERS, *BY_ANY_LLM} or knows(backend)
+    return backend in {*BACKENDS, *PROVIDERS, *_ANY_LLM_PROVIDERS} or any_llm.knows(backend)

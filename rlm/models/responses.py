@@ -47,7 +47,7 @@ def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> Non
     """Take a whole response. Raises EndpointError for a failure, LLMError for an answer without output."""
     builder.raise_failure(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
-        raise LLMError(f"{target}: the answer has no `output`; check base_url: {one_line(value)[:120]}")
+        raise LLMError(f"{target}: the answer has no `output` (is base_url right?): {one_line(value)[:120]}")
     _read_response(value, builder)
 
 
@@ -67,7 +67,8 @@ count_usage = partial(chat.count_usage, kinds=("input", "output"))  # tokens in 
 
 def _read_response(response: object, builder: ReplyBuilder) -> None:
     """Read the end of a response, and the parts of its output that have not arrived as events."""
-    builder.usage, builder.tier = get(response, "usage"), get(response, "service_tier")
+    builder.usage = get(response, "usage") or builder.usage  # two events may end a response, the second without any
+    builder.tier = get(response, "service_tier") or builder.tier
     _read_output(response, builder)
     if error := get(response, "error"):
         raise EndpointError(read_error(error))

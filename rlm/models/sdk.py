@@ -22,7 +22,6 @@ from rlm.models.wire import read_body, read_text
 
 Sampling = Mapping[str, Any]
 """Name -> value, as in the body of a request. The provider of the model knows the names: it refuses unknown ones."""
-_OURS = frozenset(("model", "messages", "input", "stream", "system"))  # fields that the backend itself writes
 
 
 class SamplingOptions(TypedDict, total=False):
@@ -34,46 +33,12 @@ class SamplingOptions(TypedDict, total=False):
     max_completion_tokens: int | None  # the most tokens of a reply, thinking included
 
 
-_HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
-
-
-class SDKClient:
-    """The client of one model, made at the first call and shared by all threads. The SDK closes one that is dropped."""
-
-    def __init__(self, connect: Callable[[], Any]) -> None:
-        # `connect` must not refer to its owner: a reference cycle would keep the connections open when the owner goes.
-        self._connect = connect
-        self._lock = threading.Lock()
-        self._client: Any = None
-
-    def get(self) -> Any:
-        with self._lock:
-            if self._client is None:
-                try:
-                    self._client = self._connect()
-                except ValueError as error:  # a proxy of the environment that is none
-                    problem = "the HTTP client for the model could not be made (are the proxy variables right?)"
-                    raise LLMError(f"{problem}: {one_line(error)}") from None
-            return self._client
-
-    def close(self) -> None:
-        """Close the connections; the next call opens new ones."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client:
-            client.close()
-
-    def known(self, name: str) -> Any:
-        """An attribute of the client; None until the first call."""
-        return getattr(self._client, name, None)
-
-
 class SDKOptions(SamplingOptions, total=False):
     """How to reach a model, and the options of each request."""
 
     base_url: str | None  # URL of the endpoint; by default the provider's own, or the SDK's from the environment
     api_key: str | None  # by default the key that the SDK finds in the environment
-    timeout: float | None  # timeout of a request, in seconds; 600 by default
+    timeout: float | None  # of a request, in seconds; 600 by default
     headers: Mapping[str, str] | None
     """Further headers of each request. Their values are secrets: no record holds them."""
     extra_body: Mapping[str, Any] | None
@@ -84,6 +49,44 @@ class SDKOptions(SamplingOptions, total=False):
 
 Accepted = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Takes fields of a request; returns those that the endpoint does not refuse."""
+
+_OURS = frozenset(("model", "messages", "input", "stream", "system"))  # fields of a request that the backend writes
+_HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
+"""Packages whose exceptions mean that the connection broke off."""
+_TIMEOUT_SECONDS = 600.0  # of a request, unless its options say otherwise
+
+
+class SDKClient:
+    """The SDK's client for one model, made at the first call and shared by all threads. If nobody closes it, the SDK
+    does when it is collected."""
+
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        # `connect` must not refer to its owner: a reference cycle would keep the connections open when the owner goes.
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def get(self) -> Any:
+        """The client. Raises LLMError if it cannot be made, as for a missing key."""
+        with self._lock:
+            if self._client is None:
+                try:
+                    self._client = self._connect()
+                except ValueError as error:  # a proxy of the environment that is none
+                    advice = "check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
+                    raise LLMError(f"cannot make the HTTP client; {advice}: {one_line(error)}") from None
+            return self._client
+
+    def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client:
+            client.close()
+
+    def known(self, name: str) -> Any:
+        """An attribute of the SDK's client, without making one: None before the first call."""
+        return getattr(self._client, name, None)
 
 
 class SDKModel(ABC):
@@ -101,8 +104,8 @@ class SDKModel(ABC):
         if unknown := [name for name in options if name not in SDKOptions.__annotations__]:
             raise UnknownOption(f"no option {', '.join(unknown)}; there are {', '.join(SDKOptions.__annotations__)}")
         self.model = model
-        self.base_url = _checked_url(options.get("base_url"))
-        self._timeout_seconds = options.get("timeout") or 600.0
+        self.base_url = _check_url(options.get("base_url"))
+        self._timeout_seconds = _timeout_of(options)
         self._headers = dict(options.get("headers") or {})
         self._api_key = options.get("api_key")
         self._client = SDKClient(connect)
@@ -286,7 +289,13 @@ def client_options(options: SDKOptions) -> dict[str, Any]:
     """The options of a client of an SDK. The SDK's own retries are off: a run has its own for all backends."""
     fields = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
     arguments = {name: value for name, value in fields.items() if value is not None}
-    return {"timeout": options.get("timeout") or 600.0, "max_retries": 0, **arguments}
+    return {"timeout": _timeout_of(options), "max_retries": 0, **arguments}
+
+
+def _timeout_of(options: SDKOptions) -> float:
+    """The timeout of a request, in seconds."""
+    timeout = options.get("timeout")
+    return _TIMEOUT_SECONDS if timeout is None else timeout
 
 
 def _accepted(refused: Mapping[str, str | None], sent: set[str], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -303,7 +312,7 @@ def _accepted(refused: Mapping[str, str | None], sent: set[str], fields: Mapping
 
 
 def check_body(options: Sampling) -> dict[str, Any]:
-    """A copy of the options. Raises UnknownOption for a field that is ours, or a value that is not JSON."""
+    """A copy of the options. Raises UnknownOption for a field that the run sets itself, or a value that is not JSON."""
     for name, value in options.items():
         if name in _OURS:
             raise UnknownOption(f"{name!r} cannot be set in sampling options: the run sets it itself")
@@ -314,7 +323,8 @@ def check_body(options: Sampling) -> dict[str, Any]:
     return dict(options)
 
 
-def _checked_url(url: str | None) -> str | None:
+def _check_url(url: str | None) -> str | None:
+    """The URL itself. Raises LLMError for one that no request can go to."""
     if url is None:
         return None
     text = str(url)

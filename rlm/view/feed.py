@@ -32,8 +32,8 @@ class RowFeed:
         self.state()
 
     def state(self, first: int = 0, generation: int | None = None) -> dict[str, Any]:
-        """The metadata, the rows from number `first` on, the map of the text, and the status of the run. `generation`
-        is that of the reader's rows. If the file was replaced since, the reader gets all rows."""
+        """The metadata, the rows from number `first` on, how many characters were read, and the status of the run.
+        `generation`: that of the rows that the reader has; if the file was replaced since, it gets all rows."""
         with self._lock:
             self._read_new_lines()
             self._read = None if self._read is None else union(self._read)
@@ -45,9 +45,11 @@ class RowFeed:
                 "read": None if self._read is None else sum(stop - start for start, stop in self._read),
             }  # fmt: skip
 
-    def turn(self, number: int) -> dict[str, Any]:
-        """The details of turn `number`, from 0. A number after the last is that of the turn in progress."""
+    def turn(self, number: int, generation: int | None = None) -> dict[str, Any]:
+        """The details of turn `number`, from 0. A number after the last is that of the turn in progress. Raises
+        TrajectoryError if the file is not the one of `generation` any more."""
         with self._lock:
+            self._check_generation(generation)
             if number < len(self._places):
                 return rows.turn_details(self._read_line(number))
             records = self._read_partial()
@@ -55,20 +57,29 @@ class RowFeed:
         calls = [rows.call_details(record) for record in records if record.get("type") != "reply"]
         return {**rows.texts(reply, "response", "thinking"), "calls": calls, "under_way": True}
 
-    def prompt(self, number: int) -> list[dict[str, str]]:
-        """The messages of turn `number`, from 0; none for a turn in progress."""
+    def prompt(self, number: int, generation: int | None = None) -> list[dict[str, str]]:
+        """The messages of turn `number`, from 0; none for a turn in progress. Raises TrajectoryError as `turn` does."""
         with self._lock:
+            self._check_generation(generation)
             return rows.prompt_messages(self._read_line(number)) if number < len(self._places) else []
 
+    def _check_generation(self, generation: int | None) -> None:
+        """Read new lines, since offsets of an older file mean nothing; refuse a reader of that one."""
+        self._read_new_lines()
+        if generation not in (None, self._generation):
+            raise TrajectoryError(f"{self.path} has another run now: this turn is of the one before")
+
     def _forget(self) -> None:
+        """Begin with an empty file."""
         self._metadata: dict[str, Any] = {}
-        self._head: bytes | None = None
-        self._end = 0
+        self._head: bytes | None = None  # the first line, by which a replaced file is known
+        self._end = 0  # the offset after the last line that was read
         self._rows: list[dict[str, Any]] = []
-        self._places: list[tuple[int, int]] = []
+        self._places: list[tuple[int, int]] = []  # offset and length of each turn's line
         self._read = None
 
     def _read_new_lines(self) -> None:
+        """Read what was written since; if the file was replaced, all of it."""
         try:
             with self.path.open("rb") as file:
                 if self._head is not None and file.readline() != self._head:
@@ -93,12 +104,12 @@ class RowFeed:
                 self._head, self._metadata = raw, line
             else:
                 self._places.append((self._end, len(raw)))
-                self._add(line)
+                self._add_turn(line)
             self._end += len(raw)
         if self._head is None:
             raise TrajectoryError(f"{self.path} is not a trajectory: it is empty")
 
-    def _add(self, line: dict[str, Any]) -> None:
+    def _add_turn(self, line: dict[str, Any]) -> None:
         chars = rows.metadata(self._metadata)["context"]["chars"] or 0
         self._rows.append(rows.turn_row(line, self._rows[-1]["end"] if self._rows else 0.0, chars))
         for block in map(fields.mapping, fields.items(line.get("code_blocks"))):

@@ -27,8 +27,8 @@ class ViewServer(PageServer):
         """Port 0 takes any free one. Raises OSError if the address cannot be used."""
         answers = {
             "/state": lambda query: feed.state(query.number_or_none("first") or 0, query.number_or_none("generation")),
-            "/turn": lambda query: feed.turn(query.number("number")),
-            "/prompt": lambda query: feed.prompt(query.number("number")),
+            "/turn": lambda query: feed.turn(query.number("number"), query.number_or_none("generation")),
+            "/prompt": lambda query: feed.prompt(query.number("number"), query.number_or_none("generation")),
         }
         super().__init__(run_page(), answers, host, port, failures=(RLMError, OSError))
 
@@ -50,13 +50,14 @@ def export(feed: RowFeed, target: Path) -> None:
     if target.exists() and target.samefile(feed.path):
         raise RLMError(f"{target} is the trajectory itself: give another file to export to")
     state = feed.state()
+    generation = state["generation"]
 
     def data() -> Iterator[str]:
         yield data_block("state", state)
         if state["rows"]:
-            yield data_block("prompt-0", feed.prompt(0))
+            yield data_block("prompt-0", feed.prompt(0, generation))
         for number in range(len(state["rows"]) + (state["live"]["status"] != "ended")):
-            yield data_block(f"turn-{number}", feed.turn(number))
+            yield data_block(f"turn-{number}", feed.turn(number, generation))
 
     with target.open("w", encoding="ascii", newline="\n") as file:
         file.writelines(run_page().written(data()))

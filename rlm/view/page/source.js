@@ -3,12 +3,14 @@
 class Served {
   async state(first, generation) {
     const known = generation === null ? '' : `&generation=${generation}`;
-    return ask(`state?first=${first}${known}`);
+    const state = await ask(`state?first=${first}${known}`);
+    this.run = `generation=${state.generation}`; // turns of another run in the same file are refused
+    return state;
   }
 
-  turn(number) { return ask(`turn?number=${number}`); }
+  turn(number) { return ask(`turn?number=${number}&${this.run}`); }
 
-  prompt(number) { return ask(`prompt?number=${number}`); }
+  prompt(number) { return ask(`prompt?number=${number}&${this.run}`); }
 }
 
 class Written {

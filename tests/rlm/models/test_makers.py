@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rlm_replies import ASK
 
-from rlm import RLM, LLMError, OpenAILM
+from rlm import RLM, LLMError, OpenAILM, UnknownOption
 from rlm.calls.usage import dollars
 from rlm.models.lm import Reply, TokenDetails
 from rlm.models.openai import PROVIDERS
@@ -71,3 +71,33 @@ def test_presets_and_examples_are_models_with_a_price() -> None:
     assert len(named) > 8
     for model, endpoint in named:
         assert dollars(Reply("", 1000, 1000, model, details=TokenDetails(endpoint=endpoint)), {}), model
+
+
+def test_a_backend_a_preset_and_the_name_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-1234")
+    for model, options, named in (
+        ("mistral:7b", {"backend": "ollama"}, ("ollama", "mistral:7b", None)),
+        ("ollama:mistral:7b", {"backend": "ollama"}, ("ollama", "mistral:7b", None)),
+        ("openai:", {}, ("openai", "openai:", None)),
+        ("claude-x", {"preset": "anthropic"}, ("anthropic", "claude-x", PRESETS["anthropic"][1])),
+        (None, {"backend": "anthropic"}, ("anthropic", *PRESETS["anthropic"])),
+        (None, {"backend": "anthropic", "preset": "anthropic"}, ("anthropic", *PRESETS["anthropic"])),
+    ):
+        chosen: Any = choose(model, **options)
+        assert (chosen.root.backend, chosen.root.model, chosen.sub_model) == named
+        with RLM(model, runner="local", **options) as rlm:
+            assert repr(rlm).startswith(f"<RLM {named[1]},")
+    for given in ({"backend": "openai"}, {"model": "openai:gpt-5"}):
+        with pytest.raises(UnknownOption, match="preset 'anthropic' and provider 'openai' exclude each other"):
+            RLM(preset="anthropic", **given)  # type: ignore[arg-type]
+    with pytest.raises(UnknownOption, match="'ollama' has no default model"):
+        RLM(backend="ollama")
+
+
+def test_headers_reach_a_backend_and_its_connections_are_closed(endpoint: Any) -> None:
+    endpoint.reply = lambda body: "FINAL(1)"
+    with RLM(backend="openai", base_url=endpoint.url, headers={"x-team": "of the caller"}, runner="local") as rlm:
+        assert rlm.completion("q", "text").answer == "1"
+        (lm,) = rlm.lms
+        assert lm.secrets[-1] == "of the caller"  # type: ignore[attr-defined]
+    assert lm._client._client is None  # type: ignore[attr-defined]

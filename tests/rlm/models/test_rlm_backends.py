@@ -104,7 +104,7 @@ def test_errors_of_the_agent_sdk_are_llm_errors(agent_sdk: Any) -> None:
 
 def test_a_proxy_that_is_none_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "ftp://host")
-    with pytest.raises(LLMError, match=r"the HTTP client for the model could not be made .*ftp://host"):
+    with pytest.raises(LLMError, match=r"cannot make the HTTP client; .*ftp://host"):
         OpenAILM("m", api_key="k").complete([{"role": "user", "content": "q"}])
 
 

@@ -11,7 +11,10 @@ from rlm_replies import ASK
 from rlm_replies import repl as code
 
 from rlm import RLM, AnthropicLM, LLMError, OpenAILM, ScriptedLM, UnknownOption
+from rlm.models import responses
 from rlm.models.registry import choose, split_provider
+from rlm.models.reply_builder import ReplyBuilder
+from rlm.models.sdk import client_options
 
 
 def test_options_of_openai_are_on_the_wire(endpoint: Any) -> None:
@@ -174,3 +177,14 @@ def test_a_local_endpoint_needs_no_key(endpoint: Any, monkeypatch: pytest.Monkey
     lm = lm_at(endpoint, api_key=None)
     assert lm.complete(ASK).text == "hello"
     assert lm.secrets == ()
+
+
+def test_the_end_after_the_end_of_a_response_keeps_its_usage() -> None:
+    builder = ReplyBuilder()
+    for event in (
+        {"type": "response.completed", "response": {"usage": {"input_tokens": 11}}},
+        {"type": "response.done"},
+    ):
+        responses.read_chunk(event, builder)
+    assert responses.count_usage(builder.usage, builder.tier, None).input_tokens == 11
+    assert client_options({"timeout": 0})["timeout"] == 0  # and not the default

@@ -72,7 +72,11 @@ def test_another_run_in_the_same_file_begins_anew(tmp_path: Path) -> None:
     path = write(tmp_path / "run.jsonl", head(), line(1), line(2))
     feed = RowFeed(path)
     before = feed.state()
-    write(path, head(timestamp="2026-11-23"), line(1), line(2), line(3))
+    write(path, head(timestamp="2026-11-23", query="a longer first line"), line(1, response="new"), line(2), line(3))
+    assert (feed.turn(0)["response"], feed.turn(2)["turn"]) == ("new", 3)
+    for read in (feed.turn, feed.prompt):
+        with pytest.raises(TrajectoryError, match="has another run now"):
+            read(1, before["generation"])
     state = feed.state(2, before["generation"])
     assert state["generation"] != before["generation"]
     assert (state["first"], len(state["rows"])) == (0, 3)

@@ -165,7 +165,7 @@ chat("a choice that is null", "kin of essex-toolkit#387", Out(), streamed=events
 chat("`message: null`", "BerriAI/litellm#40864", Out(""), whole=body({"choices": [{"message": None, "finish_reason": "stop"}], "usage": USAGE}))
 chat("`choices: null`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": None}))
 chat("`choices: []`, whole", "langchain-ai/langchainjs#11417", fails("the answer has no `choices`"), whole=body({"id": "1", "choices": []}))
-chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("has no `choices`; check base_url: oops"), whole=body("oops"))
+chat("a JSON text in place of an object", "kin of langchainjs#11417", fails("has no `choices` (is base_url right?): oops"), whole=body("oops"))
 chat("legacy `text`", "completions API", Out(), streamed=events(choice(text="hel"), choice("stop", text="lo")), whole=body({"choices": [{"text": "hello", "finish_reason": "stop"}]}))
 chat("`message` in the chunks", "proxies that cut whole replies", Out(), streamed=events(choice("stop", message={"content": "hello"})))
 chat("the whole message again in the last chunk", "kin", Out(), streamed=events(HEL, LO, choice("stop", delta={}, message={"content": "hello"})))
