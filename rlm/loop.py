@@ -29,9 +29,9 @@ from rlm.runners.text_final import TextFinal
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
-MOST_REPEATS = 4  # the number of repeated turns in a row that ends a run
+REPEATS_THAT_END = 4  # a run ends with this many turns in a row that repeat the one before
 _VOLATILE = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
-"""What differs between outputs that are the same: the number of a cell, an address."""
+"""What differs between equal outputs: the number of a cell, an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,34 @@ class Setup:
         return [secret for lm in (self.root, self.sub_lm) for secret in getattr(lm, "secrets", ())]
 
 
+@dataclass(slots=True)
+class _Question:
+    """A question of the session, and its turns so far."""
+
+    text: str
+    turns_before: int  # the turns of earlier questions
+    turns: int
+    previous: Step | None  # its last turn
+    has_refused: bool  # whether a turn gave an answer that was refused because no code had run
+    empty_replies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What decides, besides its reply, how a turn is judged."""
+
+    is_forced: bool  # no turn is left: the reply must be the answer
+    may_refuse: bool  # an answer in words does not count yet, because no code has run
+    previous: Step | None
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """One call of the root, which may have failed."""
 
     messages: list[Message]  # as they were sent
     shortened: int  # how many of them were shortened
-    reply: Reply  # without text where there is none to judge
+    reply: Reply  # without text if there is none to judge
     ended: str | None = None  # why the run ends, if there is no reply to judge
 
 
@@ -107,63 +128,52 @@ class Loop:
 
         Raises LLMError when the root model fails.
         """
-        turns, previous = len(earlier), earlier[-1] if earlier else None
+        previous = earlier[-1] if earlier else None
         has_refused = any(step.notice == prompts.UNSEEN for step in earlier)
-        empty_replies = 0
+        question = _Question(query, turns_before, len(earlier), previous, has_refused)
         while True:
-            remaining = self._gate.take_turn()
-            is_forced = remaining == 0
-            if is_forced:
-                opened = prompts.FORCED.format(turns=turns)
-            else:
-                opened = prompts.turn_message(
-                    turns + 1, None if remaining is None else turns + remaining, query, to_read=self._to_read,
-                    has_run=self.has_run, again=previous is not None and previous.repeats > 0,
-                )  # fmt: skip
-            may_refuse = self._to_read and not self.has_run and not has_refused and remaining not in (0, 1)
-            number = turns_before + turns + 1
+            previous = question.previous
             try:
-                step = self._turn(number, prompts.join(messages, opened), is_forced, previous, may_refuse)
+                step = self._turn(question, messages)
             except ScriptExhausted:
                 if previous is None or previous.notice != prompts.UNSEEN:
                     raise
                 step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
             yield step
-            if step.reason in (None, "repetition") and not step.reply.text.strip() and not step.reply.cut:
-                empty_replies += 1
             messages[:] = prompts.history(step, self.window)
-            turns, previous, has_refused = turns + 1, step, has_refused or step.notice == prompts.UNSEEN
+            question.turns, question.previous = question.turns + 1, step
+            question.has_refused = question.has_refused or step.notice == prompts.UNSEEN
+            if step.reason in (None, "repetition") and not step.reply.text.strip() and not step.reply.cut:
+                question.empty_replies += 1
             if step.reason is not None:
                 break
-        if empty_replies:
-            self._gate.note(f"{empty_replies} of {turns} replies of the root model were empty")
+        if question.empty_replies:
+            self._gate.note(f"{question.empty_replies} of {question.turns} replies of the root model were empty")
 
-    def _turn(self, turn: int, messages: list[Message], forced: bool, previous: Step | None, may_refuse: bool) -> Step:
-        """Ask the root, and judge its reply. `may_refuse`: words are not an answer yet, since no code has run."""
-        started = self._gate.elapsed()
+    def _turn(self, question: _Question, messages: Sequence[Message]) -> Step:
+        """Open the next turn of a question, ask the root, and judge its reply. `messages`: the conversation so far."""
+        remaining = self._gate.take_turn()
+        may_refuse = self._to_read and not self.has_run and not question.has_refused and remaining not in (0, 1)
+        rules = _Rules(remaining == 0, may_refuse, question.previous)
+        if rules.is_forced:
+            opened = prompts.FORCED.format(turns=question.turns)
+        else:
+            opened = prompts.turn_message(
+                question.turns + 1, None if remaining is None else question.turns + remaining, question.text,
+                to_read=self._to_read, has_run=self.has_run,
+                again=question.previous is not None and question.previous.repeats > 0,
+            )  # fmt: skip
+        number, started = question.turns_before + question.turns + 1, self._gate.elapsed()
         with self._meter.measure() as reads:
-            asked = self._ask(turn, messages)
+            asked = self._ask(number, prompts.join(messages, opened))
         thinking_seconds = self._gate.elapsed() - started
-        reply = prompts.with_call(asked.reply) if asked.reply.called else asked.reply
-        parsed = parse_reply(reply.text)
-        if parsed.fault == faults.TO_COME and previous and (previous.notice or "").startswith(faults.TO_COME):
-            parsed = replace(parsed, fault="")  # the model insists on its answer
-        invented = parsed.own_text != reply.text.replace("\r\n", "\n")
-        if invented:
-            reply = replace(reply, text=parsed.own_text.rstrip())
         step = Step(
-            turn, tuple(dict(message) for message in asked.messages), reply, cells=(), final_answer=None, notice=None,
-            thinking_seconds=thinking_seconds, seconds=thinking_seconds, reason=asked.ended, start_seconds=started,
-            compacted=asked.shortened, ahead=reads.ahead,
+            number, tuple(dict(message) for message in asked.messages),
+            prompts.with_call(asked.reply) if asked.reply.called else asked.reply, cells=(), final_answer=None,
+            notice=None, thinking_seconds=thinking_seconds, seconds=thinking_seconds, reason=asked.ended,
+            start_seconds=started, compacted=asked.shortened, ahead=reads.ahead,
         )  # fmt: skip
-        if asked.ended is None and forced:
-            step = self._judge_forced(step, parsed)
-        elif asked.ended is None:
-            step = self._judge(step, parsed, previous, invented, may_refuse)
-        final = step.final_answer
-        if final is None and step.reason is not None:
-            final = self._answers.find_partial(step.prompt, parsed)
-        return replace(step, final_answer=final, seconds=self._gate.elapsed() - started)
+        return replace(self._judge(step, rules), seconds=self._gate.elapsed() - started)
 
     def _ask(self, turn: int, messages: list[Message]) -> _Asked:
         """Ask the root with messages shortened to its window, and once more if it finds them too long."""
@@ -206,7 +216,8 @@ class Loop:
 
     def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
         """The messages of a refused prompt, shortened to what its endpoint takes, and the number of shortened ones.
-        Raises `refusal` if nothing can be shortened. Later turns keep to the smaller window."""
+        Later turns keep to the smaller window. Raises `refusal` if the window is unbounded, or nothing can be
+        shortened."""
         window = self.window.refused(messages, refusal)
         shorter, count = compact(messages, window)
         if self.window.tokens == UNBOUNDED or not count:
@@ -216,33 +227,51 @@ class Loop:
         self._gate.note(f"{refusal}: the history was shortened and asked again; {advice}")
         return shorter, count
 
-    def _judge(self, step: Step, parsed: ParsedReply, previous: Step | None, invented: bool, may_refuse: bool) -> Step:
-        """A step with what its reply came to: its code runs, else its words count. `invented`: it made up output."""
+    def _judge(self, step: Step, rules: _Rules) -> Step:
+        """The step with what its reply came to; if the run ends without an answer, with the best that there is."""
+        parsed, previous = parse_reply(step.reply.text), rules.previous
+        if parsed.fault == faults.TO_COME and previous and (previous.notice or "").startswith(faults.TO_COME):
+            parsed = replace(parsed, fault="")  # the model insists on its answer
+        has_invented = parsed.own_text != step.reply.text.replace("\r\n", "\n")
+        if has_invented:
+            step = replace(step, reply=replace(step.reply, text=parsed.own_text.rstrip()))
+        if step.reason is None and rules.is_forced:
+            step = self._judge_forced(step, parsed)
+        elif step.reason is None:
+            step = self._judge_reply(step, parsed, rules, has_invented=has_invented)
+        if step.final_answer is None and step.reason is not None:
+            step = replace(step, final_answer=self._answers.find_partial(step.prompt, parsed))
+        return step
+
+    def _judge_reply(self, step: Step, parsed: ParsedReply, rules: _Rules, *, has_invented: bool) -> Step:
+        """The step after its code has run or, without code, its words were read. `has_invented`: the reply went on with
+        a turn of its own making, which was left out."""
         final = parsed.final if not step.reply.cut or (parsed.final and parsed.final.ends_line) else None
         cells = self._run(parsed.blocks)
         if cells:
             last, skipped = cells[-1].result, len(parsed.blocks) - len(cells)
             answer, claims = last.final_answer, last.claims
             notice = prompts.SKIPPED.format(skipped) if last.raised and skipped else None
-            no_name = answer is None and last.raised and "NameError: " in last.stderr
-            if no_name and final and final.stands_alone(parsed.own_text, ""):
+            # Such as a reply `FINAL(Paris)`: it was run as code, and its words are the answer.
+            has_name_error = answer is None and last.raised and "NameError: " in last.stderr
+            if has_name_error and final and final.stands_alone(parsed.own_text, ""):
                 answer, _ = self._answers.read(final, step.prompt, is_alone=False)
         else:
-            answer, notice = self._judge_words(step, parsed, final, may_refuse)
+            answer, notice = self._judge_words(step, parsed, final, may_refuse=rules.may_refuse)
             claims = parsed.final.claims if parsed.final else ()
         reason: str | None = "answer"
         if answer is None:
-            if invented:
+            if has_invented:
                 notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
             claims, reason, notice = (), self._gate.spent, prompts.notice_of(step.reply, notice, cells)
-        repeats = count_repeats(previous, step.reply.text, cells, notice) if previous else 0
-        if reason is None and repeats == MOST_REPEATS:
+        repeats = count_repeats(rules.previous, step.reply.text, cells, notice) if rules.previous else 0
+        if reason is None and repeats == REPEATS_THAT_END:
             reason = "repetition"
         return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=claims,
                        repeats=repeats)  # fmt: skip
 
     def _judge_words(
-        self, step: Step, parsed: ParsedReply, final: TextFinal | None, may_refuse: bool
+        self, step: Step, parsed: ParsedReply, final: TextFinal | None, *, may_refuse: bool
     ) -> tuple[str | None, str | None]:
         """The answer `final` of a reply without code, or a notice for the model."""
         if final is None or parsed.fault:

@@ -24,6 +24,7 @@ from rlm import __version__
 from rlm.calls.budget import Budget
 from rlm.cli.context_argument import LOCAL_SESSIONS, UsageError, open_argument
 from rlm.cli.options import Limits, ModelOptions, Trajectory, describe_rights, one_line_errors, run_options
+from rlm.context.excerpt import make_printable
 from rlm.errors import RLMError
 from rlm.rlm import RLM
 from rlm.trajectory.completion import Completion
@@ -136,6 +137,8 @@ def mcp(
 
 
 def _cut_to_reply(answer: str) -> str:
+    """The beginning of an answer that a reply of a tool can hold, as text that has an encoding."""
+    answer = make_printable(answer, terminal=False)
     data = answer.encode()
     if len(data) <= MAX_REPLY_BYTES:
         return answer

@@ -54,9 +54,7 @@ class ClaudeAgentLM:
 
     async def _ask(self, sdk: Any, messages: Sequence[Message], model: str, listener: Listener) -> Reply:
         system = "\n\n".join(m["content"] for m in messages if m["role"] == "system") or None
-        options = sdk.ClaudeAgentOptions(
-            model=model, system_prompt=system, tools=[], setting_sources=[], max_turns=1
-        )  # fmt: skip
+        options = sdk.ClaudeAgentOptions(model=model, system_prompt=system, tools=[], setting_sources=[], max_turns=1)
         target, builder = CallTarget(model, "Claude Code"), ReplyBuilder(listener, is_whole=True)
         dollars: float | None = None
         async with aclosing(sdk.query(prompt=_write_conversation(messages), options=options)) as answers:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from rlm.prompts import faults, marks
 from rlm.prompts.written_calls import CALL_MARK, codes_of_calls, codes_of_json
-from rlm.runners.syntax import acts, assigned_names, compiles, is_code
+from rlm.runners.syntax import acts, assigned_names, compiles, is_code, statements
 from rlm.runners.text_final import TextFinal, find_finals
 
 _INVISIBLE = "\ufeff\u200b\u00a0"  # characters that hide a fence at the start of a reply
@@ -179,7 +179,7 @@ class _Reader:
             part = _Part("python", lines[start : end if opens_next else end + 1], code)
             if self.tries <= 0 or (opens_next and commented):
                 return commented or broken or part
-            is_complete = compiles(code)
+            is_complete = statements(code) is not None
             if is_complete and "#" not in (last or ""):
                 return part
             if is_complete:

@@ -39,9 +39,8 @@ def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Seque
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         flat = [part for item in value.items() for part in item]
         return {"dict": [encode_for_host(part, texts, depth + 1, known) for part in flat]}
-    raise TypeError(
-        f"a {type(value).__name__} cannot leave the sandbox: pass a str such as context[a:b], numbers, lists or dicts"
-    )
+    kind = "dict whose keys are not all str" if isinstance(value, dict) else type(value).__name__
+    raise TypeError(f"a {kind} cannot leave the sandbox: pass a str such as context[a:b], numbers, lists or dicts")
 
 
 def decode_from_worker(tree: Any, texts: Iterator[str], known: Sequence[object] = (), depth: int = 0) -> Any:

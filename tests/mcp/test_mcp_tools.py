@@ -373,10 +373,10 @@ def test_ask(tmp_path: Path) -> None:
     assert asyncio.run(tools["chat_rlm_query"]("What is it?", thread_id="t")) == told
     with pytest.raises(ToolRefusal):
         asyncio.run(tools["ask"]("  "))
-    found = ScriptedLM(["```repl\nprint(context[:])\nFINAL('It is 42.', sources=['answer is 42'])\n```"])
+    found = ScriptedLM(["```repl\nprint(context[:])\nFINAL('It is 42\\ud800.', sources=['answer is 42'])\n```"])
     shown = asyncio.run(make_ask_tools(served, {"lm": found, "runner": "local"})["ask"]("What is it?"))
-    assert shown.startswith("It is 42.\n\nSources:\nline:1  4-16@1#")
-    assert (shown.data.answer, len(shown.data.sources), shown.data.unfinished) == ("It is 42.", 1, None)
+    assert shown.startswith("It is 42\\ud800.\n\nSources:\nline:1  4-16@1#")
+    assert (shown.data.answer, len(shown.data.sources), shown.data.unfinished) == ("It is 42\\ud800.", 1, None)
 
 
 def test_ask_tells_of_a_run_that_did_not_finish(tmp_path: Path) -> None:

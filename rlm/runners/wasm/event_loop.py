@@ -30,11 +30,7 @@ class _HostLoop(asyncio.SelectorEventLoop):
     def _make_self_pipe(self) -> None:
         pass
 
-    def _close_self_pipe(self) -> None:
-        pass
-
-    def _write_to_self(self) -> None:
-        pass
+    _close_self_pipe = _write_to_self = _make_self_pipe
 
 
 def install() -> None:

@@ -11,7 +11,7 @@ import pytest
 from rlm_replies import repl
 
 from rlm import RLM, AnthropicLM, ScriptedLM
-from rlm.loop import MOST_REPEATS
+from rlm.loop import REPEATS_THAT_END
 from rlm.models.lm import Message
 from rlm.prompts.system import conversation
 
@@ -31,9 +31,9 @@ def test_a_repeated_turn_leaves_nothing_in_the_history_and_the_next_is_told() ->
 
 
 def test_the_same_code_that_goes_on_is_no_repetition() -> None:
-    turns = [repl("n = globals().get('n', 0) + 1; n")] * (MOST_REPEATS + 3)
+    turns = [repl("n = globals().get('n', 0) + 1; n")] * (REPEATS_THAT_END + 3)
     completion = RLM(lm=ScriptedLM([*turns, repl("FINAL(n)")])).completion("q", "text")
-    assert completion.answer == str(MOST_REPEATS + 3)
+    assert completion.answer == str(REPEATS_THAT_END + 3)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_model_that_only_repeats_itself_ends_the_run(reply: str) -> None:
     lm = ScriptedLM([repl("answer['content'] = 'a draft'"), *[reply] * 30])
     completion = RLM(lm=lm).completion("q", "text")
     assert (completion.reason, completion.finished, completion.answer) == ("repetition", False, "a draft")
-    assert len(lm.calls) == 1 + 1 + MOST_REPEATS
+    assert len(lm.calls) == 1 + 1 + REPEATS_THAT_END
 
 
 @pytest.mark.parametrize("words", ["Turn {}/4: The output is 5.", "I look for the {}th time.", "REPL output:\n{}"])
