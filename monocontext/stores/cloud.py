@@ -103,17 +103,17 @@ class CloudStore(StoreBase):
     def get_range(self, key: str, start: int, length: int, *, etag: str | None = None) -> Blob:
         check_range(start, length)
         name, path = self._name(key), check_key(key)
+        if not length:  # HTTP has no empty range
+            info = self.head(key)
+            check_part(name, etag, info.etag, start, length, info.size_bytes)
+            return Blob(b"", info.etag, info.size_bytes)
         with self._translate_errors(name):
-            if not length:
-                meta = obstore.head(self._store, path)
-                check_part(name, etag, self._etag(meta), start, length, meta["size"])
-                return self._blob(meta, b"")
             try:
                 result = obstore.get(self._store, path, options={"range": (start, start + length)})
             except failures.BaseError as error:
                 if _RANGE_ERROR.search(str(error)):
-                    meta = obstore.head(self._store, path)
-                    check_part(name, etag, self._etag(meta), start, length, meta["size"])
+                    info = self.head(key)
+                    check_part(name, etag, info.etag, start, length, info.size_bytes)
                 raise
             check_part(name, etag, self._etag(result.meta), start, length, result.meta["size"])
             data = bytes(result.bytes())

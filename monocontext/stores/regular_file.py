@@ -90,15 +90,12 @@ def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
 
 def read_at(descriptor: int, start: int, length: int) -> bytes:
     """Read `length` bytes, or up to the end of the file. A single `pread` reads at most 2 GiB, and may read less."""
-    data = _pread(descriptor, length, start)
-    if len(data) == length:
-        return data
-    pieces, size = [data], len(data)
-    while data and size < length:
-        data = _pread(descriptor, length - size, start + size)
-        pieces.append(data)
-        size += len(data)
-    return b"".join(pieces)
+    pieces = []
+    while length and (piece := _pread(descriptor, length, start)):
+        pieces.append(piece)
+        start += len(piece)
+        length -= len(piece)
+    return b"".join(pieces)  # a single piece is not copied
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:

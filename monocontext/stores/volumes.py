@@ -79,7 +79,6 @@ def _checked(name: str) -> str:
     """Return `name`. Raises `InvalidUrl` if it is not a valid name."""
     if not is_volume_name(name):
         raise InvalidUrl(
-            f'{name!r} is not a volume name: it may contain letters, digits, "-", "_" and ".", and must not start with '
-            '"." or "-"'
+            f'{name!r} is not a volume name: use letters, digits and "-_.", without "-" or "." at the start'
         )
     return name

@@ -21,25 +21,7 @@ from monocontext.testing.seaweed import SeaweedServer, find_weed
 from monocontext.testing.stores import CountingStore, Request, SlowStore, WrappedStore
 
 __all__ = [
-    "PROFILES",
-    "CountingStore",
-    "Crash",
-    "CrashingStore",
-    "Fault",
-    "FaultPlan",
-    "FaultyStore",
-    "HttpFault",
-    "LosingStore",
-    "Profile",
-    "Request",
-    "S3StandIn",
-    "SeaweedServer",
-    "SlowStore",
-    "WrappedStore",
-    "fail",
-    "find_weed",
-    "flip_byte",
-    "profile",
-    "truncate",
-    "wrong_etag",
-]
+    "PROFILES", "CountingStore", "Crash", "CrashingStore", "Fault", "FaultPlan", "FaultyStore", "HttpFault",
+    "LosingStore", "Profile", "Request", "S3StandIn", "SeaweedServer", "SlowStore", "WrappedStore", "fail",
+    "find_weed", "flip_byte", "profile", "truncate", "wrong_etag",
+]  # fmt: skip

@@ -152,9 +152,8 @@ whole = partial(HttpFault, "200 for a range", ignores=frozenset({"range"}))
 
 def replaced(rewrite: Callable[[bytes], bytes] = bytes.swapcase, ignores: frozenset[str] = frozenset()) -> HttpFault:
     """The object is replaced before the request: other bytes, another ETag."""
-    return HttpFault(
-        "object replaced, If-Match ignored" if ignores else "object replaced", None, None, rewrite, ignores
-    )
+    name = "object replaced, If-Match ignored" if ignores else "object replaced"
+    return HttpFault(name, rewrite=rewrite, ignores=ignores)
 
 
 replaced_unseen = partial(replaced, ignores=_IF_MATCH)

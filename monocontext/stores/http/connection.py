@@ -196,8 +196,9 @@ MAX_HEAD_BYTES = 64 << 10
 """The largest head, ten times the limit of S3 servers: an endless head must not fill the memory."""
 _MAX_LINE_BYTES = 4 << 10
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_DATE = rf"[A-Z][a-z]{{2}}, (\d\d) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
+_DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+"""In a year that is not a leap year."""
+_DATE = rf"[A-Z][a-z]{{2}}, ([012]\d|3[01]) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
 _LEAP_DAYS_BEFORE_1970 = 477
 """Since the year 1 of the Gregorian calendar."""
 
@@ -279,11 +280,9 @@ def parse_http_date(date: str | None) -> float:
         # By hand: `datetime` takes 1 ms to import, which each process would pay for its first object.
         month = _MONTHS.index(match[2])
         day, year, hour, minute, second = (int(match[group]) for group in (1, 3, 4, 5, 6))
-        is_leap_year = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-        if not 1 <= day <= _MONTH_DAYS[month] + (month == 1 and is_leap_year):
-            return 0.0
-        leap_days = (year - 1) // 4 - (year - 1) // 100 + (year - 1) // 400 + (month > 1 and is_leap_year)
-        days = (year - 1970) * 365 + leap_days - _LEAP_DAYS_BEFORE_1970 + sum(_MONTH_DAYS[:month]) + day - 1
+        leap_years = year if month > 1 else year - 1  # those up to this one have had their leap day
+        leap_days = leap_years // 4 - leap_years // 100 + leap_years // 400 - _LEAP_DAYS_BEFORE_1970
+        days = (year - 1970) * 365 + leap_days + _DAYS_BEFORE_MONTH[month] + day - 1
         return days * 86_400.0 + hour * 3600 + minute * 60 + second
     from email.utils import parsedate_to_datetime  # 8 ms that dates of the usual form need not pay
 

@@ -9,8 +9,7 @@ from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
-_LOOK_SECONDS = 0.25
-"""A waiting thread looks after so many seconds whether the event loop was closed."""
+_LOOK_SECONDS = 0.25  # after which a waiting thread looks whether the event loop was closed
 _CLOSED = "the event loop in which the client was made is closed: make the client in the running one"
 _BLOCKED = "a synchronous read blocks the event loop of its client: use the asynchronous methods, and await them"
 

@@ -22,13 +22,7 @@ from monocontext.errors import (
 )
 from monocontext.records import dataclass
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
-from monocontext.stores.http.error_response import (
-    OTHER_REGION,
-    REDIRECTS,
-    ErrorResponse,
-    describe_error,
-    is_throttling,
-)
+from monocontext.stores.http.error_response import OTHER_REGION, REDIRECTS, ErrorResponse, describe_error, is_throttling
 from monocontext.stores.http.route import ForeignRedirect, Route, redirected
 from monocontext.stores.protocol import not_found_error, one_line
 from monocontext.stores.s3.settings import NoIdentity, NothingFound
@@ -45,13 +39,9 @@ _CREDENTIALS = (
 # Names in `botocore.exceptions`.
 _NO_CREDENTIALS = ("NoCredentialsError", "PartialCredentialsError")
 _NO_LOGIN = (
-    "CredentialRetrievalError",
-    "InvalidConfigError",
-    "MetadataRetrievalError",
-    "ProfileNotFound",
-    "SSOError",
+    "CredentialRetrievalError", "InvalidConfigError", "MetadataRetrievalError", "ProfileNotFound", "SSOError",
     "TokenRetrievalError",
-)
+)  # fmt: skip
 _CUT = ("HTTPClientError", "IncompleteReadError")
 
 

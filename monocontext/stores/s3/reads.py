@@ -294,10 +294,7 @@ def server_clock_seconds(answer: Any) -> float:
 
 
 def bare_etag(etag: Any, url: str) -> str:
-    """The ETag without quotes, which not all servers send, and without the `W/` of proxies.
-
-    Raises `DamagedData` if there is no ETag.
-    """
+    """The ETag without quotes, and without the `W/` of proxies. Raises `DamagedData` if there is none."""
     if not etag:
         raise DamagedData(f"{url}: the response has no ETag")
     return str(etag).removeprefix("W/").strip('"')
