@@ -22,7 +22,7 @@ from ask_a_log import log_lines
 
 from monocontext import Monocontext, publish
 from rlm import RLM, ScriptedLM
-from rlm.calls.usage import dollars
+from rlm.calls.usage import cost_of
 from rlm.models.lm import Reply
 from rlm.models.registry import PRESETS
 
@@ -141,7 +141,7 @@ def ask_a_script(question: Question) -> list[str]:
     seconds += -(-sub_calls // AT_ONCE) * SUB_CALL_SECONDS
     prices = [
         sum(
-            dollars(Reply("", call.input_tokens, call.output_tokens, root if is_root else sub), {}) or 0.0
+            cost_of(Reply("", call.input_tokens, call.output_tokens, root if is_root else sub), {}) or 0.0
             for call, is_root in lm.calls
         )
         for root, sub in MODELS

@@ -14,7 +14,7 @@ from typing import Any
 from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
 from rlm.calls.sub_cache import SubCache
-from rlm.calls.usage import Prices, check_prices, dollars
+from rlm.calls.usage import Prices, check_prices, cost_of
 from rlm.errors import TrajectoryError
 from rlm.loop import UNBOUNDED, Setup
 from rlm.models import registry as backends
@@ -337,7 +337,7 @@ def _warn_of_prices(setup: Setup, root_model: str) -> None:
     """Warn the caller of RLM that `max_dollars` does not see what a model without a price costs."""
     names = dict.fromkeys((root_model, setup.sub_model or str(getattr(setup.sub_lm, "model", root_model))))
     limited = names if setup.budget.dollars is not None else ()
-    if unpriced := [name for name in limited if dollars(Reply("", 1, 1, name), setup.prices) is None]:
+    if unpriced := [name for name in limited if cost_of(Reply("", 1, 1, name), setup.prices) is None]:
         counted = "max_dollars counts only what its endpoint reports (see `prices`)"
         warnings.warn(f"no price is known for {', '.join(unpriced)}: {counted}", stacklevel=3)
 

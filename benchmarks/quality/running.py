@@ -20,7 +20,7 @@ from benchmarks.quality.haystack import Sources, prepare
 from benchmarks.quality.questions import Question, score
 from monocontext import Monocontext
 from rlm import RLM
-from rlm.calls.usage import dollars as price
+from rlm.calls.usage import cost_of
 from rlm.models.lm import LM, Reply
 
 ORACLE = "oracle"
@@ -148,7 +148,7 @@ def _check(plan: Plan) -> None:
             raise BadPlan(f"unknown {kind} {unknown[0]!r}; known are {', '.join(known)}")
     if plan.max_dollars is not None and plan.model != ORACLE and not plan.base_url:
         name = plan.model.partition(":")[2] or plan.model  # a provider and a colon may stand before it
-        if price(Reply("", 1, 1, name), {}) is None:
+        if cost_of(Reply("", 1, 1, name), {}) is None:
             raise BadPlan(f"no price is known for {plan.model}, so --max-dollars would have no effect")
 
 

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from rlm.calls.backoff import PATIENCE_SECONDS, Backoff
 from rlm.calls.budget import Budget, describe_end
 from rlm.calls.sub_cache import SubCache
-from rlm.calls.usage import ModelUsage, Usage, dollars, price_of
+from rlm.calls.usage import ModelUsage, Usage, cost_of, find_price
 from rlm.context.excerpt import make_printable
 from rlm.errors import BudgetSpent, LLMError
 from rlm.models.endpoint_errors import one_line
@@ -148,7 +148,7 @@ class Gateway:
             if model not in self._models:
                 allowed = ", ".join(sorted(self._models)) or "none"
                 raise LLMError(f"the model {model} is not allowed in this run (allowed: {allowed}): leave `model` out")
-        elif self.budget.dollars is not None and price_of(model, self.usage.prices) is None:
+        elif self.budget.dollars is not None and find_price(model, self.usage.prices) is None:
             raise LLMError(
                 f"the model {model} is not allowed under max_dollars, since models= does not name it and prices= does "
                 "not have its price: leave `model` out"
@@ -266,7 +266,7 @@ class Gateway:
             with self._lock:  # answered and no longer under way, in one step
                 self.under_way -= 1
                 if paid is not None:
-                    self.usage.count(paid.model, ModelUsage.of_call(paid, dollars(paid, self.usage.prices)))
+                    self.usage.count(paid.model, ModelUsage.of_call(paid, cost_of(paid, self.usage.prices)))
         check_prompt(reply, messages)
         return reply
 

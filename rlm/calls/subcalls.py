@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from monocontext.text.lazy_kinds import LazyContext
 from rlm.calls.gateway import Gateway
-from rlm.calls.usage import Usage, dollars
+from rlm.calls.usage import Usage, cost_of
 from rlm.calls.waiting import WaitClock, run_side_by_side
 from rlm.context.description import describe
 from rlm.context.excerpt import shorten
@@ -159,7 +159,7 @@ class SubCalls:
             if isinstance(error, PromptTooLong):
                 self._explain_too_long(error, len(prompt))
             reply = error.reply or reply  # one that is not an answer was paid for all the same
-        cost = dollars(reply, self.gate.usage.prices) if error is None or error.reply else None
+        cost = cost_of(reply, self.gate.usage.prices) if error is None or error.reply else None
         sent = messages[0]["content"]  # cleaned by the gateway
         key, seconds = call_key(display, messages), self.gate.elapsed() - started
         self._record(SubCall(sent, reply, cost, started, seconds, key, order, str(error) if error else None))

@@ -28,24 +28,24 @@ def check_prices(prices: Prices) -> Prices:
     for model, price in prices.items():
         if not (isinstance(price, (tuple, list)) and 2 <= len(price) <= 4 and all(map(is_amount, price))):
             raise ValueError(
-                f"the price of {model} must be a tuple in dollars per million tokens, (input, output) or (input, "
-                f"output, cache read, cache write), not {price!r}"
+                f"the price of {model} must be a tuple in dollars per million tokens, (input, output), (input, output, "
+                f"cache read) or (input, output, cache read, cache write), not {price!r}"
             )
     return prices
 
 
-def price_of(model: str, prices: Prices) -> Price | None:
+def find_price(model: str, prices: Prices) -> Price | None:
     """The price of a model in `prices`; None if they lack it. A name with a date at its end (`gpt-5-2025-08-07`) costs
     the same as the name without it."""
     return prices.get(model) or prices.get(_VERSION.sub("", model))
 
 
-def dollars(reply: Reply, prices: Prices) -> float | None:
+def cost_of(reply: Reply, prices: Prices) -> float | None:
     """The cost of a reply in dollars; None if the price of its model is not known. The amount that the endpoint reports
     comes first, then `prices`, then the table as of now."""
     if reply.dollars is not None:
         return reply.dollars
-    price = price_of(reply.model, prices) if prices else None
+    price = find_price(reply.model, prices) if prices else None
     if price is None:
         return _by_table(reply)
     fresh, out, read, write = [*price, price[0], price[0]][:4]
@@ -83,7 +83,8 @@ def _by_table(reply: Reply) -> float | None:
 
 
 def list_prices() -> Prices:
-    """`PRICES`: the table's prices for models of OpenAI and Anthropic, without tiers and discounts, as of today."""
+    """The prices of OpenAI's and Anthropic's models in the table, as of today, without tiers and discounts: the value
+    of `rlm.PRICES`."""
     from datetime import UTC, datetime
 
     from genai_prices.data import providers

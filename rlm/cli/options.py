@@ -17,7 +17,7 @@ from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Optio
 from monocontext.cli.printing import is_quiet, is_verbose, print_error, print_line, shows_progress
 from monocontext.errors import MonocontextError
 from rlm.calls.budget import Budget
-from rlm.calls.usage import dollars
+from rlm.calls.usage import cost_of
 from rlm.errors import RLMError, UnknownOption
 from rlm.models import registry as backends
 from rlm.models.lm import Reply
@@ -116,7 +116,7 @@ def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]
     chosen = choose_models(flags)
     budget: Budget = limits["budget"]
     names = chosen["lm"].model, chosen["sub_model"] or chosen["sub_lm"].model
-    if budget.dollars is None and any(dollars(Reply("", 1, 1, name), {}) is not None for name in names):
+    if budget.dollars is None and any(cost_of(Reply("", 1, 1, name), {}) is not None for name in names):
         budget = replace(budget, dollars=_DEFAULT_DOLLARS)
     return chosen | limits | {"budget": budget}
 

@@ -200,7 +200,7 @@ class _Compilation:
     def _parse(self, markdown: str, find_turn: FindTurn) -> list[Statement]:
         """The statements of a model that cite turns; the others are counted as dropped."""
         statements = parse_statements(markdown, find_turn)
-        bullets = sum(line.lstrip().startswith(("- ", "* ")) for line in markdown.splitlines())
+        bullets = sum(re.match(r"\s*[-*+]\s", line) is not None for line in markdown.splitlines())
         self._result.dropped += bullets - len(statements)
         return statements
 

@@ -10,7 +10,7 @@ from monocontext.errors import install_line
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import Message, Reply, ReportedUsage, read_details, sum_tokens
-from rlm.models.reply_builder import ReplyBuilder, read_parts
+from rlm.models.reply_builder import ReplyBuilder, raise_failure, read_parts
 from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -46,7 +46,7 @@ class AnthropicLM(SDKModel):
         target = CallTarget(name, self._where)
         with client.messages.with_streaming_response.create(**request) as response:
             self._read_response(response, target, builder, read_event, read_answer)
-        return builder.build(target, *count_usage(builder.usage, None, self._where))
+        return builder.build(target, count_usage(builder.usage, None, self._where))
 
 
 def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
 
 def read_event(value: object, builder: ReplyBuilder) -> None:
     """Take one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
-    builder.raise_failure(value)
+    raise_failure(value)
     kind = get(value, "type")
     if kind == "message_start":
         _read_message(get(value, "message"), builder)
@@ -91,7 +91,7 @@ def read_event(value: object, builder: ReplyBuilder) -> None:
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
     """Take a whole message. Raises EndpointError for a failure, LLMError for anything but a message."""
-    builder.raise_failure(value)
+    raise_failure(value)
     if not isinstance(get(value, "content"), list):
         raise LLMError(f"{target}: the answer has no `content` (is base_url right?): {one_line(value)[:120]}")
     _read_message(value, builder)

@@ -48,7 +48,7 @@ class AnyLM(SDKModel):
         else:
             chat.read_answer(_plain(client.completion(**request)), builder, target)
         builder.is_whole = True  # the library hides the mark of the end of a stream
-        return builder.build(target, *chat.count_usage(builder.usage, builder.tier, self.provider))
+        return builder.build(target, chat.count_usage(builder.usage, builder.tier, self.provider))
 
     @property
     def _where(self) -> Any:

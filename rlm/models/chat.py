@@ -8,7 +8,7 @@ from typing import Any
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import ReportedUsage, read_details, sum_tokens
-from rlm.models.reply_builder import ReplyBuilder, read_parts, read_thinking
+from rlm.models.reply_builder import ReplyBuilder, raise_failure, read_parts, read_thinking
 
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""
@@ -21,7 +21,7 @@ _REPEATED_CHARACTERS = 20  # a last chunk that repeats the whole reply counts as
 
 def read_chunk(value: object, builder: ReplyBuilder) -> None:
     """Take one chunk of a stream. Raises EndpointError for one that reports a failure."""
-    builder.raise_failure(value)
+    raise_failure(value)
     if not isinstance(value, dict):
         return
     builder.usage = value.get("usage") or get(value, "x_groq", "usage") or builder.usage
@@ -69,7 +69,7 @@ def _choice(value: object) -> Any:
 def _read_choice(choice: dict[str, Any], builder: ReplyBuilder) -> None:
     """Take the thinking, the text, the tool call and the end of a choice, or the parts of them that it has."""
     if choice.get("error"):
-        builder.raise_failure(choice)
+        raise_failure(choice)
     message = _message_of(choice, builder)
     text, thinking, refusal = read_parts(message.get("content"))
     if get(message, "extra_content", "google", "thought") is True:

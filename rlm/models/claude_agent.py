@@ -70,8 +70,7 @@ class ClaudeAgentLM:
                     if answer.is_error:
                         report = ErrorReport(one_line(answer.result), status=getattr(answer, "api_error_status", None))
                         raise make_error(report, target)
-        usage = count_usage(builder.usage, None, None)._replace(dollars=dollars)
-        return builder.build(target, *usage)
+        return builder.build(target, count_usage(builder.usage, None, None)._replace(dollars=dollars))
 
 
 def _write_conversation(messages: Sequence[Message]) -> str:

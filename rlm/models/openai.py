@@ -123,7 +123,7 @@ class OpenAILM(SDKModel):
         target = CallTarget(name, self._where)
         with resource.with_streaming_response.create(**request) as response:
             self._read_response(response, target, builder, reader.read_chunk, reader.read_answer)
-        return builder.build(target, *reader.count_usage(builder.usage, builder.tier, self._where))
+        return builder.build(target, reader.count_usage(builder.usage, builder.tier, self._where))
 
     def _learn(self, name: str, failed: EndpointError, refused: dict[str, str | None], sent: set[str]) -> bool:
         """Also switch to the Responses API if the endpoint says that the model needs it."""

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from rlm.errors import LLMError, ReplyRefused
 from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, get, one_line
-from rlm.models.lm import Listener, Reply, TokenDetails
+from rlm.models.lm import Listener, Reply, ReportedUsage
 
 _NAME_CHARACTERS = 80  # the most of a reason, or of a tool's name, that is kept
 _REPEATED_CHARACTERS, _UNIT_CHARACTERS = 8_000, 2_000
-"""A reply only repeats itself if its last 8,000 characters are one text of at most 2,000, again and again."""
+"""How much of a reply's end must repeat itself, and the longest text that it may repeat."""
 
 # Searched in a reason without case and punctuation: `MAX_TOKENS`, `MaxTokens` and `max-tokens` read the same.
 _CUT = re.compile("length|max(?:output|completion|new)?tokens|max(?:len|context)|limit|exceeded|truncated|incomplete")
@@ -41,7 +41,7 @@ class ReplyBuilder:
     thinking: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
     tool: str = ""  # the name of a tool that the model calls
-    tool_index: Any = None  # the number of the content block with that call, in a stream of Anthropic
+    tool_index: object = None  # the number of the content block with that call, in a stream of Anthropic
     arguments: list[str] = field(default_factory=list)
     end_reason: str = ""
     """The endpoint's word for why the reply ended, such as `stop`."""
@@ -50,8 +50,8 @@ class ReplyBuilder:
     is_whole: bool = False  # whether the end has arrived: a reason, the mark of the end of a stream, or the whole body
     commentary_ids: set[str] = field(default_factory=set)
     """Output items of the Responses API that are commentary: their text counts as thinking."""
-    usage: Any = None
-    tier: Any = None
+    usage: Any = None  # the counts of tokens, as the endpoint sends them
+    tier: Any = None  # the service tier that it says it charged
     repeats: bool = False
     """Whether the end of the reply, or of its thinking, is one short text again and again: a stream ends there."""
     _unchecked: int = 0  # characters that came since `repeats` was checked
@@ -93,27 +93,20 @@ class ReplyBuilder:
         if arguments:
             self.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
 
-    def raise_failure(self, value: object) -> None:
-        """Raise EndpointError if a value reports a failure, whatever the HTTP status."""
-        if (report := find_error(value)) is not None:
-            raise EndpointError(report)
-
     def _look_for_repeats(self, pieces: list[str]) -> None:
         self._unchecked += len(pieces[-1])
         if self._unchecked >= _REPEATED_CHARACTERS // 4:
             self._unchecked = 0
             self.repeats = _ends_in_repeats(pieces)
 
-    def build(
-        self, target: CallTarget, input_tokens: int, output_tokens: int, details: TokenDetails, dollars: Any
-    ) -> Reply:
-        """The reply, which may be cut or empty. `dollars`: as the endpoint sends them, unchecked. Raises ReplyRefused
-        for a reply that was refused, and LLMError for one that broke off."""
+    def build(self, target: CallTarget, usage: ReportedUsage) -> Reply:
+        """Make the reply, which may be cut or empty. Raises ReplyRefused for one that was refused, and LLMError for one
+        that broke off."""
         text = join_surrogates("".join(self.text))
         reason = _letters(self.end_reason)
         refusal = " ".join("".join(self.refusal).split())
         reply = Reply(
-            text, input_tokens, output_tokens, target.model, dollars, details=details,
+            text, usage.input_tokens, usage.output_tokens, target.model, usage.dollars, details=usage.details,
             thinking=join_surrogates("".join(self.thinking)), cut=self.repeats or _CUT.search(reason) is not None,
             called=self.tool or ("unnamed" if _CALLED.search(reason) else ""), call_arguments="".join(self.arguments),
             notes=(f"{target}: a reply only repeated itself, and was ended",) if self.repeats else (),
@@ -139,7 +132,14 @@ class ReplyBuilder:
         return error
 
 
+def raise_failure(value: object) -> None:
+    """Raise EndpointError if a JSON value reports a failure, whatever the HTTP status."""
+    if (report := find_error(value)) is not None:
+        raise EndpointError(report)
+
+
 def _ends_in_repeats(pieces: list[str]) -> bool:
+    """Whether the last 8,000 characters are one text of at most 2,000, again and again."""
     # Pieces are not empty, so the last 8,000 hold the last 8,000 characters.
     end = "".join(pieces[-_REPEATED_CHARACTERS:])[-_REPEATED_CHARACTERS:]
     length = end.find(end[:_UNIT_CHARACTERS], 1, 2 * _UNIT_CHARACTERS)

@@ -10,9 +10,9 @@ HOME = "~/.monocontext"  # where the error says to install it: `npm install --pr
 
 
 def what_is_missing(pyodide: str | os.PathLike[str] | None = None) -> str:
-    """The missing requirements of the runner, with the command that installs them; empty if none is missing."""
+    """What the runner lacks here, and what to do about it; empty if it lacks nothing."""
     if not hasattr(os, "readv"):
-        return "no os.readv, which its channel needs and Windows lacks"
+        return "no os.readv, which its channel needs and Windows lacks: use --runner docker"
     import shutil  # 2 ms that other runners need not pay
 
     if shutil.which("node") is None:

@@ -39,15 +39,20 @@ class CellResult:
 class ModelCalls(Protocol):
     """The model calls of the cells: `SubCalls`, or `RemoteCalls` in a worker."""
 
-    waited: WaitClock
-
-    def drain(self) -> tuple[SubCall, ...]: ...
+    waited: WaitClock  # runs while at least one call is under way
 
     @property
-    def functions(self) -> Mapping[str, Callable[..., Any]]: ...
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """What cells call, by name."""
+        ...
 
-    @property
-    def seconds_left(self) -> Callable[[], float]: ...
+    def drain(self) -> tuple[SubCall, ...]:
+        """The records of the calls since the last `drain`."""
+        ...
+
+    def seconds_left(self) -> float:
+        """The seconds that the budget of the run leaves to a cell; infinite without a limit."""
+        ...
 
 
 class Runner(Protocol):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from rlm.calls.budget import Budget
-from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage, dollars
+from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage, cost_of
 from rlm.errors import LLMError, ScriptExhausted, TrajectoryError
 from rlm.models.lm import Message, Reply, TokenDetails, call_key, is_amount
 from rlm.runners.runner import CellResult
@@ -88,7 +88,7 @@ class Recording:
         for record in self._partial:
             if record["type"] != "child" and ("error" not in record or record.get("prompt_tokens")):
                 reply = _reply(record)
-                usage.count(reply.model, ModelUsage.of_call(reply, dollars(reply, usage.prices)))
+                usage.count(reply.model, ModelUsage.of_call(reply, cost_of(reply, usage.prices)))
 
     def reopen(self, budget: Budget) -> None:
         """Take the last question as open again, if a limit ended it that `budget` raises."""

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rlm.calls.usage import ModelUsage, Usage, dollars
+from rlm.calls.usage import ModelUsage, Usage, cost_of
 from rlm.models.lm import reply_fields
 from rlm.models.log import WARNING, log
 from rlm.trajectory.source import Read, Source
@@ -127,7 +127,7 @@ def iteration(step: Step, usage: Usage) -> dict[str, Any]:
         "final_answer": step.final_answer, "iteration_time": round(step.seconds, 6), "reason": step.reason,
         "notice": step.notice, "start_seconds": round(step.start_seconds, 6),
         "thinking_seconds": round(step.thinking_seconds, 6), "model": step.reply.model,
-        "dollars": dollars(step.reply, usage.prices), "compacted": step.compacted,
+        "dollars": cost_of(step.reply, usage.prices), "compacted": step.compacted,
         **({"repeats": step.repeats} if step.repeats else {}), "ahead": step.ahead and dict(step.ahead),
         **reply_fields(step.reply),
         "totals": {"calls": usage.calls, "prompt_tokens": usage.input_tokens,

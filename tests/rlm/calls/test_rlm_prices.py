@@ -9,7 +9,7 @@ import pytest
 from rlm_replies import ASK
 
 from rlm import RLM
-from rlm.calls.usage import check_prices, dollars
+from rlm.calls.usage import check_prices, cost_of
 from rlm.models.anthropic import count_usage as count_messages
 from rlm.models.chat import count_usage as count_chat
 from rlm.models.lm import Reply, TokenDetails, with_counted_usage
@@ -104,12 +104,12 @@ OWN = {"mine": (1.0, 2.0, 0.1)}
 def test_what_a_call_costs(reply: Reply, charged: float) -> None:
     counted = with_counted_usage(reply, ASK)
     assert not counted.estimated
-    assert dollars(counted, OWN) == pytest.approx(charged, rel=0.02)
+    assert cost_of(counted, OWN) == pytest.approx(charged, rel=0.02)
 
 
 @pytest.mark.parametrize("nonsense", [math.nan, -1, 10**30, "many", None, True, 1e5 + 0.5])
 def test_details_that_cannot_be_true_make_no_call_cheaper(nonsense: Any) -> None:
-    whole = dollars(openai("gpt-5", chat(100_000, 1_000)), {})
+    whole = cost_of(openai("gpt-5", chat(100_000, 1_000)), {})
     for usage in (
         chat(100_000, 1_000, nonsense),
         chat(100_000, 1_000, 100_001),
@@ -117,16 +117,16 @@ def test_details_that_cannot_be_true_make_no_call_cheaper(nonsense: Any) -> None
         {**chat(100_000, 1_000), "cost": nonsense if nonsense != 1e5 + 0.5 else None},
         {"prompt_tokens": 100_000, "completion_tokens": 1_000},
     ):
-        assert dollars(with_counted_usage(openai("gpt-5", usage), ASK), {}) == whole
+        assert cost_of(with_counted_usage(openai("gpt-5", usage), ASK), {}) == whole
     unknown = with_counted_usage(openai("gpt-5", chat(nonsense, nonsense, nonsense)), ASK)
     assert (unknown.estimated, unknown.details) == (True, TokenDetails())
 
 
 def test_own_prices_go_first_and_may_price_the_cache() -> None:
     reply = Reply("", 1_000_000, 100_000, "gpt-5", details=TokenDetails(cache_read=500_000, cache_write=100_000))
-    assert dollars(reply, {"gpt-5": (1, 10)}) == pytest.approx(1 + 1)
-    assert dollars(reply, {"gpt-5": (1, 10, 0.1)}) == pytest.approx(0.4 + 0.05 + 0.1 + 1)
-    assert dollars(reply, {"gpt-5": (1, 10, 0.1, 2)}) == pytest.approx(0.4 + 0.05 + 0.2 + 1)
+    assert cost_of(reply, {"gpt-5": (1, 10)}) == pytest.approx(1 + 1)
+    assert cost_of(reply, {"gpt-5": (1, 10, 0.1)}) == pytest.approx(0.4 + 0.05 + 0.1 + 1)
+    assert cost_of(reply, {"gpt-5": (1, 10, 0.1, 2)}) == pytest.approx(0.4 + 0.05 + 0.2 + 1)
     for price in ((1,), (1, 2, 3, 4, 5), (1, math.nan), (1, -2), "12"):
         with pytest.raises(ValueError, match="the price of m must be a tuple in dollars per million tokens"):
             check_prices({"m": price})  # type: ignore[dict-item]

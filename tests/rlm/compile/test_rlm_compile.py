@@ -35,7 +35,7 @@ def root(messages: Any) -> str:
     """What a model would do: look, answer; and as the one that keeps the brief, take the newest lines."""
     if isinstance(messages, str):
         lines = re.findall(r"^- .*\[.*\]$", messages.partition("# Digests")[2], re.M)
-        return "## Summary\n" + "\n".join(dict.fromkeys(lines[:10])) + "\n- invented [s:1]\n"
+        return "## Summary\n" + "\n".join(dict.fromkeys(lines[:10])) + "\n+ invented [s:1]\n"
     return ANSWER if len(conversation(messages)) > 1 else LOOK
 
 

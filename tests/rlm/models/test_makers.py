@@ -10,7 +10,7 @@ import pytest
 from rlm_replies import ASK
 
 from rlm import RLM, LLMError, OpenAILM, UnknownOption
-from rlm.calls.usage import dollars
+from rlm.calls.usage import cost_of
 from rlm.models.lm import Reply, TokenDetails
 from rlm.models.openai import PROVIDERS
 from rlm.models.registry import PRESETS, choose, make_lm, split_provider
@@ -70,7 +70,7 @@ def test_presets_and_examples_are_models_with_a_price() -> None:
             named.append((model, PROVIDERS[provider].base_url if provider in PROVIDERS else ""))
     assert len(named) > 8
     for model, endpoint in named:
-        assert dollars(Reply("", 1000, 1000, model, details=TokenDetails(endpoint=endpoint)), {}), model
+        assert cost_of(Reply("", 1000, 1000, model, details=TokenDetails(endpoint=endpoint)), {}), model
 
 
 def test_a_backend_a_preset_and_the_name_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_hostile_bytes(api: ModuleType) -> None:
                     read_event(part.value, builder)
             builder.is_whole = True
             counts = api.count_usage(builder.usage, builder.tier, "http://x/v1")
-            json.dumps(with_counted_usage(builder.build(target, *counts), ASK).text)
+            json.dumps(with_counted_usage(builder.build(target, counts), ASK).text)
         except (EndpointError, LLMError) as error:
             made = make_error(error.report, target, status=error.status) if isinstance(error, EndpointError) else error
             told.append(str(made))
