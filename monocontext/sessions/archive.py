@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import threading
 import uuid
@@ -22,7 +23,7 @@ from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions, validate_options
 from monocontext.sessions import session_info
 from monocontext.sessions.readers import SESSION_READERS
-from monocontext.sessions.records import Record, parse_lines
+from monocontext.sessions.records import Record
 from monocontext.sessions.session_info import SessionInfo, read_info, read_session, session_key
 from monocontext.sessions.turn import ALWAYS, Turn, parse, render, shield, span_of, touches, turns_within
 from monocontext.stores.memory import MemoryStore, forget
@@ -137,7 +138,7 @@ class Project:
     def records(self, session_id: str) -> tuple[SessionInfo, list[Record]]:
         """The description of a session, and what its agent wrote, without secrets (1 GET). Raises `NotFound`."""
         info, lines, _ = self._get(session_id)
-        return info, list(parse_lines(lines))
+        return info, list(map(json.loads, lines))
 
     @validate_options(TextOptions)
     def context(
@@ -264,7 +265,7 @@ class Project:
                 return turns
         info, lines, version = self._get(session_id)
         maker = SESSION_READERS[info.agent if info.agent in SESSION_READERS else "chat"].maker(session_id)
-        result = info, [turn for record in parse_lines(lines) for turn in maker.feed(record)]
+        result = info, [turn for record in map(json.loads, lines) for turn in maker.feed(record)]
         with self._lock, suppress(ValueError):  # a session that is too large is read each time
             self._read[session_id] = version, result
         return result

@@ -55,8 +55,7 @@ def upload_missing(job: dict[str, Any]) -> None:
     try:
         if job["event"] == "stop":
             with FileLock(folder / f"{name}.stop", timeout=0), suppress(OSError):  # none was uploaded yet
-                since = time.time() - (folder / f"{name}.json").stat().st_mtime
-                since = max(0.0, since)  # a clock that was set back makes it no longer
+                since = max(0.0, time.time() - (folder / f"{name}.json").stat().st_mtime)  # the clock may be set back
                 time.sleep(max(0.0, _COOLDOWN_SECONDS - since))
         with FileLock(folder / f"{name}.next", timeout=0):
             lock.acquire()

@@ -29,8 +29,7 @@ _LEFT_OUT = frozenset([  # records of the harness and of the screen, which make 
     "api-request-shape", "atis-latch", "cost-state", "rate_limit_event", "result", "stream_event", "tools-used",
 ])  # fmt: skip
 _TITLES = ("customTitle", "aiTitle", "summary")  # a record with one of these fields has nothing else
-TOOL_OUTPUT = "tool-output"
-"""The type of our record of an output that the agent keeps in a file of its own; its uuid ends in the file's name."""
+TOOL_OUTPUT = "tool-output"  # the type of our record of an output in a file, whose name is the end of its uuid
 _OUTPUT_FILE = re.compile(r"tool-results[/\\]+([\w.-]*\w)")
 _MOST_OUTPUT_BYTES = 32 << 20  # of a longer output only the beginning is kept
 _STUB_BYTES = 16 << 10  # a longer file is not a stub

@@ -94,8 +94,7 @@ def claude_folder(directory: Path) -> Path:
     """The folder in which Claude Code keeps the sessions of a directory."""
     slug = re.sub(r"[^a-zA-Z0-9]", "-", unicodedata.normalize("NFC", str(directory)))
     if len(slug) > 200:  # then the agent's own name for it ends in a hash
-        problem = "the path of the clone has more than 200 characters: pull into a shorter one"
-        raise MonocontextError(f"{problem}: {directory}")
+        raise MonocontextError(f"the path has more than 200 characters, pull into a shorter one: {directory}")
     return claude_code.roots()[0] / "projects" / slug
 
 
@@ -146,8 +145,7 @@ def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> b
         if ids >= set(archived):
             return False
         if not ids <= set(archived):
-            why = "went on in another way than the archive's copy: it is left as it is"
-            raise MonocontextError(f"{path} {why}; upload it, and the archive keeps both")
+            raise MonocontextError(f"{path} went on in another way than the archived one: upload it, and both are kept")
     files = {path: b"".join(dumps(record) + b"\n" for record in own_records)}
     for record in outputs:
         name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.TOOL_OUTPUT}-"))

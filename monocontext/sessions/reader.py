@@ -37,8 +37,7 @@ class TurnMaker(ABC):
         self.session_id = session_id
         self.n = 0  # the number of turns so far
         self.title = self.first_prompt = self.branch = ""
-        self.cwd = self.began_in = ""
-        """The last and the first directory that the agent worked in. The first one decides the project."""
+        self.cwd = self.began_in = ""  # the last and the first directory of the agent; the first decides the project
         self.remote = ""  # URL of the repository, if the records name it
         self.started = self.ended = ""  # the earliest and the latest time of a record, as written
         self.unknown = Counter[str]()  # the number of records of each type that this version does not know

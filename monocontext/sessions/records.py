@@ -24,7 +24,6 @@ import zstandard
 from monocontext.stores.regular_file import open_file
 
 Record = dict[str, Any]
-
 MOST_LINE_BYTES = 64 << 20  # a longer line is cut. The longest seen have 20 MB, and take some five times as much memory
 _LONG_LINE_BYTES = 4096  # what is kept of a line longer than `MOST_LINE_BYTES`
 _PIECE_BYTES = 1 << 16
@@ -71,11 +70,6 @@ def dumps(record: Record) -> bytes:
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # half of a surrogate pair
         return json.dumps(record, separators=(",", ":")).encode()
-
-
-def parse_lines(lines: Iterable[bytes]) -> Iterator[Record]:
-    """The records in lines of the archive."""
-    return map(json.loads, lines)
 
 
 def ids_of(records: Iterable[Record]) -> list[str]:

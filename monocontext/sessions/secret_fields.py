@@ -217,9 +217,7 @@ def _find_in_prose(field: _Field) -> list[Span] | None:
 
 
 _BLOCK = _compile(r"""[|>][+-]?\d?[ \t]*\n<margin>[ \t]{1,60}(?P<value>[^\s"'`]{4,2000})(?=[ \t\r]*(?:$|[\n"'\\]))""")
-_PHRASE = _compile(
-    r"""(?P<value>[^\s"'`(){}<>\[\]=,;:]{2,30}(?:[ ][^\s"'`(){}<>\[\]=,;:]{2,30}){1,7})[ \t\r]*(?:$|\n)"""
-)
+_PHRASE = _compile(r"""(?P<value>[^\s"'`(){}<>\[\]=,;:]{2,30}(?:[ ][^\s"'`(){}<>\[\]=,;:]{2,30}){1,7})[ \t\r]*(?:$|\n)""")  # fmt: skip
 
 
 def _find_on_lines(field: _Field) -> list[Span] | None:

@@ -17,15 +17,15 @@ from itertools import groupby
 from typing import NamedTuple
 
 from monocontext.sessions.secret_fields import find_named
-from monocontext.sessions.secret_phrases import KEY_BEGINNINGS, PHRASES, find_private_keys, match_bare_key
+from monocontext.sessions.secret_keys import KEY_BEGINNINGS, find_private_keys, match_bare_key
+from monocontext.sessions.secret_phrases import PHRASES
 from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS, URLS
 from monocontext.sessions.secret_values import NAME_WORDS, is_dummy, is_random_token
 
 Span = tuple[int, int, str]  # start, stop, kind
 Patterns = Sequence[tuple[str, re.Pattern[str]]]  # the user's own kinds of secrets
 
-_MOST_LEVELS = 4
-"""Levels of escapes that are resolved. A tool's result that quotes a transcript is JSON in JSON in JSON."""
+_MOST_LEVELS = 4  # of escapes that are resolved: a tool's result that quotes a transcript is JSON in JSON in JSON
 _AFTER = 512  # a match that begins before its piece ends at most so many characters after the beginning of the piece
 # Wrapped as `base64` and mail do, or in one run. 16 characters are 12 bytes: nothing shorter has a name and a value.
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}")  # fmt: skip
@@ -252,10 +252,10 @@ def _token_shapes() -> Iterator[tuple[str, _Shape | None]]:
     for kind, beginnings, rest, _ in TOKENS:
         if isinstance(rest, int):
             rest = f"[A-Za-z0-9_-]{{{rest},500}}"
-        shape = _Shape(kind, f"(?:{_any(beginnings)})(?P<rest>{rest})")
+        shape = _Shape(kind, f"(?:{_any(beginnings.split())})(?P<rest>{rest})")
         yield from ((beginning, shape) for beginning in beginnings.split())
     for kind, beginnings, rest in STRUCTURES:
-        yield from ((part, _Shape(kind, f"(?:{_any(beginnings)})(?:{rest})")) for part in beginnings.split())
+        yield from ((part, _Shape(kind, f"(?:{_any(beginnings.split())})(?:{rest})")) for part in beginnings.split())
     yield from ((beginning, None) for beginning in KEY_BEGINNINGS)
 
 
@@ -263,14 +263,15 @@ def _word_shapes() -> Iterator[tuple[str, _Shape | None]]:
     """Shapes by the words in them, in lower case; None for a word in the name of a secret."""
     for kind, words, pattern, _ in URLS:
         yield from ((word, _Shape(kind, f"(?i:{pattern})")) for word in words.split())
-    for kind, words, lead, pattern in PHRASES:
-        piece = "" if lead else f"(?={_any(words).replace('~', ' ')})"  # a shorter word may have led here
-        yield from ((word.replace("~", " "), _Shape(kind, f"(?i:{piece}{pattern})", lead)) for word in words.split())
+    for phrase in PHRASES:
+        piece = "" if phrase.before else f"(?={_any(phrase.pieces)})"  # a shorter piece may have led here
+        shape = _Shape(phrase.kind, f"(?i:{piece}{phrase.pattern})", phrase.before)
+        yield from ((word, shape) for word in phrase.pieces)
     yield from ((word, None) for word in NAME_WORDS)
 
 
-def _any(words: str) -> str:
-    return "|".join(sorted(map(re.escape, words.split()), key=len, reverse=True))
+def _any(words: Iterable[str]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
 _TOKENS = WordFinder(_token_shapes(), r"(?<![A-Za-z0-9])")

@@ -30,25 +30,22 @@ _FOREIGN = [  # words for passwords and keys that have other letters than ASCII
     "كلمة_السر סיסמ पासवर्ड รหัสผ่าน mật_khẩu schlüssel".split()
 ]
 _PASSWORDS = _words("""
-    password passwd passphrase passcode passwort passord passwordd pwd pass pw psw psk kennwort contrasena clave mdp
-    motdepasse senha haslo heslo jelszo wachtwoord losenord adgangskode salasana geslo parola parool parol sifre
-    lozinka zaporka dbpass sshpass userpass keypass storepass requirepass rootpass adminpass bindpw rootpw dbpw userpw
-    adminpw masterauth""")
+    password passwd passphrase passcode passwort passord passwordd pwd pass pw psw psk kennwort contrasena clave mdp motdepasse senha haslo heslo
+    jelszo wachtwoord losenord adgangskode salasana geslo parola parool parol sifre lozinka zaporka dbpass sshpass userpass keypass storepass
+    requirepass rootpass adminpass bindpw rootpw dbpw userpw adminpw masterauth""")
 _PASSWORD_ENDS = ("password", "passwd", "passphrase", "passwort", "passcode", "kennwort", "wachtwoord", "pwd")
 _PASSWORD_PAIRS = frozenset("pass_phrase seed_phrase secret_phrase recovery_phrase de_passe palavra_passe".split())
 _TOKENS = frozenset("token secret credential cred creds apikey authtoken geheim secreto".split())
 _TOKEN_ENDS = ("token", "secret", "apikey", "secretkey", "accesskey", "privatekey", "presharedkey", "signingkey")
 _KEY_OF = _words("""
-    api secret private access account signing encryption auth master client shared preshared service crypt cipher
-    license licence deploy app application storage admin root subscription consumer session jwt hmac webhook""")
+    api secret private access account signing encryption auth master client shared preshared service crypt cipher license licence deploy app
+    application storage admin root subscription consumer session jwt hmac webhook""")
 _WEAK = frozenset(["key", "auth", "sig", "hmac", "schluessel"])
 _PROVIDERS = _words("""
-    adafruit adobe algolia alibaba asana atlassian beamer bitbucket bittrex clickhouse codecov cohere coinbase
-    confluence confluent contentful datadog droneci dropbox etsy facebook fastly finicity finnhub flickr freshbooks
-    gitter gocardless heroku hubspot intercom jfrog artifactory bintray jira kraken kucoin launchdarkly linkedin looker
-    mailchimp mailgun mapbox mattermost meraki messagebird netlify nytimes okta openweather plaid privateai rapidapi
-    sendbird snyk softlayer sonar squarespace sumologic travis twilio twitch twitter typeform yandex zendesk cloudant
-    discord cloudflare""")
+    adafruit adobe algolia alibaba asana atlassian beamer bitbucket bittrex clickhouse codecov cohere coinbase confluence confluent contentful datadog
+    droneci dropbox etsy facebook fastly finicity finnhub flickr freshbooks gitter gocardless heroku hubspot intercom jfrog artifactory bintray jira
+    kraken kucoin launchdarkly linkedin looker mailchimp mailgun mapbox mattermost meraki messagebird netlify nytimes okta openweather plaid privateai
+    rapidapi sendbird snyk softlayer sonar squarespace sumologic travis twilio twitch twitter typeform yandex zendesk cloudant discord cloudflare""")
 NAME_WORDS = [  # a name that contains one of these may belong to a secret
     *"pass kennwort contrase clave mdp senha haslo heslo jelszo wachtwoord losenord adgangskode salasana geslo parol "
     "sifre lozinka zaporka palavra pw psw psk token secret cred key geheim hmac _pat phrase auth sig".split(),
@@ -56,17 +53,16 @@ NAME_WORDS = [  # a name that contains one of these may belong to a secret
 ]  # fmt: skip
 # Words after the one that counts: `password_prod`, `token2`.
 _TAILS = _words("""
-    value prod production dev development test staging live base string plain plaintext raw text current new old main
-    primary secondary backup data default bytes b64 base64 v x s here confirm confirmation again""")
+    value prod production dev development test staging live base string plain plaintext raw text current new old main primary secondary backup data
+    default bytes b64 base64 v x s here confirm confirmation again""")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")  # `API`, `Key` or `key`, `2`
 # A value of these words alone is an example, or a text of a program.
 _ALL_WORDS = _words("""
-    user username name names str string text bytes int bool any optional none null test tests testing foo bar baz spam
-    egg eggs abc type field input required varchar char object value values string secretstr get set of the to is and
-    or not login your my enter new old me key keys api access id ok yes no false true hidden changeme code sample
-    example auth wrong right good bad invalid valid valuable file path admin root some other a an in for with db
-    database default empty unset anonymous guest public private client server blah hash reset grant protected method
-    word void const var let mypassword mysecret mypass yourpassword redacted postgres""")
+    user username name names str string text bytes int bool any optional none null test tests testing foo bar baz spam egg eggs abc type field input
+    required varchar char object value values string secretstr get set of the to is and or not login your my enter new old me key keys api access id
+    ok yes no false true hidden changeme code sample example auth wrong right good bad invalid valid valuable file path admin root some other a an in
+    for with db database default empty unset anonymous guest public private client server blah hash reset grant protected method word void const var
+    let mypassword mysecret mypass yourpassword redacted postgres""")
 _ALL_WORDS |= _PASSWORDS | _TOKENS | _WEAK
 _HUMPS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")  # words in camel case; random text has many short ones
 _STANDS_FOR = re.compile(r"""(?ix)  # the beginning of what stands in place of a value
@@ -84,9 +80,7 @@ _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*(?:[(
 _CALL = re.compile(r"[\w$]*[A-Za-z_$][\w$]*(?:(?:\.|->|::)[\w$]+)*[({\[]|[^(\[{]*[)\]}][.),:;\])}]*$|\w+\(\)")
 # What a message or label about a password has, but no passphrase: `Wrong one!`, `{name} (again)`, `New password`.
 _MESSAGE = re.compile(r"(?i:[.?!:]$|\.\.\.$|%[sdr(]|\{\w*\}|[()<>=]|\b(?:passwords?|token|secret|passphrase|key)\b)")
-_PROSE = re.compile(
-    r"(?i)\b(?:the|your|is|are|was|for|must|enter|please|not|required|with|and|an?|of|to|in|on|or|if)\b"
-)
+_PROSE = re.compile(r"(?i)\b(?:the|your|is|are|was|for|must|enter|please|not|required|with|and|an?|of|to|in|on|or|if)\b")  # fmt: skip
 _TOKEN_LETTERS = re.compile(r"[A-Za-z0-9+/=_.~:!@#%^&*$|-]+")
 _KEY_LETTERS = re.compile(r"[A-Za-z0-9+/=_-]++(?:\.[A-Za-z0-9+/=_-]{12,}+)*+")  # parts between dots are long
 _BASE64 = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}")

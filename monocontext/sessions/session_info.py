@@ -42,38 +42,25 @@ class SessionInfo:
     agent: str = ""
     title: str = ""
     first_prompt: str = ""
-    cwd: str = ""
-    """The last directory that the agent worked in; `began_in` is the first one."""
-    began_in: str = ""
-    top: str = ""
-    """The top of the clone in which it began; empty if it was in none. `sessions pull` maps it to another clone."""
-    file_name: str = ""
-    """The name of the agent's own file."""
+    cwd: str = ""  # the last directory that the agent worked in
+    began_in: str = ""  # the first one
+    top: str = ""  # of the clone in which it began, which `sessions pull` maps to another; empty if it was in none
+    file_name: str = ""  # of the agent's own file
     branch: str = ""
     started: str = ""
     ended: str = ""
-    users: tuple[str, ...] = ()
-    """Who uploaded it, each as `user@machine`."""
+    users: tuple[str, ...] = ()  # who uploaded it, each as `user@machine`
     records: int = 0
     turns: int = 0
-    identities: int = 0
-    """The number of records that can be told apart: by a uuid, a time or their content (`ids_of`)."""
-    identity: str = ""
-    """The digest of these identities: a session that begins with them goes on from this one."""
-    redacted: dict[str, int] = field(default_factory=dict)
-    """The number of secrets of each kind that were taken out."""
-    is_redacted: bool = True
-    """False after an upload with `--no-redact`."""
-    unknown: dict[str, int] = field(default_factory=dict)
-    """The number of records of each type that the uploader did not know. They are in the archive, as are lines that
-    were no records, the `unreadable`."""
-    unreadable: int = 0
-    tools: tuple[str, ...] = ()
-    """Names of the tools that were called, sorted."""
-    content_sha256: str = ""
-    """The digest of the records as stored, which identifies what the session says."""
-    write_id: str = ""
-    """A new value in each write: equal contents would have equal ETags."""
+    identities: int = 0  # the number of records that can be told apart: by a uuid, a time or their content (`ids_of`)
+    identity: str = ""  # the digest of these identities: a session that begins with them goes on from this one
+    redacted: dict[str, int] = field(default_factory=dict)  # secrets that were taken out, by kind
+    is_redacted: bool = True  # False after an upload with `--no-redact`
+    unknown: dict[str, int] = field(default_factory=dict)  # records that the uploader did not know, by type
+    unreadable: int = 0  # lines that were no records; they are in the archive all the same
+    tools: tuple[str, ...] = ()  # names of the tools that were called, sorted
+    content_sha256: str = ""  # the digest of the records as stored, which identifies what the session says
+    write_id: str = ""  # a new value in each write: equal contents would have equal ETags
 
 
 def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:

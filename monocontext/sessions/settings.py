@@ -25,7 +25,6 @@ from monocontext.errors import MonocontextError
 from monocontext.sessions.hook import EVENTS, parse_arguments, write_file
 
 Settings = dict[str, Any]
-
 SKILL_NAME = "upload-context"
 _MARK = "monocontext-hook"
 _MODULE = "monocontext.sessions.hook"

@@ -18,7 +18,6 @@ from typing import Any, Literal, cast
 from monocontext.errors import MonocontextError
 
 Kind = Literal["text", "tool_use", "tool_result", "thinking", "summary"]
-
 Span = tuple[float, float]  # first and last moment, in seconds since 1970
 ALWAYS: Span = (float("-inf"), float("inf"))
 _HEAD = re.compile(r"^\[Turn (\d+) - ([A-Z]+)\](?: (\S+))?(?: (\w+))?(?: (\S+))?((?: \w+=\S+)*)$", re.M)
@@ -30,16 +29,12 @@ class Turn:
     """One message or action in a session."""
 
     session_id: str
-    n: int
-    """Its number, from 1 in the order of the archive; never changes."""
-    role: str
-    """`user`, `assistant`, `system` or `tool`."""
+    n: int  # its number, from 1 in the order of the archive; never changes
+    role: str  # `user`, `assistant`, `system` or `tool`
     kind: Kind
     text: str
-    ts: str = ""
-    """The time as the agent wrote it, ISO 8601; empty if it wrote none."""
-    tool: str = ""
-    """The name of the tool, for a call and for its result."""
+    ts: str = ""  # the time as the agent wrote it, ISO 8601; empty if it wrote none
+    tool: str = ""  # the name of the tool, for a call and for its result
     marks: tuple[str, ...] = ()
     """`sidechain=yes`; `back_to=<n>`: the conversation returned to that turn, and the turns between were abandoned."""
 

@@ -24,13 +24,12 @@ from monocontext.sessions.hook import write_file
 from monocontext.sessions.project_name import find_repository, project_of, slug
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import SESSION_READERS
-from monocontext.sessions.records import Record, dumps, ids_of, parse_lines
+from monocontext.sessions.records import Record, dumps, ids_of
 from monocontext.sessions.redaction import Finding, Redactor
 from monocontext.sessions.session_info import SessionInfo, digest_of, pack, read_info, read_session, session_key
 from monocontext.stores.protocol import Store, put_own
 
 Note = Callable[[str], object]
-_Stored = tuple[SessionInfo, str | None]  # a description in the archive, and the ETag of its object
 _HEAD_LINES = 200  # a session names its directory within so many lines, or not at all
 _ATTEMPTS = 30  # attempts to write while other machines upload the same session
 _MOST_COPIES = 20  # the most sessions of one id that differ
@@ -282,7 +281,7 @@ def _digest(ids: list[str]) -> str:
 
 
 def _copy_of(info: SessionInfo, lines: list[bytes], etag: str | None = None) -> _Copy:
-    return _Copy(ids_of(parse_lines(lines)), len(lines), lambda: (info, lines), etag)
+    return _Copy(ids_of(map(json.loads, lines)), len(lines), lambda: (info, lines), etag)
 
 
 def _report(info: SessionInfo, stored: SessionInfo, size_bytes: int) -> Uploaded:
@@ -305,7 +304,7 @@ def _put(store: Store, project: str, name: str, copy: _Copy, before: tuple[Sessi
     return _report(info, stored, len(data))
 
 
-def _read_stored(store: Store, key: str) -> _Stored | None:
+def _read_stored(store: Store, key: str) -> tuple[SessionInfo, str] | None:
     """The description under a key and its ETag (1 HEAD, 1 GET); None if there is none."""
     try:
         head = store.head(key)

@@ -255,6 +255,9 @@ TEXTS = [
     ("redis", "127.0.0.1:6379> AUTH <<alnum:14>>"),
     ("totp", "otpauth://totp/a?issuer=x&secret=<<upper:20>>"),
     ("mnemonic", "mnemonic: <<seed>>"),
+    ("mnemonic", "Seed phrase:\n<<seed>>\n"),
+    ("mnemonic", "my recovery phrase is <<seed>>."),
+    ("mnemonic", 'const seed_phrase = "<<seed>>";'),
 ]  # fmt: skip
 
 # Tokens as providers make them in 2026, by their documentation: `provider beginning<<mark>>...`, alone in a sentence.
