@@ -33,6 +33,7 @@ MOST_ROOT_BYTES = 64 << 20
 """The largest root: 100,000 pages (107 TB of text in frames of 256 KiB) take 19 MB, and their filters at most 30 MB."""
 DIRECTORIES = "directories"
 """The feature that a root requires of its readers if directories name some of its pages or filters."""
+_NEVER_FALL = ("floor", "fence", "forgotten")  # the fields of a history that are generations
 ANCESTORS = 16
 """The number of generations that a root names. A writer that was paused between requests looks for its own there."""
 
@@ -52,11 +53,13 @@ class History:
     fence: int = 0
     """The newest generation that `gc` committed before it removed objects younger than its safe grace period. A writer
     must not rely on an object that it stored, or found, before that."""
+    forgotten: int = 0
+    """The newest generation that a `forget` committed. Earlier ones must not be restored."""
 
     def after(self, write_id: str, before: History) -> History:
         """This history for a root that follows the root `write_id` with the history `before`."""
         ancestors = (*before.ancestors, write_id[:8])[-ANCESTORS:]
-        return History(ancestors, max(self.floor, before.floor), max(self.fence, before.fence))
+        return History(ancestors, **{name: max(getattr(self, name), getattr(before, name)) for name in _NEVER_FALL})
 
     def descends_from(self, generation: int, write_id: str, own_generation: int) -> bool | None:
         """Whether the root `own_generation`, which has this history, follows an earlier root; None if it is too old."""
@@ -246,7 +249,7 @@ class Manifest:
         fields |= {name: refs.count_of(root[name]) for name in ("generation", "stored_bytes", "frame_bytes")}
         fields |= {name: str(root.get(name, "")) for name in ("text", "head", "tail")}
         history = root.get("history", {})
-        floor, fence = (refs.count_of(history.get(name, 0)) for name in ("floor", "fence"))
+        generations = {name: refs.count_of(history.get(name, 0)) for name in _NEVER_FALL}
         manifest = cls(
             **fields,
             pages=refs.parse_entries(root["pages"], refs.PageRef, refs.PageDirectory),
@@ -258,7 +261,7 @@ class Manifest:
             last_page=base64.b64decode(root["last_page"], validate=True) if root.get("last_page") else None,
             sources=tuple(str(source) for source in root["sources"]),
             documents=refs.documents_ref(root["documents"]) if root.get("documents") else None,
-            history=History(tuple(map(str, history.get("ancestors", ()))), floor, fence),
+            history=History(tuple(map(str, history.get("ancestors", ()))), **generations),
             extra={key: value for key, value in root.items() if key not in known},
         )
         totals = (manifest.characters, manifest.text_bytes, manifest.newlines, manifest.frames)

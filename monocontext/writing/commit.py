@@ -264,8 +264,7 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
 
 
 def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Manifest, bytes]:
-    """The root as the generation after `base`, with directories if it is large, and its JSON. Raises
-    `ContextTooLarge`."""
+    """The root as the generation after `base`, in directories if it is large, and its JSON; or `ContextTooLarge`."""
     root = replace(
         root,
         generation=base.generation + 1 if base else 1,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 
@@ -124,13 +123,9 @@ def id_in(key: str) -> str:
 
 
 def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], list[NamedPage]]:
-    """The ids that the JSON of a root and its directories name (1 GET each), and its index pages.
-
-    Ids are found by their form, since a root of a later version may name objects in other fields.
-    """
-    fields = json.loads(data)
-    fields.get("history", {}).pop("replaced", None)  # a root of version 0.2 names objects there that it does not use
-    named = set(_ID.findall(json.dumps(fields)))
+    """The ids that the JSON of a root and its directories name (1 GET each), and its index pages. Ids are found by
+    their form, since a root of a later version may name objects in other fields."""
+    named = set(_ID.findall(data.decode()))
 
     def get(directory: Directory) -> bytes:
         stored = get_bounded(store, directory.key, MOST_PAGE_BYTES).data

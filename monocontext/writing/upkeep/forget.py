@@ -52,11 +52,11 @@ def dead_bytes(text: StoredText) -> Counter[str]:
 
 def without_dead_bytes(text: StoredText) -> Manifest:
     """The root of the same text whose objects hold nothing else: frames in segments with dead bytes, and filters with
-    dead columns, are stored again. It has no copies of its text."""
+    dead columns, are stored again. It has no copies of its text, and ends the restore of earlier ones."""
     dead = dead_bytes(text)
     root = splice(text, *moved_frames(text, lambda frame: frame.object in dead))
     refs = [cleared(ref, text.get, text.store.put) if ref.frames < ref.width else ref for ref in root.filters]
-    return replace(root, filters=tuple(refs))
+    return replace(root, filters=tuple(refs), history=replace(root.history, forgotten=text.root.generation + 1))
 
 
 def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] | None) -> None:

@@ -206,8 +206,7 @@ def _changed_text(
 def _find(
     sources: list[str | os.PathLike[str]], options: InputOptions, own_url: str, remote: StoreOptions, stack: ExitStack
 ) -> dict[str, InputFile]:
-    """The sources at paths and URLs by the names of their documents. `stack` closes the stores of places. Raises
-    `InvalidText` if two have one name: one of them would be lost."""
+    """The sources by the names of their documents. `stack` closes stores. Raises `InvalidText` if two have one name."""
 
     def opened(url: str) -> Store:
         return stack.enter_context(open_store_at(url, options_for(url, remote)))

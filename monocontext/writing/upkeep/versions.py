@@ -59,6 +59,8 @@ def restore(
             earlier = read_generation(store, generation)
         except NotFound:
             raise NotFound(f"{store.url}: no version {generation}: `history` lists the versions") from None
+        if generation < base.history.forgotten:
+            raise NotFound(f"{store.url}: version {generation} cannot be restored: text of it was forgotten since")
         with StoredText(store, expanded(store, earlier), allow=allow, store_options=store_options) as text:
             return _restored(text, expanded(store, base))
 

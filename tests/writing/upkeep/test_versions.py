@@ -30,6 +30,20 @@ def test_a_restore_can_be_taken_back(any_store: Store) -> None:
     assert [root.generation for root in list_versions(any_store)] == [1, 2, 3, 4]
 
 
+def test_what_was_forgotten_does_not_come_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A restore between the commit of a forget and the removal of earlier versions."""
+    publish({"a": "A\n", "s": "secret\n"}, store)
+    monkeypatch.setattr("monocontext.writing.upkeep.edit.forget_rest", lambda *_: None)  # it is slow, or was killed
+    delete(store, "s", forget=True)
+    append({"b": "B\n"}, store)
+    gc(store, older_than_seconds=3600)
+    with pytest.raises(NotFound, match="version 1 cannot be restored: text of it was forgotten since"):
+        restore(store, 1)
+    restore(store, 2)
+    with Monocontext.open(store, shape="dict") as found:
+        assert found == {"a": "A\n"}
+
+
 def test_a_version_that_is_gone_is_an_error(store: Store) -> None:
     publish({"a": "A"}, store)
     append({"b": "B"}, store)
