@@ -23,7 +23,7 @@ from monocontext.errors import NotFound, StoreFailure
 from monocontext.format.manifest import MOST_ROOT_BYTES, ROOT_KEY, History, Manifest, find_root, generation_in
 from monocontext.options import StoreOptions, check_seconds
 from monocontext.records import NamedTuple, dataclass, replace
-from monocontext.stores.protocol import ObjectInfo, Store, StoreBase, get_bounded, innermost, seconds_now
+from monocontext.stores.protocol import ObjectInfo, Store, get_bounded, innermost, seconds_now
 from monocontext.writing.commit import Place, commit_at, open_store_at
 from monocontext.writing.pages import FOLDERS, OBJECT, NamedPage, id_in, ids_in_page, ids_in_root
 
@@ -80,7 +80,7 @@ def gc(
     each page that stays, 1 request for each removed object.
     """
     check_seconds("older_than_seconds", older_than_seconds)
-    with open_store_at(url, store_options) as store, ThreadPoolExecutor(_requests_at_once(store)) as threads:
+    with open_store_at(url, store_options) as store, ThreadPoolExecutor(REQUESTS) as threads:
         objects = [info for folder in FOLDERS for info in store.list(folder) if OBJECT.fullmatch(info.key)]
         cutoff = seconds_now(store, max((info.now_seconds for info in objects), default=0.0)) - older_than_seconds
         old = [info for info in objects if info.modified_seconds < cutoff]
@@ -105,11 +105,6 @@ def gc(
             temporaries=temporaries,
             documents=kinds["documents"],
         )
-
-
-def _requests_at_once(store: Store) -> int:
-    """One for a directory: more threads would wait for the lock of a folder, in steps of some milliseconds."""
-    return 1 if isinstance(store, StoreBase) and store.is_near else REQUESTS
 
 
 _Roots = dict[int, ObjectInfo]  # the stored roots by generation
