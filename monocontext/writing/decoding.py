@@ -10,7 +10,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import IO, Any, Literal, TypedDict
 
 from zstandard import ZstdDecompressor, ZstdError
@@ -21,14 +21,14 @@ from monocontext.records import dataclass, field
 
 PIECE_BYTES = 1 << 20  # the number of bytes that one read of a file or stream returns
 HEAD_BYTES = 8_000  # the first bytes of a file, which decide whether it is binary, as in git
-_ZSTD_BYTES = 4 << 10  # the compressed bytes that are decoded at once: they may hold 100 MB of text
+_PACKED_BYTES = 4 << 10  # the compressed bytes that are decoded at once: they may hold 100 MB of text
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")  # bytes that no text has in an encoding that extends ASCII
 
 _PACKED: dict[bytes, tuple[str, Callable[[IO[bytes]], Any]]] = {
     rb"\x1f\x8b\x08": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
-    rb"\x28\xb5\x2f\xfd": ("zstd", lambda file: _ZstdFile(file)),
-    rb"BZh[1-9]1AY&SY": ("bzip2", bz2.BZ2File),
-    rb"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+    rb"\x28\xb5\x2f\xfd": ("zstd", lambda file: _Streams(file, ZstdDecompressor().decompressobj)),
+    rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": ("bzip2", lambda file: _Streams(file, bz2.BZ2Decompressor)),
+    rb"\xfd7zXZ\x00": ("xz", lambda file: _Streams(file, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ))),
 }
 """Compressed files that are read as the text in them, by their first bytes."""
 _KINDS = {
@@ -228,23 +228,23 @@ class Unpacked:
             raise NotText(self._name, f"damaged {self._packing} data: {error}") from None
 
 
-class _ZstdFile:
-    """Reads the text of a zstd file in any number of frames. The reader of `zstandard` takes a cut file for whole."""
+class _Streams:
+    """Reads the text of a file of compressed streams. The readers of `bz2` and `lzma` leave out what is damaged after
+    the first stream, without an error, and that of `zstandard` takes a cut file for whole."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._decompressor = ZstdDecompressor()
-        self._frame = self._decompressor.decompressobj()
+    def __init__(self, file: IO[bytes], decompressor: Callable[[], Any]) -> None:
+        self._file, self._decompressor = file, decompressor
+        self._stream = decompressor()
 
     def read(self, size: int) -> bytes:
         text = bytearray()
         while len(text) < size:
-            data = self._frame.unused_data or self._file.read(_ZSTD_BYTES)
-            if self._frame.eof:
+            data = self._stream.unused_data or self._file.read(_PACKED_BYTES)
+            if self._stream.eof:
                 if not data:
                     break
-                self._frame = self._decompressor.decompressobj()
+                self._stream = self._decompressor()
             elif not data:
                 raise EOFError("it breaks off")
-            text += self._frame.decompress(data)
+            text += self._stream.decompress(data)
         return bytes(text)

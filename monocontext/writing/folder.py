@@ -97,7 +97,7 @@ class Folder:
             descriptor = os.open(path, _FILE_FLAGS) if self._follows else self._open_inside(path)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
-                raise
+                raise OSError(error.errno, error.strerror, path) from None  # its own path is only the last part
             raise AccessDenied(f"{path}: it or a folder above it is no longer what was listed: try again") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
@@ -123,10 +123,10 @@ class Folder:
 
 def describe_left_out(left_out: dict[str, str]) -> str:
     """Describe what was left out, in a line: folders with a context, links with their targets, what is not a file."""
-    no_links = (_CONTEXT, *SPECIAL_FILES.values())
+    special = SPECIAL_FILES.values()
     contexts = [name for name, reason in left_out.items() if reason == _CONTEXT]
-    links = [f"{name} ({reason})" for name, reason in left_out.items() if reason not in no_links]
-    others = [f"{name} ({reason})" for name, reason in left_out.items() if reason in no_links[1:]]
+    links = [f"{name} ({reason})" for name, reason in left_out.items() if reason not in (_CONTEXT, *special)]
+    others = [f"{name} ({reason})" for name, reason in left_out.items() if reason in special]
     parts = []
     if contexts:
         parts.append("left out folders that contain a context: " + ", ".join(contexts))

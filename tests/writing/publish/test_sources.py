@@ -29,13 +29,15 @@ TEXTS = {
     "a.log": WORDS.encode(),
     "b.log.gz": gzip.compress(WORDS.encode()),
     "c.log.zst": zstandard.compress(WORDS.encode()) + zstandard.compress(b"second frame\n"),
-    "d.log.bz2": bz2.compress(WORDS.encode()),
+    "d.log.bz2": bz2.compress(b"") + bz2.compress(WORDS.encode()),
     "e.log.xz": lzma.compress(WORDS.encode()),
     "gz.txt": b"\x1f is no gzip\n",
 }
 NO_TEXTS = {
     "cut.gz": (gzip.compress(WORDS.encode())[:-20], "damaged gzip data"),
     "cut.zst": (zstandard.compress(WORDS.encode())[:-20], "damaged zstd data"),
+    "second.bz2": (bz2.compress(WORDS.encode()) + bytes(9) + bz2.compress(b"x")[9:], "damaged bzip2 data"),
+    "second.xz": (lzma.compress(WORDS.encode()) + bytes(9), "damaged xz data"),
     "flipped.bz2": (bz2.compress(WORDS.encode())[:-30] + bytes(30), "damaged bzip2 data"),
     "l.txt": (("Käse" * 9000).encode("latin-1"), "not utf-8 at byte 1"),
     "paper.pdf": (b"%PDF-1.7\n%\xe2\xe3\n" * 99, "a PDF"),
@@ -75,7 +77,7 @@ def test_packed_text_is_read_and_what_is_no_text_is_named(
     expected["c.log.zst"] += "second frame\n"
     assert documents_of(tmp_path / "ctx") == expected
     (said,) = notes
-    assert "left out 8 files that are not text: " in said
+    assert "left out 10 files that are not text: " in said
     for name, (_, reason) in NO_TEXTS.items():
         assert f"{name} ({reason}" in said
 
@@ -83,7 +85,7 @@ def test_packed_text_is_read_and_what_is_no_text_is_named(
 def test_a_folder_that_is_opened_follows_the_same_rule(folder: Path, recwarn: pytest.WarningsRecorder) -> None:
     with Monocontext.open(folder) as context:
         assert list(context.documents) == list(TEXTS)
-    assert "left out 8 files that are not text" in str(recwarn[0].message)
+    assert "left out 10 files that are not text" in str(recwarn[0].message)
     assert str(Monocontext.open(folder / "b.log.gz")) == WORDS
 
 
