@@ -91,7 +91,8 @@ def stored_options(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
 def existing_options(url: str, s3: StoreOptions) -> StoreOptions:
     """`stored_options` for a context that exists. Raises `InvalidUrl` for a plain folder of files."""
     path = os.path.expanduser(url)
-    if folder_prefix(url) is not None and os.listdir(path) and not os.path.exists(os.path.join(path, "manifest.json")):
+    is_folder = os.path.isdir(path) and folder_prefix(url) is not None
+    if is_folder and os.listdir(path) and not os.path.exists(os.path.join(path, "manifest.json")):
         raise InvalidUrl(
             f"{url} is a plain folder, not a context: `monocontext upload {shlex.quote(url)} FOLDER` makes one"
         )
@@ -99,9 +100,11 @@ def existing_options(url: str, s3: StoreOptions) -> StoreOptions:
 
 
 def folder_prefix(url: str) -> str | None:
-    """The text before the name of a file that makes it a path from here, as `src/`, for a plain folder of files; empty
-    for the folder `.`, and None for anything else, such as a stored context."""
+    """What makes the name of a document a path from here, as `src/`, for a plain folder or file; empty for the folder
+    `.`, and None for anything else, such as a stored context."""
     path = os.path.expanduser(url)
+    if os.path.isfile(path):
+        return path.removesuffix(os.path.basename(path))
     if "://" in url or not os.path.isdir(path) or os.path.isdir(os.path.join(path, "generations")):
         return None
     return "" if path.rstrip("/") == "." else path.rstrip("/").removeprefix("./") + "/"

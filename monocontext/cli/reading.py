@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import sys
 from contextlib import closing
@@ -45,7 +44,7 @@ def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = Fals
     if manifest.has_directories:
         with closing(open_store(url, **options)) as store:
             manifest = expand(manifest, lambda ref: store.get(ref.key).data)
-    is_plain = folder_prefix(url) is not None or os.path.isfile(os.path.expanduser(url))
+    is_plain = folder_prefix(url) is not None
     location = str(parse(url)) if is_plain else context.url  # the index of a large file is in a cache folder
     facts = {"url": location, **_facts_of(manifest)}
     if as_json:

@@ -48,6 +48,7 @@ def test_exit_codes(cli: Cli, context: Path) -> None:
     assert [cli("grep", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
     assert [cli("grep", "-c", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
     assert [cli("grep", "-l", pattern, context).code for pattern in ("ERROR", "nothing")] == [0, 1]
+    assert cli("grep", "-l", "ERROR", context.parent / "in.txt").fine().out == f"{context.parent / 'in.txt'}\n"  # plain
     for quiet in ("-q", "--quiet"):
         printed = [cli("grep", pattern, context, quiet) for pattern in ("ERROR", "nothing")]
         assert [(each.code, each.out, each.err) for each in printed] == [(0, "", ""), (1, "", "")]
