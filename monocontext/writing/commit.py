@@ -52,6 +52,7 @@ _T = TypeVar("_T")
 
 ATTEMPTS = 100  # the most roots on which a change is made again because another writer was faster
 _COPY_ATTEMPTS = 20  # the most times that `manifest.json` is read and written again
+_REFUSALS = 3  # the most times that a server refuses a write although nobody else has written
 _LONGEST_PAUSE_SECONDS = 0.2  # writers that lost pause for a random time, up to this one
 
 
@@ -225,14 +226,18 @@ def commit_at(
 
 def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
     """Write a root and its copy. Returns None if it is committed, else the newest root of other writers."""
-    key = generation_key(root.generation)
-    try:
-        etag = put_own(store, key, data)
-    except AlreadyExists as error:
-        newest = _read_newest_since(store, root.generation)
-        if newest is None:
-            raise error from None
-        return newest
+    key, refusals = generation_key(root.generation), 0
+    while True:
+        try:
+            etag = put_own(store, key, data)
+            break
+        except AlreadyExists:
+            newest = _read_newest_since(store, root.generation)
+            if newest is not None:
+                return newest
+            refusals += 1
+            if refusals == _REFUSALS:
+                raise
     server = innermost(store).unproven_server
     if server and server not in _proven:
         _refuse_without_conditions(store, server, key, data)
@@ -314,9 +319,9 @@ def _refuse_without_conditions(store: Store, server: str, key: str, data: bytes)
 
 def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
     """Make `manifest.json` a copy of this root. If it has this generation or a newer one, return that root instead."""
-    etag: str | None = None
+    refused: list[str | None] = []  # the versions that the server did not replace
     for _ in range(_COPY_ATTEMPTS):
-        refused, etag = etag, None
+        etag = None
         try:
             blob = get_bounded(store, ROOT_KEY, MOST_ROOT_BYTES)
             etag = blob.etag
@@ -329,11 +334,11 @@ def _update_copy(store: Store, data: bytes, generation: int) -> Manifest | None:
             pass
         except DamagedData:
             etag = etag or store.head(ROOT_KEY).etag  # a damaged copy is replaced here
-        if etag is not None and etag == refused:
+        if etag is not None and refused.count(etag) >= _REFUSALS:
             raise Unsupported(f"the server refuses to replace its own version {etag} (If-Match): choose another server")
         try:
             put_own(store, ROOT_KEY, data, if_match=etag)
             return None
         except (AlreadyExists, NotFound):
-            continue  # another writer replaced the copy
+            refused.append(etag)  # another writer replaced the copy, or the server errs
     raise StoreFailure(f"other writers were faster {_COPY_ATTEMPTS} times")

@@ -182,12 +182,16 @@ def test_a_server_that_refuses_if_match(verb: str, tmp_path: Path, monkeypatch: 
         append("last\n", store)
 
 
-def test_conflicts_are_tried_again() -> None:
-    """HTTP 409 says that another request was under way, not that another writer was faster."""
+@pytest.mark.parametrize(("status", "code"), [(409, "ConditionalRequestConflict"), (412, "PreconditionFailed")])
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_conflicts_are_tried_again(status: int, code: str) -> None:
+    """HTTP 409 says that another request was under way, not that another writer was faster. A server may also answer
+    412 although nobody else has written."""
     with S3StandIn() as server:
         place = open_store(server.url("context"), endpoint=server.endpoint)
         publish("text\n", place)
-        server.faults.add(refuse(409, "ConditionalRequestConflict"), verb="PUT", key="*generations/*", times=3)
+        for key in ("*generations/*", "*manifest.json"):
+            server.faults.add(refuse(status, code), verb="PUT", key=key, times=2)
         append("more\n", place)
         assert str(Monocontext.open(place)) == "text\nmore\n"
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import zstandard
 
-from monocontext.errors import NotFound, StoreFailure
+from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.format.filters.joining import cleared
 from monocontext.format.manifest import Manifest, generation_key, listed_generations, read_newest
 from monocontext.options import StoreOptions
@@ -77,7 +77,7 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
                 remaining &= _leftovers(store, root)  # later ones are those of other changes
             if not remaining:
                 break
-    except NotFound as error:
+    except MonocontextError as error:
         raise StoreFailure(
             f"{store.url}: the deletion is committed as generation {root.generation}, but earlier versions could not "
             f"be removed ({error}): run `monocontext gc --older-than 0s`"
