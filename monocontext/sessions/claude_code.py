@@ -162,8 +162,7 @@ class ClaudeCode(SessionReader):
             yield from self.files(sorted((root / "projects").glob(pattern)))
 
     def session_id(self, path: Path) -> str:
-        """The id of a session, `<id>/subagents/agent-x` for a subagent; versions of Claude Code put its file in
-        different folders. Raises `InvalidText` for a stub."""
+        """The id of a session, `<id>/subagents/agent-x` for a subagent. Raises `InvalidText` for a stub."""
         if _is_stub(path):
             raise InvalidText(f"{path} has settings but no session: it moved to another project")
         if not path.stem.startswith("agent-"):

@@ -99,8 +99,7 @@ class SessionReader(ABC):
         return SessionFile(path, name, self.agent, path.stat().st_mtime)
 
     def files(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
-        """The sessions in some files. A file that vanishes meanwhile, or is no session, is left out. One that cannot be
-        read counts as a session: reading it raises the error again."""
+        """The sessions in files, without those that vanish or are none; one that cannot be read raises later."""
         for path in paths:
             try:
                 yield self.file(path)

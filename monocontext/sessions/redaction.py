@@ -15,7 +15,7 @@ from typing import Any
 from monocontext.errors import MonocontextError
 from monocontext.sessions.records import Record
 from monocontext.sessions.secret_search import find_secrets
-from monocontext.sessions.secret_values import Strength, is_secret, strength_of
+from monocontext.sessions.secret_values import Strength, is_mixed, is_secret, strength_of
 
 _Path = tuple[str | int, ...]  # names of fields and offsets in lists; not joined, since a name may hold a dot
 _UNCHANGED: dict[_Path, frozenset[str]] = {  # fields that are not searched if they hold no list or object
@@ -27,6 +27,7 @@ _UNCHANGED: dict[_Path, frozenset[str]] = {  # fields that are not searched if t
 _UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
 _SEALS = {"thinking": "signature", "redacted_thinking": "data"}  # signed: without secrets, the block stays
 _MOST_INLINE = 256  # characters. Longer base64 is replaced as a picture.
+_MOST_ARGUMENT = 200  # characters. A longer argument of a command is a script, which is searched alone.
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_\r\n-]+")
 _MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,40}")
 
@@ -77,7 +78,8 @@ class Redactor:
         if path[:2] == ("message", "content") and len(path) == 3 and isinstance(path[2], int):
             seal = _SEALS.get(str(fields.get("type")), "")
             unchanged = _UNCHANGED_IN_BLOCK | ({seal} if seal == "signature" else frozenset())
-        called = fields.get("name") or fields.get("key")  # {"name": "x-api-key", "value": ...}
+        lower = {name.lower(): value for name, value in fields.items()}
+        called = lower.get("name") or lower.get("key")  # {"Name": "x-api-key", "Value": ...}
         results: Record = {}
         for name, value in fields.items():
             if name in unchanged and not isinstance(value, dict | list):
@@ -86,7 +88,7 @@ class Redactor:
             clean = self.text(name, line, ".".join(map(str, (*path, "(a name)"))))
             while clean in results:
                 clean += "'"
-            meaning = called if name == "value" and isinstance(called, str) else name
+            meaning = called if name.lower() == "value" and isinstance(called, str) else name
             picture = name != seal and _describe_picture(fields, name)
             results[clean] = picture or self._clean_value(meaning, value, line, (*path, name))
         return fields if fields.get(seal) and len(self.findings) == known else results
@@ -96,7 +98,7 @@ class Redactor:
         if isinstance(value, dict):
             return self._clean_fields(value, line, path)
         if isinstance(value, list):
-            return [self._clean_value(name, item, line, (*path, i)) for i, item in enumerate(value)]
+            return self._clean_list(name, value, line, path)
         where, strength = ".".join(map(str, path)), strength_of(name)
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= 100_000
         is_named = isinstance(value, str) and strength >= Strength.TOKEN and is_secret(value, strength)
@@ -106,6 +108,25 @@ class Redactor:
         if isinstance(value, str) and "cookie" in name.lower():
             return self.text(f"cookie: {value}", line, where).removeprefix("cookie: ")
         return self.text(value, line, where) if isinstance(value, str) else value
+
+    def _clean_list(self, name: str, items: list[Any], line: int, path: _Path) -> list[Any]:
+        """The items of a list without their secrets. In a command or a pair, one item may say that the next is one."""
+        results = [self._clean_value(name, item, line, (*path, i)) for i, item in enumerate(items)]
+        if not all(isinstance(item, str) for item in items):
+            return results
+        is_command = any(item.startswith("-") for item in items)
+        separator = " " if is_command else ": "
+        words = [f"'{item}'" if " " in item else item for item in items]
+        secrets = find_secrets(separator.join(words), self._custom) if is_command or len(items) == 2 else []
+        begin = 0
+        for i, (item, quoted) in enumerate(zip(items, words, strict=True)):
+            end = begin + len(quoted)
+            kind = next((kind for start, stop, kind in secrets if start < end and stop > begin), "")
+            if kind and results[i] == item and len(item) <= _MOST_ARGUMENT and (is_command or is_mixed(item)):
+                self.findings.append(Finding(kind, line, ".".join(map(str, (*path, i))), len(item)))
+                results[i] = f"[REDACTED:{kind}]"
+            begin = end + len(separator)
+        return results
 
 
 def _describe_picture(fields: Record, name: str) -> str:

@@ -31,11 +31,12 @@ _AFTER = 512  # a match that begins before its piece ends at most so many charac
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}")  # fmt: skip
 _STANDARD = str.maketrans("-_", "+/", " \t\r\n=")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_ESCAPE = re.compile(  # escapes of JSON and of programming languages, and those that colour a terminal
+_ESCAPE = re.compile(  # escapes of JSON and of programming languages, those that colour a terminal, and those of HTML
     r"\\(?:u(?P<unicode>[0-9a-fA-F]{4})|x(?P<byte>[0-9a-fA-F]{2})|(?P<letter>[\"'\\/bfnrt]|0(?!\d)))"
-    r"|\x1b\[[0-9;?]{0,40}[A-Za-z]"
+    r"|\x1b\[[0-9;?]{0,40}[A-Za-z]|&(?:quot|apos|lt|gt|amp|#34|#39);"
 )
 _PERCENT = re.compile("%(?P<byte>[0-9a-fA-F]{2})")
+_ENTITIES = {"&quot;": '"', "&#34;": '"', "&apos;": "'", "&#39;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&"}
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0"}
 # A shell's `\` at the end of a line; or the end of a line that a terminal may have cut, with no `NAME=` after it.
 # The characters before are checked second: a search for the marks alone is five times faster.
@@ -195,7 +196,7 @@ class View(NamedTuple):
 
 def decode_escapes(text: str) -> Iterator[View]:
     """Views with one level of escapes decoded: those of JSON and terminals, or if there are none, of URLs."""
-    marks = list(_ESCAPE.finditer(text)) if "\\" in text or "\x1b" in text else []
+    marks = list(_ESCAPE.finditer(text)) if any(sign in text for sign in "\\\x1b&") else []
     if not marks and "%" in text:
         marks = list(_PERCENT.finditer(text))
     yield from _make_views(text, marks, _decode)
@@ -231,7 +232,7 @@ def _make_views(text: str, marks: list[re.Match[str]], decode: Callable[[re.Matc
 
 def _decode(mark: re.Match[str]) -> str:
     groups = mark.groupdict()
-    code, letter = groups.get("unicode") or groups["byte"], groups.get("letter") or ""
+    code, letter = groups.get("unicode") or groups["byte"], groups.get("letter") or _ENTITIES.get(mark[0], "")
     return chr(int(code, 16)) if code else _LETTERS.get(letter, letter)
 
 

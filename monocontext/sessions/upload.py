@@ -161,8 +161,7 @@ def user_at_machine() -> str:
 
 
 def project_of_session(file: SessionFile) -> str:
-    """The project of the repository, or of the first directory, that the records name; else the name of the file's
-    folder, which agents shorten."""
+    """The project of the repository or first directory that the records name; else the name of the file's folder."""
     maker = SESSION_READERS[file.agent].maker(file.session_id)
     for line in SESSION_READERS[file.agent].lines(file.path):
         maker.feed(line.record)

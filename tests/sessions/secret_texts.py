@@ -254,6 +254,8 @@ TEXTS = [
     ("shell", "cargo login --registry acme <<alnum:32>>"),
     ("redis", "127.0.0.1:6379> AUTH <<alnum:14>>"),
     ("totp", "otpauth://totp/a?issuer=x&secret=<<upper:20>>"),
+    ("html", "&quot;password&quot;: &quot;<<pw>>&quot;"),
+    ("words", "password:\u00a0<<pw>>"),
     ("mnemonic", "mnemonic: <<seed>>"),
     ("mnemonic", "Seed phrase:\n<<seed>>\n"),
     ("mnemonic", "my recovery phrase is <<seed>>."),

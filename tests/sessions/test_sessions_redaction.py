@@ -82,12 +82,28 @@ def test_fields_of_a_tool_call() -> None:
     record = {"type": "assistant", "message": {"content": [{"type": "tool_use", "input": {
         "tokens": [token + "a", token + "b"], "dbPassword": "hunter2hunter", "max_tokens": "4096",
         "pin_password": 314214987253, "headers": {"Cookie": f"lang=en; sid={token}"},
-        "env": [{"name": "API_TOKEN", "value": token + "c"}], "key": "row-1",
+        "env": [{"name": "API_TOKEN", "value": token + "c"}, {"Key": "API_TOKEN", "Value": token}], "key": "row-1",
     }}]}}  # fmt: skip
     out = json.dumps(Redactor().record(record))
     assert not [secret for secret in (token, "hunter2hunter", "314214987253") if secret in out]
     assert '"max_tokens": "4096"' in out
     assert '"key": "row-1"' in out
+
+
+@pytest.mark.parametrize(
+    ("items", "secret"),
+    [
+        (["curl", "-u", "bob:Zx9kq21!", "https://h.test"], 2), (["mysql", "-u", "root", "-pTr0ub4dor&3"], 3),
+        (["docker", "login", "-p", "correct horse"], 3), (["deploy", "--password", "Tr0ub4dor&3"], 2),
+        (["DB_PASSWORD", "Tr0ub4dor&3"], 1), (["rg", "-n", "password", "src"], None), (["password", "email"], None),
+        (["python", "-c", "import os\nprint(os.environ['API_KEY'])"], None),
+    ],
+)  # fmt: skip
+def test_the_arguments_of_a_command_are_read_as_one(items: list[str], secret: int | None) -> None:
+    out = Redactor().record({"payload": {"action": {"command": items}}})["payload"]["action"]["command"]
+    assert [i for i, (before, after) in enumerate(zip(items, out, strict=True)) if before != after] == (
+        [] if secret is None else [secret]
+    )
 
 
 def test_what_ties_records_together_stays() -> None:
