@@ -246,8 +246,11 @@ def _open(address: Address, options: dict[str, Any], read_timeout: timedelta) ->
             return GCSStore(address.place, **shared)
         if address.scheme == "az":
             container, _, host = address.place.partition("@")
-            if host:
-                shared["account_name"] = host.partition(".")[0]
+            account, _, domain = host.partition(".")
+            if account:
+                shared["account_name"] = account
+            if domain and not endpoint:  # obstore knows that of the public Azure only
+                shared["endpoint"] = f"https://{account}.{domain.replace('dfs.', 'blob.', 1)}"
             return AzureStore(container, **shared)
         return HTTPStore(str(address), client_options=client, retry_config=_RETRY)
     except failures.BaseError as error:

@@ -19,6 +19,7 @@ from monocontext import Monocontext
 from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, NotFound, StoreFailure, Unsupported
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
+from monocontext.stores.cloud import CloudStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import S3StandIn
 from monocontext.testing.http_faults import whole
@@ -196,6 +197,13 @@ def test_a_web_server_without_ranges_is_refused_at_open(web: S3StandIn, tmp_path
 )
 def test_addresses(url: str, found: str) -> None:
     assert str(parse(url)) == found
+
+
+def test_another_azure_than_the_public_one() -> None:
+    """Requests to a government's cloud went to an account of the same name in the public one."""
+    store = open_store("abfss://container@account.dfs.core.usgovcloudapi.net/a", anonymous=True)
+    assert isinstance(store, CloudStore)
+    assert store._store.config["endpoint"] == "https://account.blob.core.usgovcloudapi.net"
 
 
 def test_an_option_that_a_cloud_does_not_have() -> None:
