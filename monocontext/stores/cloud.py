@@ -214,6 +214,8 @@ class CloudStore(StoreBase):
         except failures.NotSupportedError as error:
             reason = "the server does not support ranges, so every read would fetch the whole object"
             raise StoreFailure(f"{name}: {reason}") from error
+        except ValueError as error:  # of the parser of keys
+            raise InvalidUrl(f"{name}: this store takes no key with a control character") from error
         except (failures.BaseError, OSError) as error:
             raise StoreFailure(f"{name}: {_line(error)}") from error
 

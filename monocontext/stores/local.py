@@ -183,6 +183,8 @@ class LocalStore(StoreBase):
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         path, name = self._path(check_key(key), writing=True), self._name(key)
         with _translate_errors(name, writing=True), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            if not os.path.lexists(path):  # also if no file can have this name
+                return
             check_regular(name, os.stat(path, follow_symlinks=False))
             with _lock_folder(os.path.dirname(path)):
                 current = _current_etag(path, name)
@@ -342,7 +344,7 @@ def _translate_errors(name: str, *, writing: bool = False) -> Iterator[None]:
     except PermissionError as error:
         raise AccessDenied(f"no permission for {name}: {error.strerror}") from error
     except OSError as error:
-        if not writing and isinstance(error, _NOT_FOUND):
+        if not writing and (isinstance(error, _NOT_FOUND) or error.errno == errno.ENAMETOOLONG):
             raise not_found_error(name) from error
         failure = Unsupported if error.errno in _PERMANENT else StoreFailure
         raise failure(f"{'cannot write ' if writing else ''}{name}: {error.strerror or error}") from error

@@ -148,8 +148,8 @@ class StoreBase:
         """Close connections, of which most stores have none. Idempotent."""
 
     def _name(self, key: str) -> str:
-        """An object in error messages."""
-        return f"{cast(Store, self).url}/{key}"
+        """An object in error messages, in one line."""
+        return f"{cast(Store, self).url}/{key if key.isprintable() else repr(key)[1:-1]}"
 
     @property
     def credentials_source(self) -> str:

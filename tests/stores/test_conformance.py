@@ -90,6 +90,8 @@ def test_nothing_there(any_store: Store) -> None:
         for ask in (any_store.get, any_store.head, lambda key: any_store.get_range(key, 0, 1)):
             with pytest.raises(NotFound, match=f"{re.escape(any_store.url)}/{key}"):
                 ask(key)
+    with pytest.raises((NotFound, InvalidUrl), match=r"/a\\nb\\x1b\[31m"):  # in one line
+        any_store.get("a\nb\x1b[31m")
     any_store.delete("absent")
     any_store.delete("folder")
     assert any_store.get("folder/inside").data == b"x"

@@ -223,9 +223,11 @@ class S3Store(StoreBase):
             yield self._connection.client()
 
     def _url(self, key: str, span: Span | None = None) -> str:
+        """An object in error messages, in one line, after a check of its key and of a span in it."""
         if span is not None:
             check_range(*span)
-        return f"{self.url}/{check_key(key)}"
+        check_key(key)
+        return f"{self.url}/{key if key.isprintable() else repr(key)[1:-1]}"
 
     def _target(self, key: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": self._root + key}
