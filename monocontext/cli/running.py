@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -25,6 +26,7 @@ def run_program(name: str, version: str) -> NoReturn:
     _leave_on_interrupt(name)
     if sys.stdout is None:
         _leave(name, "standard output is closed", 2)
+    sys.stdin = sys.stdin or open(os.devnull, "w")  # noqa: SIM115  # it is closed: reading raises
     if sys.argv[1:] == ["--version"]:
         print(f"{name} {version}")
         sys.exit(0)
@@ -32,7 +34,7 @@ def run_program(name: str, version: str) -> NoReturn:
     try:
         import_module(f"{name}.cli.commands").app.main(prog_name=name)
     except (MonocontextError, OSError) as error:
-        print_error(name, error)
+        print_error(name, "standard input is closed" if isinstance(error, io.UnsupportedOperation) else error)
         sys.exit(2)
     sys.exit(0)
 

@@ -15,7 +15,7 @@ import click
 from monocontext.cli import writing
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.json_lines import read_json_lines
-from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, globs_of, options_of, parse_bytes
+from monocontext.cli.options import S3, Allow, AsJson, Generation, existing_options, globs_of, open_place, parse_bytes
 from monocontext.cli.parameters import Argument, Option
 from monocontext.cli.printing import print_line, print_note, print_record, print_row, progress_bar
 from monocontext.cli.reading import Url
@@ -180,7 +180,7 @@ def _print_synced(synced: Synced, url: str, dry_run: bool, as_json: bool) -> Non
 
 def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: StoreOptions) -> None:
     """Delete the documents that match names or globs. Asks for confirmation if these are all."""
-    options = options_of(url, s3)
+    options = existing_options(url, s3)
     with Monocontext.open(url, **options) as context:
         names = list(context.documents)
     removed: dict[str, None] = {}
@@ -217,6 +217,9 @@ def verify(
     if forgotten:
         if generation is not None:
             raise click.BadParameter("--forgotten looks at every version: leave out --generation")
+        with open_place(url, s3) as store:
+            if next(store.list(), None) is None:
+                raise NotFound(f"no object below {store.url}: nothing to look at")
         keys = find_leftovers(url, forgotten, store_options=options)
         if as_json:
             print(json.dumps({"url": url, "objects": keys}))

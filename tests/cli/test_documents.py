@@ -46,6 +46,7 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     assert cli("verify", "--forgotten", "last", context).code == 1
     assert cli("verify", "--forgotten", "last", context, "--json").json["objects"]
     cli("verify", "--forgotten", "last", context, "--generation", "1").misused("leave out --generation")
+    cli("verify", "--forgotten", "last", f"{context}-typo").refused("no object below")
     cli("rm", "--forget", "--document", "z", context).fine()
     assert "no object holds it" in cli("verify", "--forgotten", "last", context).fine().out
     cli("rm", "--yes", "--document", "*", context).fine()

@@ -82,6 +82,13 @@ def test_a_closed_stdout_is_one_line(context: Path, words: list[str]) -> None:
     assert (done.returncode, done.stderr) == (2, "monocontext: standard output is closed\n")
 
 
+def test_a_closed_stdin_is_one_line(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m monocontext put - {tmp_path}/x <&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "monocontext: standard input is closed\n")
+    assert not (tmp_path / "x").exists()
+
+
 def test_an_ignored_interrupt_stays_ignored(context: Path) -> None:
     """As of a command behind `nohup`, or in the background of a script."""
     program = INTERRUPT_AT.format(module="monocontext.cli.searching", place=str(context))
