@@ -31,7 +31,7 @@ from rlm.trajectory.recording import Recording
 Result = dict[str, Any]
 """A line of `OUT`: `id`, `question`, `spent`, and the fields of a `Completion` or `error`."""
 Answerer = Callable[[str, Path, Budget], Result]
-"""Answers a question, recorded at a path, within a budget: `answer_question` without its first two parameters."""
+"""Answers a question within a budget, and records its run at a path: `answer_question` about one context."""
 
 _SHARED = ("calls", "tokens", "dollars")  # limits that hold over the whole batch; the others hold for each question
 

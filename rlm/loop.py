@@ -87,16 +87,6 @@ class _Rules:
     previous: Step | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """One call of the root, which may have failed."""
-
-    messages: list[Message]  # as they were sent
-    shortened: int  # how many of them were shortened
-    reply: Reply  # without text if there is none to judge
-    ended: str | None = None  # why the run ends, if there is no reply to judge
-
-
 class Loop:
     """Runs the turns of questions over one context in one namespace."""
 
@@ -163,37 +153,36 @@ class Loop:
                 to_read=self._to_read, has_run=self.has_run,
                 again=question.previous is not None and question.previous.repeats > 0,
             )  # fmt: skip
-        number, started = question.turns_before + question.turns + 1, self._gate.elapsed()
-        with self._meter.measure() as reads:
-            asked = self._ask(number, prompts.join(messages, opened))
-        thinking_seconds = self._gate.elapsed() - started
-        step = Step(
-            number, tuple(dict(message) for message in asked.messages),
-            prompts.with_call(asked.reply) if asked.reply.called else asked.reply, cells=(), final_answer=None,
-            notice=None, thinking_seconds=thinking_seconds, seconds=thinking_seconds, reason=asked.ended,
-            start_seconds=started, compacted=asked.shortened, ahead=reads.ahead,
-        )  # fmt: skip
-        return replace(self._judge(step, rules), seconds=self._gate.elapsed() - started)
+        step = self._ask(question.turns_before + question.turns + 1, prompts.join(messages, opened))
+        return replace(self._judge(step, rules), seconds=self._gate.elapsed() - step.start_seconds)
 
-    def _ask(self, turn: int, messages: list[Message]) -> _Asked:
-        """Ask the root with messages shortened to its window, and once more if it finds them too long."""
-        sent, shortened = compact(messages, self.window)
-        try:
+    def _ask(self, number: int, messages: list[Message]) -> Step:
+        """Ask the root with messages shortened to its window, and once more if it finds them too long. Returns the turn
+        so far; its `reason` says why the run ends, if there is no reply to judge."""
+        started, (sent, shortened) = self._gate.elapsed(), compact(messages, self.window)
+        reply, reason = Reply("", 0, 0, ""), None
+        with self._meter.measure() as reads:
             try:
-                reply = self._call_root(turn, sent)
-            except PromptTooLong as exc:
-                sent, more = self._shorten_refused(sent, exc)
-                shortened += more
-                reply = self._call_root(turn, sent)
-        except BudgetSpent as exc:
-            return _Asked(sent, shortened, Reply("", 0, 0, ""), exc.reason)
-        except ReplyRefused as exc:
-            if not self._is_top:  # a failed call, for the cell that made it
-                raise
-            self._gate.note(str(exc))
-            return _Asked(sent, shortened, replace(exc.reply or Reply("", 0, 0, ""), text=""), exc.reason)
-        self.window = self.window.after(sent, reply)
-        return _Asked(sent, shortened, reply)
+                try:
+                    reply = self._call_root(number, sent)
+                except PromptTooLong as exc:
+                    sent, more = self._shorten_refused(sent, exc)
+                    shortened += more
+                    reply = self._call_root(number, sent)
+                self.window = self.window.after(sent, reply)
+            except BudgetSpent as exc:
+                reason = exc.reason
+            except ReplyRefused as exc:
+                if not self._is_top:  # a failed call, for the cell that made it
+                    raise
+                self._gate.note(str(exc))
+                reply, reason = replace(exc.reply or reply, text=""), exc.reason
+        seconds = self._gate.elapsed() - started
+        return Step(
+            number, tuple(dict(message) for message in sent), prompts.with_call(reply) if reply.called else reply,
+            cells=(), final_answer=None, notice=None, thinking_seconds=seconds, seconds=seconds, reason=reason,
+            start_seconds=started, compacted=shortened, ahead=reads.ahead,
+        )  # fmt: skip
 
     def _call_root(self, turn: int, messages: list[Message]) -> Reply:
         """Call the root model. While it writes, the context reads ahead, and the caller of the RLM gets each piece."""

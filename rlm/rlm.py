@@ -37,6 +37,8 @@ _WINDOW_TOKENS = 128_000  # the smallest of today's root models; an LM that know
 READ_ALL = "Please read through the context and answer any queries or respond to any instructions contained within it."
 """The default question, as in rlm-minimal and rlms."""
 
+# Fields of our metadata, without which no run can be resumed.
+_OWN_FIELDS = {"query", "context", "budget", "max_depth", "environment_type", "environment_kwargs", "backend_kwargs"}
 _NOT_GIVEN: Any = object()
 
 
@@ -244,7 +246,7 @@ class RLM:
         paid again. The trajectory holds a context of up to 100,000 plain characters; pass any other one again. Raises
         TrajectoryError.
         """
-        recording, whole_bytes = _load(path)
+        recording, whole_bytes = load_run(path)
         metadata = recording.metadata
         if context is _NOT_GIVEN:
             recorded = metadata["context"]
@@ -261,7 +263,7 @@ class RLM:
 
         Raises TrajectoryError.
         """
-        metadata = _load(path)[0].metadata
+        metadata = load_run(path)[0].metadata
         if "sub_model" in options:
             options.setdefault("sub_lm", None)
         with cls(**recorded_options(metadata) | options) as rlm:
@@ -365,11 +367,12 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _load(path: str | os.PathLike[str]) -> tuple[Recording, int]:
-    """The recording of a run of this package, and how many bytes of its file are whole lines."""
+def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
+    """The recording of a run of this package, and how many bytes of its file are whole lines. Raises TrajectoryError,
+    also for a recording of another program."""
     recording, whole_bytes = Recording.load(path)
-    if "query" not in recording.metadata or not isinstance(recording.metadata.get("context"), dict):
-        raise TrajectoryError(f"{path} cannot be resumed: it does not hold the question, as another program wrote it")
+    if not recording.metadata.keys() >= _OWN_FIELDS or not isinstance(recording.metadata["context"], dict):
+        raise TrajectoryError(f"{path} cannot be resumed: another program wrote it, without the question and settings")
     return recording, whole_bytes
 
 

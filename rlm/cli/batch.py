@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,8 @@ from monocontext.cli import options as storing
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.parameters import AT_LEAST_1, Argument, Option
 from monocontext.cli.printing import print_line, print_remark
-from rlm.batch import BadQuestions, answer_question, read_questions, run_batch
+from monocontext.options import StoreOptions
+from rlm.batch import BadQuestions, Result, answer_question, read_questions, run_batch
 from rlm.cli.context_argument import open_argument
 from rlm.cli.options import Limits, ModelOptions, choose_models, describe_rights, one_line_errors
 from rlm.models.sdk import SDKModel
@@ -36,14 +38,11 @@ def batch(
     The same command resumes an interrupted batch, and asks questions again that failed or met such a limit.
     """
 
-    def in_worker(*job: Any) -> dict[str, Any]:  # in a worker of a cluster, with keys from its own environment
-        with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
-            return answer_question(rlm, text, *job)
-
     print_remark(describe_rights(limits["runner"]))
     asked = read_questions(Path(questions))
     if not asked:
         raise BadQuestions(f"{questions} contains no question")
+    in_worker = partial(_answer_in_worker, model_options, limits, context, s3)
     with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
         for lm in rlm.lms:
             if isinstance(lm, SDKModel):
@@ -66,3 +65,11 @@ def batch(
         print_line(summary, err=True)
         raise click.exceptions.Exit(1)
     print_remark(summary)
+
+
+def _answer_in_worker(
+    model_options: dict[str, Any], limits: dict[str, Any], context: str, s3: StoreOptions, *job: Any
+) -> Result:
+    """`answer_question` in a worker of a cluster, with models and a text of its own, and keys of its environment."""
+    with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
+        return answer_question(rlm, text, *job)

@@ -62,8 +62,8 @@ ModelOptions = Annotated[dict[str, Any], OptionGroup(model_flags)]
 
 
 def provider_of(flags: Mapping[str, Any]) -> str:
-    """The provider of the root model."""
-    return backends.root_provider(flags["model"], flags["backend"], flags["preset"])
+    """The provider of the root model. Raises UnknownOption."""
+    return backends.root_names(flags["model"], flags["backend"], flags["preset"])[0]
 
 
 def choose_models(

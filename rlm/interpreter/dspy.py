@@ -33,7 +33,7 @@ def interpreter(
 
 
 class LazyInput(dspy.SandboxSerializable):  # type: ignore[misc]
-    """A lazy text as an input: in the sandbox, it is already there by its name."""
+    """A lazy text as an input, as DSPy's `SandboxSerializable` asks: in the sandbox it has its name already."""
 
     def __init__(self, name: str, text: object) -> None:
         self.name, self.text = name, text

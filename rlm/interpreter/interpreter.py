@@ -149,7 +149,7 @@ class Interpreter:
         return "\n".join(item for item in (_summarize(out).rstrip("\n"), err.rstrip("\n")) if item)
 
     def _run_code(self, code: str, variables: Mapping[str, Any] | None) -> tuple[str, str]:
-        """Run code; returns what it printed, and its error."""
+        """Run code; returns what it printed, and its traceback."""
         arguments = {}
         for name, value in (variables or {}).items():
             if not name.isidentifier():
@@ -157,7 +157,8 @@ class Interpreter:
             if is_lazy(value):
                 raise TypeError(f"{name} is a lazy text: Interpreter(names={{{name!r}: text}}) gives it to the code")
             arguments[name] = value if is_plain_data(value) else str(value)
-        self._code, self._submitted = (code, arguments, list(self.tools)), None
+        self._code = code, arguments, list(self.tools)
+        self._submitted = None
         return self._run("run")
 
     def reload(self) -> None:

@@ -60,7 +60,7 @@ def choose(
     another provider. Raises UnknownOption, and TypeError for an object in place of a name or the reverse.
     """
     _check_kinds(model, sub_model, lm, sub_lm)
-    provider, name = _root_names(model, backend, preset)
+    provider, name = root_names(model, backend, preset)
     created: list[LM] = []
     default, cheaper = PRESETS.get("anthropic" if provider == "claude-agent" else provider, ("", None))
     if lm is not None:
@@ -83,16 +83,12 @@ def choose(
     return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(created))
 
 
-def root_provider(model: str | None, backend: str | None, preset: str | None) -> str:
-    """The provider of the root model: the first of `backend`, the one that `model` names, and `preset`."""
-    return backend or (split_provider(model)[0] if model else None) or preset or "openai"
-
-
-def _root_names(model: str | None, backend: str | None, preset: str | None) -> tuple[str, str | None]:
-    """The provider of the root, and the name of its model there; None for its default. Raises UnknownOption."""
+def root_names(model: str | None, backend: str | None, preset: str | None) -> tuple[str, str | None]:
+    """The provider of the root model: `backend`, the one that `model` names, or that of `preset`; and the name of the
+    model there, None for its default. Raises UnknownOption."""
     if preset and preset not in PRESETS:
         raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
-    provider = root_provider(model, backend, preset)
+    provider = backend or (split_provider(model)[0] if model else None) or preset or "openai"
     if preset and preset != provider:
         raise UnknownOption(f"preset {preset!r} and provider {provider!r} exclude each other: leave one out")
     # A local server may have models such as `mistral:7b`, whose first word is a provider too.

@@ -128,6 +128,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: 
         (["run", "NOTES", "q", "--preset", "nonsense"], "no preset 'nonsense'"),
         (["run", "NOTES", "q", "--backend", "nonsense"], "no backend 'nonsense'"),
         (["run", "--resume", "nowhere.jsonl"], "there is no trajectory at nowhere.jsonl"),
+        (["run", "--resume", "THEIRS"], "another program wrote it"),
         (["run", "memory://x", "q"], "use a directory or S3"),
         (["run", "file:///nowhere/to/be/found", "q"], "no context at file:///nowhere/to/be/found"),
         (["run", "ftp://x/y", "q"], "unknown scheme in the URL"),
@@ -137,8 +138,9 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: 
     ],
 )
 def test_what_a_user_can_mend_is_one_line(args: list[str], told: str, notes: Path) -> None:
-    places = {"NOTES": str(notes), "BINARY": str(notes.with_name("binary"))}
+    places = {"NOTES": str(notes)} | {name: str(notes.with_name(name)) for name in ("BINARY", "THEIRS")}
     Path(places["BINARY"]).write_bytes(b"abc\xff")
+    Path(places["THEIRS"]).write_text('{"type": "metadata", "query": "q", "context": {}}\n')  # another program's
     result = cli.invoke(app, [places.get(arg, arg) for arg in args])
     assert result.exit_code == 2, result.output
     lines = [line for line in result.output.splitlines() if line != RIGHTS]

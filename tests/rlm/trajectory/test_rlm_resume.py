@@ -134,7 +134,7 @@ def test_what_cannot_be_resumed_says_so_in_one_line(tmp_path: Path, lazy: Any) -
     empty.write_text("")
     foreign.write_text('{"type": "metadata", "root_model": "m"}\n')
     RLM(lm=ScriptedLM(["FINAL(1)"]), trajectory=run).completion("q", lazy)
-    for path, told in [(missing, "there is no trajectory"), (empty, "its first line"), (foreign, "hold the question")]:
+    for path, told in [(missing, "there is no trajectory"), (empty, "its first line"), (foreign, "another program")]:
         with pytest.raises(TrajectoryError, match=told):
             RLM.resume_run(path)
     with pytest.raises(TrajectoryError, match="a LazyText at memory://double, is missing: give it again"):
