@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 import google_crc32c
 
-from monocontext.errors import DamagedData, NotAContext, NotFound, UnsupportedFormat
+from monocontext.errors import DamagedData, NotAContext, NotFound, Unsupported, UnsupportedFormat
 from monocontext.format import refs
 from monocontext.options import check_int
 from monocontext.records import NamedTuple, dataclass, field
@@ -327,7 +328,9 @@ def find_root(store: Store, generation: int | None = None) -> Root:
     try:
         return _read_root(store, ROOT_KEY)
     except NotFound:
-        result = _read_newest_listed(store)  # raises its own error if even the bucket is missing
+        result = None
+        with suppress(Unsupported):  # web servers cannot list
+            result = _read_newest_listed(store)  # raises its own error if even the bucket is missing
         if result is None:
             raise NotFound(f"no context at {store.url}: no text is stored there") from None
         return result._replace(gets=result.gets + 1)

@@ -163,6 +163,8 @@ def test_a_context_on_a_web_server(web: S3StandIn, tmp_path: Path) -> None:
     with Monocontext.open(url) as context:
         assert context.find("019999") == TEXT.find("019999")
         assert str(context) == TEXT
+    with pytest.raises(NotFound, match=r"no context at .*/texts/two"):
+        Monocontext.open(f"{web.endpoint}/texts/two")
     store = open_store(url)
     for write in (lambda: store.put("a", b"x"), lambda: store.delete("manifest.json")):
         with pytest.raises(AccessDenied, match="is read-only"):

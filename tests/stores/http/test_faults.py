@@ -202,8 +202,7 @@ def test_what_a_proxy_does_to_a_response(transport: str) -> None:
     """It compresses a body, though nobody asked for that; it weakens the ETag of one that is cut."""
     compressed = Turn(body=zlib.compress(DATA), headers={"Content-Encoding": "deflate"}, chunk_bytes=1000)
     weak = {"ETag": 'W/"e1"'}
-    turns = compressed, Turn(cut_at=50_000, headers=weak), Turn(headers=weak)
-    with ObjectServer(DATA, *turns) as server:
+    with ObjectServer(DATA, compressed, Turn(cut_at=50_000, headers=weak), Turn(headers=weak)) as server:
         store = store_at(server, transport=transport)
         said = r"a proxy compressed the response \(deflate\)" if transport == "own" else "does not state its length"
         with pytest.raises(DamagedData, match=said):
