@@ -101,8 +101,7 @@ class Derived(ABC):
         return sum(window.data.count("\n") for window in self.windows(0, character))
 
     def _to_output(self, character: int) -> int:
-        """The place in the result of a character of the base; exact outside of segments that are not plain, and at line
-        starts in these."""
+        """The place in the result of a character of the base; in a segment that is not plain, only of a line start."""
         number = bisect_right(self._bases, character) - 1
         begin, output = self._bases[number], self._outputs[number]
         if self._plain[number]:

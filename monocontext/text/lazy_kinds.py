@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from monocontext.errors import ContextTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from typing import Any, SupportsIndex
+    from typing import Self, SupportsIndex
 
     from monocontext.engine.remote.server import ReaderServer
     from monocontext.engine.stats import Stats
 
 
-class LazyContext:
+class Unchanging:
+    """A value that never changes: its copies are the value itself."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+class LazyContext(Unchanging):
     """The context of a model's run that is read where its code looks: a text, or its documents as a list or a dict."""
 
     __slots__ = ()
@@ -30,6 +42,7 @@ class LazyContext:
         def stats(self) -> Stats: ...
         def thinking(self) -> AbstractContextManager[None]: ...
         def repl_namespace(self) -> Any: ...
+        def close(self) -> None: ...
         def reads_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]: ...
         def handed_since(self, mark: int | None = None) -> tuple[int, list[tuple[int, int]]]: ...
         def serve(self) -> ReaderServer: ...
@@ -38,8 +51,14 @@ class LazyContext:
         """Functions for a REPL by name, which run in this process (no GET)."""
         return {}
 
+    def __enter__(self) -> Self:
+        return self
 
-class LazyText:
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class LazyText(Unchanging):
     """A lazy text in place of a `str`: the base class of `Monocontext`."""
 
     __slots__ = ()
@@ -51,11 +70,8 @@ class LazyText:
         def chunks(self, characters: int = ...) -> Iterator[str]: ...
         def file(self) -> Any: ...
         def _whole(self, what: str, instead: str = ...) -> str: ...
-
-    @property
-    @abstractmethod
-    def is_large(self) -> bool:
-        """Whether the text is above the limit of one `str` (no GET)."""
+        @property
+        def is_large(self) -> bool: ...
 
 
 class LazyItems:
@@ -98,11 +114,11 @@ class LazyItems:
         return items
 
 
-class LazyMapping:
+class LazyMapping(Mapping[str, Any]):
     """A lazy mapping in place of a `dict` from strings to strings: the documents of a context."""
 
     __slots__ = ()
 
-    @abstractmethod
     def copy(self) -> dict[str, Any]:
         """A real dict, which can be changed."""
+        return dict(self)

@@ -20,21 +20,17 @@ class LineReader(Protocol):
 
     def read(self, start: int, stop: int) -> str:
         """Lines [start, stop) joined."""
-        ...
 
     def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
         """Lines [start, stop) one by one."""
-        ...
 
     @property
     def limit(self) -> int:
         """The most characters of one `str`."""
-        ...
 
     @property
     def owner(self) -> Any:
         """The context to which the lines belong, with `stats`, `close()`, `url` and `refresh()`."""
-        ...
 
 
 class LineView(Sequence[str]):
@@ -89,9 +85,7 @@ class LineView(Sequence[str]):
 
     @property
     def stats(self) -> Stats:
-        stats = self._reader.owner.stats
-        assert isinstance(stats, Stats)
-        return stats
+        return cast(Stats, self._reader.owner.stats)
 
     def refresh(self) -> LineView:
         """Move to the newest generation (1 GET and more, see `Monocontext.refresh`)."""

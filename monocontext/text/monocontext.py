@@ -7,6 +7,7 @@ view of it, or `ContextTooLarge`, whose message says what to write instead.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
@@ -47,6 +48,11 @@ MATERIALIZE_LIMIT = 64 << 20
 CACHE_BYTES = 256 << 20
 """The default memory for decoded text and index pages."""
 
+NOTHING_KEPT = sys.maxsize, ""
+"""No text is kept: no item has this number."""
+NEAR_CHARACTERS = 1 << 10
+"""A second read this near to the one before it may be part of a loop over items or short slices."""
+
 Place = str | os.PathLike[str] | Store
 _INTERNAL = frozenset({"is_large", "reads_since", "repl_namespace", "serve", "span"})
 """Names for other parts of this package, which `dir` leaves out."""
@@ -62,7 +68,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     page covers 1 GB of text and is fetched once.
     """
 
-    __slots__ = ("_code", "_limit", "_opened", "_recipe", "_source", "_start", "_stop")
+    __slots__ = ("_code", "_kept", "_last_read", "_limit", "_opened", "_recipe", "_source", "_start", "_stop")
 
     _source: TextSource
     _start: int
@@ -73,6 +79,11 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     """The way to derive this text again: the base text, the method, its arguments."""
     _code: CodePrefetcher | None
     """Follows the code that a model writes; created when the model first writes some."""
+    _kept: list[tuple[int, str]]
+    """One entry: the number of a first character, and the frame from it on as text, in which a loop reads. Of all texts
+    over a source one keeps a frame: the source empties the list of the one before."""
+    _last_read: int
+    """The first character of the last read that was not in the kept text."""
 
     @validate_options(OriginalOptions)
     def __new__(
@@ -235,6 +246,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         self._opened = opened
         self._recipe = recipe
         self._code = None
+        self._kept, self._last_read = [NOTHING_KEPT], -sys.maxsize
         return self
 
     # -- length, items, slices -------------------------------------------------------------------------------------
@@ -254,13 +266,21 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         `ContextTooLarge`. GETs: 1 for an item. A slice of S stored bytes takes about ceil(S / part) + 1, in parallel,
         where part is S / 16, but at least 1 MiB and at most 8 MiB.
         """
+        first, text = self._kept[0]
+        if type(key) is int and key >= first:  # the path of a loop: 0.1 us
+            try:
+                return text[key - first]
+            except IndexError:
+                pass
         if isinstance(key, slice):
             start, stop, step = key.indices(self._stop - self._start)
             if step != 1:
                 return self._stepped(range(start, stop, step))
-            if stop - start <= self._limit:  # without a call of `_part`: calls are half of the time of a short slice
-                return self._read(start, stop)
-            return self._view(start, stop)
+            if stop - start > self._limit:
+                return self._view(start, stop)
+            if first <= start <= stop <= first + len(text):
+                return text[start - first : stop - first]
+            return self._read(start, stop)
         size = len(self)
         index = key.__index__() if hasattr(key, "__index__") else size
         if not -size <= index < size:
@@ -277,10 +297,30 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         """Characters [start, stop) of this text."""
         if stop <= start:
             return ""
-        source, start, stop = self._source, self._start + start, self._start + stop
-        if isinstance(source, StoredSource) and (piece_log := source.reader.piece_log) is not None:
-            piece_log.add(start, stop)
-        return source.read(start, stop)
+        source = self._source
+        if isinstance(source, StoredSource):
+            if (piece_log := source.reader.piece_log) is not None:
+                piece_log.add(self._start + start, self._start + stop)
+            elif abs(start - self._last_read) <= NEAR_CHARACTERS:
+                self._keep(source, start)
+            self._last_read = start
+        return source.read(self._start + start, self._start + stop)
+
+    def _keep(self, source: StoredSource, start: int) -> None:
+        """Keep the frame with character `start` as text."""
+        frame_text = source.reader.text_within(self._start + start, self._start + start + 1)
+        if frame_text is None:
+            return
+        first = frame_text.frame.start
+        low, high = max(first, self._start), min(first + frame_text.frame.characters, self._stop)
+        self._forget_kept()
+        self._kept[0] = low - self._start, frame_text.slice(low - first, high - first)
+        source.kept = self._kept
+
+    def _forget_kept(self) -> None:
+        """Drop the kept text of all texts over the source."""
+        if isinstance(self._source, StoredSource) and self._source.kept:
+            self._source.kept[0] = NOTHING_KEPT
 
     def file(self) -> ContextFile:
         """A seekable text file over this text, to read (no GET): `csv.reader(context.file())`."""
@@ -297,9 +337,8 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         """
         start, stop, _ = slice(start, stop).indices(len(self))
         view = self._view(start, max(start, stop))
-        if materialize_limit is None:
-            return view
-        return self._of(view.span, materialize_limit, view._opened, view._recipe)
+        limit = self._limit if materialize_limit is None else materialize_limit
+        return self._of(view.span, limit, view._opened, view._recipe)
 
     def _view(self, start: int, stop: int) -> Monocontext:
         if start == 0 and stop == len(self):
@@ -356,10 +395,10 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         """
         from monocontext.text.documents.by_name import Documents
 
-        reader = self._reader
-        if reader is None or not self._is_whole:
+        source = self._source
+        if not isinstance(source, StoredSource) or not self._is_whole:
             raise ValueError("only a whole context has documents, not a part of one or a text derived from one")
-        return Documents(StoredSource(reader), lambda span: self._of(span, self._limit, self._opened))
+        return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
     def __dir__(self) -> list[str]:
         """The public names for users."""
@@ -388,13 +427,12 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
 
     def __repr__(self) -> str:
         """The kind, size and URL of the text (no GET)."""
-        size = f"{len(self):,}"
         location = f" of {self.url}" if self.url else ""
         if self._recipe:
             location = f" by {self._recipe[1]}()"
         elif not self._is_whole:
             location = f" [{self._start:,}:{self._stop:,}]{location}"
-        return f"<Monocontext {size} characters{location}; a lazy str: slice, find, split, iterate it>"
+        return f"<Monocontext {len(self):,} characters{location}; a lazy str: slice, find, split, iterate it>"
 
     def _repr_html_(self) -> str:
         """For notebooks: size, URL and documents (no GET)."""
@@ -411,8 +449,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         return context_card(kind, len(self), facts)
 
     def repl_namespace(self) -> NamespacePatch:
-        """A patch of a REPL's namespace, with which code cannot tell this text from a `str` (no GET). See
-        `text.namespace`."""
+        """A patch of a REPL's namespace, in which this text passes for a `str` (no GET): see `text.namespace`."""
         from monocontext.text.namespace import NamespacePatch
 
         return NamespacePatch()
@@ -463,6 +500,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             return 0, []
         if reader.read_log is None:
             reader.read_log, reader.piece_log = ReadLog(), PieceLog()
+            self._forget_kept()  # which is read without a log
         mark, ranges = reader.read_log.since(mark)
         return mark, self._clip(ranges)
 
@@ -477,8 +515,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             return 0, []
         if reader.piece_log is None:
             self.reads_since()
-        assert reader.piece_log is not None
-        mark, pieces = reader.piece_log.since(mark)
+        mark, pieces = cast(PieceLog, reader.piece_log).since(mark)
         return mark, self._clip(pieces)
 
     def _clip(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -559,21 +596,17 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             raise ValueError("only the text that was opened can be refreshed, not a part of it")
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
+            self._forget_kept()
             self._source, self._stop, self._code = StoredSource(reader), reader.characters, None
         return self
 
     def close(self) -> None:
         """Release the memory and connections that all views share; later reads raise `ContextClosed`. Idempotent."""
+        self._forget_kept()
         if self._reader:
             self._reader.close()
         if self._opened:
             self._opened.close()
-
-    def __enter__(self) -> Monocontext:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def served_text(reader: ServedReader) -> Monocontext:
@@ -594,5 +627,4 @@ def _open_again(url: str, options: dict[str, Any], generation: int, start: int, 
 def _derive_again(recipe: tuple[Any, ...], start: int, stop: int) -> Monocontext:
     """Derive the text of a pickle again from its base."""
     base, name, *arguments = recipe
-    derived: Monocontext = getattr(base, name)(*arguments)
-    return derived.view(start, stop)
+    return cast(Monocontext, getattr(base, name)(*arguments)).view(start, stop)

@@ -86,13 +86,6 @@ class StrLike(LazyText):
             f"{instead}"
         )
 
-    def __copy__(self) -> Self:
-        """The text itself: it never changes."""
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
     # -- comparison ------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
@@ -366,8 +359,7 @@ class StrLike(LazyText):
 
     def __mod__(self, arguments: Any) -> str:
         """`self % arguments`, up to the limit."""
-        formatted: str = operator.mod(self._whole("context % ...", "use a slice as the format"), arguments)
-        return formatted
+        return cast(str, operator.mod(self._whole("context % ...", "use a slice as the format"), arguments))
 
     def __str__(self) -> str:
         """The whole text as `str`, up to the limit."""

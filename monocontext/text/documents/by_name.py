@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from monocontext.engine.documents import DocumentTable
 from monocontext.format.documents import Document
@@ -46,11 +46,6 @@ class Documents(Mapping[str, Text]):
         return self.table.count
 
     @property
-    def text_bytes(self) -> int:
-        """The total length of all documents in bytes of UTF-8 (no GET)."""
-        return self.table.text_bytes
-
-    @property
     def numbers(self) -> Mapping[str, int] | None:
         """Document numbers by name, in the order of the mapping; None where no name occurs twice.
 
@@ -85,8 +80,7 @@ class Documents(Mapping[str, Text]):
         return self._view(self.record(name))
 
     def _view(self, record: Document) -> Text:
-        view: Text = self._view_of(Span(self.source, record.start, record.stop))
-        return view
+        return cast(Text, self._view_of(Span(self.source, record.start, record.stop)))
 
     def record(self, name: str) -> Document:
         """The number, range and size of a document by `name` (at most 2 GETs, after one upload). Raises `KeyError`."""
@@ -150,8 +144,7 @@ class Documents(Mapping[str, Text]):
 
     def read(self, number: int) -> Any:
         """The document `number` as a `str`; above `materialize_limit` as a view."""
-        text: Any = self._view(self.table.document(number))
-        return text[:]
+        return cast(Any, self._view(self.table.document(number)))[:]
 
     def read_all(self, numbers: Sequence[int]) -> list[Any]:
         """The documents `numbers`, each as by `read`; neighbours are read together."""

@@ -7,16 +7,14 @@ read only those that search filters cannot rule out.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from operator import methodcaller
+from typing import Any, SupportsIndex, overload
 
 from monocontext.errors import NotPicklable
 from monocontext.text.documents.by_name import Documents
 from monocontext.text.lazy_kinds import LazyContext, LazyItems, LazyMapping
-
-if TYPE_CHECKING:
-    from monocontext.text.namespace import NamespacePatch
 
 _SHOWN_NAMES = 5
 """The most names in a description for a model."""
@@ -59,12 +57,9 @@ class _Shape(LazyContext):
         """See `Monocontext.handed_since`; ranges count in the whole text."""
         return self.text.handed_since(mark)
 
-    def repl_namespace(self) -> NamespacePatch:
-        """A patch of a REPL's namespace, with which code cannot tell this from a real one (no GET). See
-        `text.namespace`."""
-        from monocontext.text.namespace import NamespacePatch
-
-        return NamespacePatch()
+    def repl_namespace(self) -> Any:
+        """See `Monocontext.repl_namespace`."""
+        return self.text.repl_namespace()
 
     def serve(self) -> Any:
         """A server of this context alone, for a process that must not have its credentials; see `Monocontext.serve`."""
@@ -75,7 +70,7 @@ class _Shape(LazyContext):
         result = self.documents
         first = islice((record.name for record in result.records()), _SHOWN_NAMES)
         names = ", ".join(repr(name[:_NAME_CHARACTERS]) for name in first)
-        size = f"{result.text_bytes:,} bytes together, kept in storage and read where you look"
+        size = f"{result.table.text_bytes:,} bytes together, kept in storage and read where you look"
         return {"kind": f"lazy {self._shape}", "sentence": self._sentence(names, size), "access": _ACCESS[self._shape]}
 
     @abstractmethod
@@ -90,25 +85,8 @@ class _Shape(LazyContext):
         """Release memory and connections; later reads raise `ContextClosed`. Idempotent."""
         self.text.close()
 
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Any:
-        return self
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return _shape_again, (self.text, self._shape)
-
-
-def _shape_again(text: Any, shape: str) -> Any:
-    """Give a context its shape again; pickles call it."""
-    return text._shaped(shape)
+        return methodcaller("_shaped", self._shape), (self.text,)
 
 
 _SEARCH = """\
@@ -186,7 +164,7 @@ class DocumentList(_Shape, LazyItems, Sequence[str]):
         return f"<DocumentList of {len(self):,} documents; a lazy list of str: index, slice or iterate it>"
 
 
-class DocumentDict(_Shape, LazyMapping, Mapping[str, str]):
+class DocumentDict(_Shape, LazyMapping):
     """The documents of a context as a `dict[str, str]`. Immutable, safe for use by many threads.
 
     Of several documents with one name, the last one counts, at the position of the first.
@@ -215,10 +193,6 @@ class DocumentDict(_Shape, LazyMapping, Mapping[str, str]):
         """A document as a `str`; above the limit as a view. Raises `KeyError`."""
         hash(name)
         return self.documents.read(self.documents.record(name).number)
-
-    def copy(self) -> dict[str, Any]:
-        """A real dict, which can be changed."""
-        return dict(self)
 
     def __repr__(self) -> str:
         return f"<DocumentDict of {self.documents.count:,} documents; a lazy dict of str: look names up or iterate it>"

@@ -56,11 +56,6 @@ def _module_like(real: ModuleType, names: Mapping[str, Any]) -> ModuleType:
     return module
 
 
-def _re() -> dict[str, Any]:
-
-    return {name: vars(regex)[name] for name in re.__all__ if name in vars(regex)}
-
-
 def _loads(s: Any, **options: Any) -> Any:
     """`json.loads`. Takes a lazy text up to its limit."""
     if isinstance(s, LazyText):
@@ -137,7 +132,7 @@ def _first_lines(sample: Any) -> Any:
 
 _OURS: dict[str, Callable[[], dict[str, Any]]] = {
     "ast": lambda: {"literal_eval": _literal_eval},
-    "re": _re,
+    "re": lambda: {name: vars(regex)[name] for name in re.__all__ if name in vars(regex)},
     "json": lambda: {"dump": _dump, "dumps": _dumps, "load": _load, "loads": _loads},
     "io": lambda: {"StringIO": _StringIO, "open": open_file},
     "csv": lambda: {"Sniffer": _Sniffer},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import io
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from monocontext.text.lazy_kinds import LazyItems, LazyMapping, LazyText
@@ -33,7 +33,7 @@ def _shorten(value: Any, limit: int) -> Any:
         head, omitted = value.span.read(0, min(limit, len(value))), len(value) - limit
         more = f"\n[{omitted:,} more characters omitted; slice it to see more: [{limit}:{2 * limit}]]"
         return f"{head}{more if omitted > 0 else ''}"
-    if isinstance(value, Mapping) and isinstance(value, LazyMapping):
+    if isinstance(value, LazyMapping):
         return f"{{{_shorten_items((f'{key!r}: {item!r}' for key, item in value.items()), limit)}}}"
     return f"[{_shorten_items(map(repr, value), limit)}]" if isinstance(value, LazyItems) else value
 

@@ -24,8 +24,7 @@ class LazyMatches(LazyList):
         other match it does. So a pass begins only after matches of one kind."""
 
     def _items_of(self, match: re.Match[str], base: int, start: int) -> list[Any]:
-        """The items that a match adds. `match.string` begins at character `base` of the text; the match before it ended
-        at `start`."""
+        """The items of a match, whose string begins at character `base`. The match before it ended at `start`."""
         return [match_item(match)]
 
     def _blocks_from(self, item: int) -> Iterator[Block]:

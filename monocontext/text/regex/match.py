@@ -9,6 +9,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 from monocontext.records import dataclass
+from monocontext.text.lazy_kinds import Unchanging
 
 if TYPE_CHECKING:
     from monocontext.text.str_methods import StrLike
@@ -25,7 +26,7 @@ class Subject:
     endpos: int
 
 
-class Match(metaclass=ABCMeta):
+class Match(Unchanging, metaclass=ABCMeta):
     """A match in a `Monocontext`. Offsets are those of the whole text. `string` is the text itself, still lazy.
 
     Groups are real strings, copied when the match is made, so they cost no GET and keep no window in memory. For
@@ -106,12 +107,6 @@ class Match(metaclass=ABCMeta):
         """Fill the groups of this match into the template, as `sub` does."""
         parts = _template(template, self.re._real)
         return "".join([part if isinstance(part, str) else self._text(part, "") for part in parts])
-
-    def __copy__(self) -> Match:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Match:
-        return self
 
     def __repr__(self) -> str:
         return f"<re.Match object; span={self.span()}, match={repr(self.group())[:50]}>"

@@ -11,6 +11,7 @@ from operator import index
 from types import GenericAlias
 from typing import Any
 
+from monocontext.text.lazy_kinds import Unchanging
 from monocontext.text.regex.lazy_matches import LazyMatches, LazyPieces, match_item
 from monocontext.text.regex.match import Match, Subject, make_match
 from monocontext.text.regex.plan import PatternPlan, plan
@@ -29,7 +30,7 @@ def replacement(repl: Any) -> Any:
     return (lambda match: materialize(repl(match))) if callable(repl) else materialize(repl)
 
 
-class Pattern(metaclass=ABCMeta):
+class Pattern(Unchanging, metaclass=ABCMeta):
     """A compiled pattern. On anything but a `Monocontext`, each method is that of the real `re.Pattern`.
 
     On a `Monocontext` it gives what `re` gives on the whole text. A pattern whose matches are of bounded length, or
@@ -85,12 +86,6 @@ class Pattern(metaclass=ABCMeta):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _compiled, (self.pattern, self.flags)
-
-    def __copy__(self) -> Pattern:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Pattern:
-        return self
 
     # -- one match -------------------------------------------------------------------------------------------------
 
