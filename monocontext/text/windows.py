@@ -18,8 +18,6 @@ from monocontext.engine.frame import FrameText
 
 FEW = 100
 """The most positions that `overlap` tries: a needle that repeats itself has more."""
-JOINED_FROM = 1 << 16
-"""A needle of more characters, a quarter of a frame, is searched for in several windows at once."""
 
 
 class Window:
@@ -147,34 +145,10 @@ def occurrences_from_right(windows: Iterable[Window], needle: str) -> Iterator[i
 def _in_units(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, Any]]:
     """Each window, and the needle in the units of the windows: bytes or characters."""
     units: Any = None
-    for window in windows if len(needle) <= JOINED_FROM else _joined(windows, 2 * len(needle)):
+    for window in windows:
         if units is None:
             units = _as_units(needle, window)
         yield window, units
-
-
-def _joined(windows: Iterable[Window], size: int) -> Iterator[Window]:
-    """The windows, with adjacent ones joined until they have `size` units. The cost of a search around the end of a
-    window grows with the needle; joined windows have fewer ends."""
-    parts: list[Window] = []
-    total = 0
-    for window in windows:
-        if parts and (total >= size or not window.follows):
-            yield _join(parts)
-            parts, total = [], 0
-        parts.append(window)
-        total += len(window.data)
-    if parts:
-        yield _join(parts)
-
-
-def _join(parts: list[Window]) -> Window:
-    """One window of adjacent ones, which come in either direction."""
-    in_order = sorted(parts, key=lambda window: window.start)
-    data = in_order[0].data[:0].join([window.data for window in in_order])
-    joined = Window(in_order[0].start, data, stop=in_order[-1].stop)
-    joined.follows = parts[0].follows
-    return joined
 
 
 # -- preparing windows for a search ------------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 On a `Monocontext` each function gives what `re` gives on the whole text: matches have offsets in the whole text, groups
 are real `str`, and `match.string` is the lazy text. Anything else goes to the real `re` untouched. A pattern whose
-matches are of bounded length, stay within a line, or leave it by white space alone, streams in bounded memory, and
-`findall` and `split` give lazy lists above `materialize_limit`. Any other pattern takes the text as one `str`, as `sub`
-always does; above the limit they raise `ContextTooLarge`, which says what to write.
+matches are of bounded length, stay within a line, or leave it by white space alone, streams in bounded memory, also
+with `(?s).*?` between such parts; `findall` and `split` give lazy lists above `materialize_limit`. Any other pattern
+takes the text as one `str`, as `sub` does; above the limit they raise `ContextTooLarge`, which says what to write.
 
 Cost, with nothing cached: 1 GET for about 8 MiB of stored text read. `search` and `match` read as far as it takes to
 decide, `finditer` as far as it is used, and the others read everything that may match.

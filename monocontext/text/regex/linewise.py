@@ -180,8 +180,7 @@ class Linewise:
 
 
 def _nearest(searches: Sequence[Callable[[int], int]]) -> Callable[[int], int]:
-    """A function that returns the first place from a position on that any of the searches finds, or -1. The positions
-    passed to it must not decrease."""
+    """A function from a position, which must not decrease, to the next place that any of the searches finds, or -1."""
     if len(searches) == 1:
         return searches[0]
     # The next place of each search, without the searches that find nothing more.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from abc import ABCMeta
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
@@ -44,9 +43,6 @@ class Match(Unchanging, metaclass=ABCMeta):
     lastindex: int | None
 
     __class_getitem__: Any = classmethod(GenericAlias)
-
-    def __init__(self) -> None:
-        raise TypeError("cannot create 're.Match' instances")
 
     @property
     def re(self) -> Any:
@@ -105,8 +101,14 @@ class Match(Unchanging, metaclass=ABCMeta):
 
     def expand(self, template: str) -> str:
         """Fill the groups of this match into the template, as `sub` does."""
-        parts = _template(template, self.re._real)
-        return "".join([part if isinstance(part, str) else self._text(part, "") for part in parts])
+        # By a real match with the same texts and names: of the whole, and of the groups after it, in a look-ahead.
+        whole, *groups = (self._text(number) for number in range(len(self.regs)))
+        names = {number: f"?P<{name}>" for name, number in self.re.groupindex.items()}
+        bodies = ["(?!)" if text is None else re.escape(text) for text in groups]
+        probe = "".join(f"({names.get(number, '')}{body})?" for number, body in enumerate(bodies, 1))
+        match = re.match(f"{re.escape(whole)}(?={probe})", whole + "".join(filter(None, groups)))
+        assert match is not None
+        return match.expand(template)
 
     def __repr__(self) -> str:
         return f"<re.Match object; span={self.span()}, match={repr(self.group())[:50]}>"
@@ -123,24 +125,6 @@ def make_match(raw: re.Match[str], base: int, subject: Subject) -> Match:
     match.regs = tuple((start + base, stop + base) if start >= 0 else (-1, -1) for start, stop in raw.regs)
     subject.text.span.log_received(*match.regs[0])
     return match
-
-
-def _template(template: str, pattern: re.Pattern[str]) -> list[str | int]:
-    """A replacement as literals and group numbers in order. Raises the errors of `re`. `re` expands it for a match
-    whose groups are single characters that are not in it, so the result shows where each group was put."""
-    pattern.sub(template, "")
-    free = (chr(code) for code in range(0xF0000, 0x110000) if chr(code) not in template)
-    names = {number: f"?P<{name}>" for name, number in pattern.groupindex.items()}
-    whole, *groups = (next(free) for _ in range(pattern.groups + 1))
-    probe = whole + "".join(f"({names.get(number, '')}{group})" for number, group in enumerate(groups, 1))
-    match = re.match(probe, whole + "".join(groups))
-    assert match is not None
-    numbers = {match[number]: number for number in range(pattern.groups + 1)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `sub` has warned already
-        expanded = match.expand(template)
-    parts = re.split(f"({re.escape(match[0])}|[{whole}{''.join(groups)}])", expanded)
-    return [numbers.get(part, part) for part in parts if part]
 
 
 Match.register(re.Match)

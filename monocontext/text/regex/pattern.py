@@ -45,9 +45,6 @@ class Pattern(Unchanging, metaclass=ABCMeta):
 
     __class_getitem__: Any = classmethod(GenericAlias)
 
-    def __init__(self) -> None:
-        raise TypeError("cannot create 're.Pattern' instances")
-
     @classmethod
     def _of(cls, real: re.Pattern[Any]) -> Pattern:
         self = object.__new__(cls)

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from monocontext.format.filters.query import INFINITE, All, AnyOf, Literal, Query, longest_literal
-from monocontext.records import dataclass
+from monocontext.records import dataclass, replace
 
 try:
+    from re import _compiler, _parser  # type: ignore[attr-defined]
     from re import _constants as _op  # type: ignore[attr-defined]
-    from re import _parser  # type: ignore[attr-defined]
 except ImportError:  # pragma: no cover  (a Python later than those that this was written for)
-    _parser = _op = None
+    _compiler = _parser = _op = None
 
 BOUND = 1 << 16
 """The most characters that a match of a bounded pattern reaches: windows overlap by as many."""
@@ -26,8 +26,6 @@ RUN = 1 << 12
 r"""Where each block of this many characters has a newline, and something else than space, `.+` and `\s*` match fewer
 than twice as many. Most text is so."""
 _NO_SPACE = re.compile(r"\S")
-_UNROLLED = 8
-"""The most copies of a repeated literal that are joined."""
 _PARSER_FLAGS = int(re.I | re.M | re.S | re.X | re.A | re.U)
 _TYPE_FLAGS = int(re.A | re.L | re.U)
 
@@ -59,11 +57,13 @@ class PatternPlan:
     """The literals that every match has, for search filters; None if unknown."""
     literal: str = ""
     """A literal that the window of every match has, in this case; empty if unknown."""
+    parts: tuple[PatternPlan, ...] = ()
+    """The parts between repeats such as `(?s).*?`, if the pattern consists of parts that stream."""
 
     @property
     def streams(self) -> bool:
         """Whether the pattern can run on less than the whole text."""
-        return self.reach is not None or self.within_line
+        return self.reach is not None or self.within_line or bool(self.parts)
 
 
 def plan(real: re.Pattern[str]) -> PatternPlan:
@@ -72,7 +72,10 @@ def plan(real: re.Pattern[str]) -> PatternPlan:
         return PatternPlan(real)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first compilation has warned already
-        tree = _parser.parse(real.pattern, real.flags & _PARSER_FLAGS)
+        return _plan_tree(real, _parser.parse(real.pattern, real.flags & _PARSER_FLAGS))
+
+
+def _plan_tree(real: re.Pattern[str], tree: Any) -> PatternPlan:
     nodes = list(_walk(tree, tree.state.flags))
     if not _known_opcodes().issuperset(op for (op, _), _ in nodes):
         return PatternPlan(real)
@@ -83,7 +86,7 @@ def plan(real: re.Pattern[str]) -> PatternPlan:
     has_runs = any(op in _REPEATS and value[1] == _op.MAXREPEAT for (op, value), _ in nodes)
     query = _required(tree)
     literal = longest_literal(query)
-    return PatternPlan(
+    result = PatternPlan(
         real=real,
         least_width=tree.getwidth()[0],
         left=remaining,
@@ -94,6 +97,34 @@ def plan(real: re.Pattern[str]) -> PatternPlan:
         query=query,
         literal=literal.text if literal and not literal.flags else "",
     )
+    refers = any(op in (_op.GROUPREF, _op.GROUPREF_EXISTS) for (op, _), _ in nodes)
+    return result if result.streams or refers else replace(result, parts=_parts(tree))
+
+
+def _parts(tree: Any) -> tuple[PatternPlan, ...]:
+    """The parts of a pattern (`PatternPlan.parts`). None if one of them does not stream, or the first may be empty."""
+    parts: list[list[Node]] = [[]]
+    for op, value in _flat(tree):
+        is_any = op is _op.MIN_REPEAT and list(value[2]) == [(_op.ANY, None)] and tree.state.flags & re.S
+        if is_any and value[0] <= BOUND and value[1] == _op.MAXREPEAT:
+            parts[-1] += list(value[2]) * value[0]
+            parts.append([])
+        else:
+            parts[-1].append((op, value))
+    trees = [_parser.SubPattern(tree.state, nodes) for nodes in parts]
+    if len(parts) == 1 or not trees[0].getwidth()[0]:
+        return ()
+    plans = tuple(_plan_tree(_compiler.compile(part), part) for part in trees)
+    return plans if all(part.streams for part in plans) else ()
+
+
+def _flat(nodes: Iterable[Node]) -> Iterator[Node]:
+    """A sequence of nodes with the contents of groups in place of the groups."""
+    for op, value in nodes:
+        if op is _op.SUBPATTERN and not value[1] and not value[2]:
+            yield from _flat(value[3])
+        else:
+            yield op, value
 
 
 def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query | None:
@@ -254,14 +285,11 @@ class _Collector:
 
     def _repeat(self, repeat: tuple[int, int, Any], flags: int) -> None:
         low, high, body = repeat
-        copies = low if low == high and low <= _UNROLLED else 1
-        for _ in range(copies):
-            self.sequence(body, flags)
-        if copies != high:
+        self.sequence(body, flags)
+        if high != 1:
             self._end_run()
             least, most = body.getwidth()
-            more = INFINITE if high == _op.MAXREPEAT and most else most * (high - copies)
-            self._move(least * (low - copies), more)
+            self._move(least * (low - 1), INFINITE if high == _op.MAXREPEAT and most else most * (high - 1))
 
     def _character(self, literal: str, flags: int) -> None:
         if self._run and flags != self._run_flags:

@@ -1,9 +1,10 @@
 r"""Find the matches of a pattern in a text that is read in windows. They equal those of `re` on the whole text.
 
-There are three ways, and the first that applies is taken:
+There are four ways, and the first that applies is taken:
 - Matches have a bounded reach: windows overlap by it, and a window decides the matches that begin before the overlap.
   If only short lines and spaces bound it, the text from the first window with long ones on must be one `str`.
 - No match goes over a newline: a window ends with a line, and decides all matches in its lines.
+- The pattern consists of such parts with `(?s).*?` between them: each part is searched for after the one before it.
 - Otherwise the text must be one `str`, up to the limit.
 
 A window also has the characters before it that the engine looks at, so it never takes an edge for the beginning.
@@ -38,8 +39,8 @@ def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narro
     candidates = span.candidates(plan.query, pos, end, plan.within_line)
     if candidates is not None and not candidates.runs:
         return
-    if not plan.streams:
-        yield from _scan_whole(plan, span, limit, pos, end)
+    if plan.parts or not plan.streams:
+        yield from (_scan_parts if plan.parts else _scan_whole)(plan, span, limit, pos, end)
         return
     text = _Text(span, max(0, pos - plan.left), end, plan, candidates, eager=not narrow)
     try:
@@ -73,6 +74,45 @@ def _scan_candidates(
             reached = base + result.end()
             yield result, base
         reached = max(reached, stop)
+
+
+def _scan_parts(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[WindowMatch]:
+    """The matches of a pattern in parts."""
+    heads = scan(plan.parts[0], span, limit, pos, end, narrow=True)
+    while found := next(heads, None):
+        head, base = found
+        start, stop, size = base + head.start(), base + head.end(), 0
+        if start < pos:
+            if stop > pos:  # it may hide one that begins later
+                heads = scan(plan.parts[0], span, limit, pos, end, narrow=True)
+            continue
+        window = head.string if base == 0 or head.start() >= plan.left else ""
+        while (result := _match_parts(plan, window, start - base, stop - base)) is None:
+            if size == limit or start + size >= end:
+                yield from _scan_whole(plan, span, limit, start, end)
+                return
+            size = min(2 * size or FIRST_WINDOW, limit)
+            base = max(0, start - plan.left)
+            window = span.read(base, min(start + size, end))
+        yield result, base
+        pos = base + result.end()
+
+
+def _match_parts(plan: PatternPlan, window: str, start: int, stop: int) -> re.Match[str] | None:
+    """The match at `start`, if it does not depend on text after the window. The first part ends at `stop`.
+
+    After each part `re` takes the nearest match of the next. So if each part has one, `re` looks no further than they.
+    """
+    for part in plan.parts[1:]:
+        nearest = part.real.search(window, stop)
+        if nearest is None:
+            return None
+        seen = nearest.end() + part.reach if part.reach else window.find("\n", nearest.end())
+        is_decided = nearest.end() <= seen < len(window) - 1  # the last character may stand for another
+        if not is_decided or (part.needs_short_runs and not has_short_runs(window[stop:seen])):
+            return None
+        stop = nearest.end()
+    return plan.real.match(window, start)
 
 
 def _scan_whole(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[WindowMatch]:
