@@ -39,29 +39,34 @@ def install(
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
     if max_dollars is not None and not compile_after:
         raise click.BadParameter("--max-dollars needs --compile")
-    location = place_of(place, url)
+    target, location = _agent(agent), place_of(place, url)
     options_of(location, s3)  # raises for a URL that the hook could not open
+    Redactor(pattern or ())  # raises for an invalid pattern
     if "://" not in location:
         location = str(Path(location).expanduser().absolute())
-    target = _agent(agent)
-    Redactor(pattern or ())  # raises for an invalid pattern now instead of in the hook
     store_flags = _store_flags(s3, project)
-    arguments = ["--url", location, *store_flags]
-    for expression in pattern or ():
-        arguments += ["--pattern", expression]
+    upload_flags = [word for expression in pattern or () for word in ("--pattern", expression)]
     flags = {"--no-redact": no_redact, "--user": user, "--compile": compile_after}
-    arguments += [flag for flag, is_set in flags.items() if is_set]
+    upload_flags += [flag for flag, is_set in flags.items() if is_set]
     if compile_after:
-        arguments += ["--max-dollars", f"{1.0 if max_dollars is None else max_dollars:g}"]
-    path = target.settings_path(Path.cwd(), user)
-    merged = settings.add_hooks(settings.read_settings(path), target, [*arguments, "--agent", target.name])
+        upload_flags += ["--max-dollars", f"{1.0 if max_dollars is None else max_dollars:g}"]
+    _write_hooks(target, ["--url", location, *store_flags, *upload_flags, "--agent", target.name], is_user=user)
+    _write_skill(target, location, store_flags, is_user=user)
+    _explain(target, [location, *store_flags], is_user=user, redacts=not no_redact)
+
+
+def _write_hooks(target: settings.AgentSettings, arguments: list[str], *, is_user: bool) -> None:
+    path = target.settings_path(Path.cwd(), is_user)
+    merged = settings.add_hooks(settings.read_settings(path), target, arguments)
     backup = settings.write_settings(path, merged)
     click.echo(f"hooks of {target.name} in {path}" + (f" (as it was: {backup.name})" if backup else ""))
-    skill = target.skill_path(Path.cwd(), user)
+
+
+def _write_skill(target: settings.AgentSettings, location: str, store_flags: list[str], *, is_user: bool) -> None:
+    skill = target.skill_path(Path.cwd(), is_user)
     skill.parent.mkdir(parents=True, exist_ok=True)
     skill.write_text(settings.skill(location, ["--to", location, *store_flags]), "utf-8")
     click.echo(f"skill in {skill}")
-    _explain(target, [location, *store_flags], is_user=user, redacts=not no_redact)
 
 
 def _store_flags(s3: StoreOptions, project: str | None) -> list[str]:

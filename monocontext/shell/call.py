@@ -75,12 +75,10 @@ class ShellCall:
     async def check_file(self, operand: str) -> bool:
         """Whether an operand is a file; if not, complains."""
         path = self.path(operand)
-        if not self.files.exists(path):
-            await self.complain(f"{operand}: No such file or directory")
-        elif self.files.stat(path)["file_type"] == "directory":
-            await self.complain(f"{operand}: Is a directory")
-        else:
+        is_there = self.files.exists(path)
+        if is_there and self.files.stat(path)["file_type"] != "directory":
             return True
+        await self.complain(f"{operand}: {'Is a directory' if is_there else 'No such file or directory'}")
         return False
 
     def texts_below(self, path: str) -> list[tuple[str, TextFiles]]:
