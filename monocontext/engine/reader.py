@@ -285,11 +285,11 @@ class Reader:
         return self._counted(narrowed.runs, start, stop, narrowed.frames)
 
     def frames_holding(self, query: Query, start: int, stop: int) -> Candidates | None:
-        """Like `candidates`, also if most frames are candidates; None if no filter can tell, or if they are more than
-        `filter_lookup.MOST_LISTED`. The cost is the same, without the index pages of these frames."""
+        """Like `candidates`, also if most frames are candidates or in memory; None if no filter can tell, or if they
+        are more than `filter_lookup.MOST_LISTED`. The cost is the same, without their index pages."""
         if stop <= start:
             return None
-        result = self.narrow(query, start, stop)
+        result = self._look_up_filters(query, start, stop, within_line=False, needs_text=False)
         runs = result.dense_runs if result.runs is None else result.runs
         return None if runs is None else self._counted(runs, start, stop, result.frames)
 
