@@ -6,7 +6,7 @@ A look-up fetches nothing itself: it returns its result, or the items that are m
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Narrowing
@@ -52,10 +52,6 @@ class FilterHits:
 
 class FilterLookup:
     """The search filters of one text: which blocks of them a query needs, and in which frames its matches begin."""
-
-    other_filters: Callable[[Query, bool], Runs | None] | None = None
-    """Looks up a query in filters outside of this text, with requests of its own, given the query and `within_line`.
-    Returns the candidate frames; None if the filters cannot tell."""
 
     def __init__(self, table: FrameTable, fetcher: Fetcher):
         self._table = table
@@ -115,15 +111,11 @@ class FilterLookup:
         """The numbers of the frames, after the first, at which other filters begin to apply."""
         return [section.first for section in self._sections_of(frames) if section.first > frames.start]
 
-    def needs_other_requests(self, query: Query | None, within_line: bool) -> bool:
-        """Whether `narrow` would wait for requests of `other_filters`, as no thread may that holds the lock."""
-        return self.other_filters is not None and query is not None and self._remembered(query, within_line, 0) is None
-
     def _reason_against_filters(self, query: Query | None, frames: int) -> str:
         """The reason why filters do not help in this many frames; empty if they do."""
         if query is None:
             return "the pattern has no text that every match holds"
-        if not self._has_filters and self.other_filters is None:
+        if not self._has_filters:
             if self._table.manifest.has_earlier_filters:
                 return "its search filters are of an earlier version: `monocontext index --filters URL` renews them"
             return "the context has no search filters"
@@ -141,9 +133,7 @@ class FilterLookup:
         with LOCK:
             if not self._sections:
                 manifest, frames = self._table.manifest, self._table.frames
-                refs: list[FilterRef | FilterDirectory] = []
-                if self.other_filters is None:
-                    refs += [*manifest.filter_directories, *manifest.filters]
+                refs: list[FilterRef | FilterDirectory] = [*manifest.filter_directories, *manifest.filters]
                 self._sections = _cut_sections(refs, 0, frames, frames)
         return self._sections
 
@@ -159,24 +149,18 @@ class FilterLookup:
     ) -> FilterHits | Missing:
         """The answer of a section's filters, which the cache then keeps. Records of frames are needed only if a literal
         may begin in a later frame than its match."""
-        if self.other_filters is not None:
-            runs = self.other_filters(query, within_line)
-            has_rows = runs is not None
-        else:
-            assert section.planner is not None  # `narrow` opens sections first
-            rows = _rows_for(section.planner, query, get_loaded)
-            if isinstance(rows, Missing):
-                return rows
-            try:
-                frames = section.planner.candidates(query, rows, records, within_line)
-            except NotInMemory as error:
-                return Missing((error.item,))
-            runs = None if frames is None else _runs_of_true(frames, section.first)
-            has_rows = bool(rows)
-        if runs is None:  # the filters cannot tell
-            runs = ((section.first, section.stop),)
+        assert section.planner is not None  # `narrow` opens sections first
+        rows = _rows_for(section.planner, query, get_loaded)
+        if isinstance(rows, Missing):
+            return rows
+        try:
+            frames = section.planner.candidates(query, rows, records, within_line)
+        except NotInMemory as error:
+            return Missing((error.item,))
+        # None: the filters cannot tell
+        runs = ((section.first, section.stop),) if frames is None else _runs_of_true(frames, section.first)
         query_bytes = sum([len(leaf.text) for leaf in leaves(query) if isinstance(leaf, Literal)])
-        hits = FilterHits(runs, has_rows, 150 * len(runs) + query_bytes + 200)
+        hits = FilterHits(runs, bool(rows), 150 * len(runs) + query_bytes + 200)
         with LOCK:
             self._fetcher.cache.put(("hits", query, within_line, section.first), hits)
         return hits

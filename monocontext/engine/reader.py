@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -92,10 +92,6 @@ class Reader:
         self._awaited_uses = 0  # how often a caller waited for such a frame
         self._last_hit = range(0)
         """The characters of the frame with the last hit of a search."""
-
-    def use_other_filters(self, ask: Callable[[Query, bool], tuple[tuple[int, int], ...] | None]) -> None:
-        """Let searches use filters outside of this text; see `FilterLookup.other_filters`."""
-        self._filters.other_filters = ask
 
     @cached_property
     def ends(self) -> TextEnds:

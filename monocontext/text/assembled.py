@@ -7,14 +7,13 @@ no piece is read or copied.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 from monocontext.engine.open import ContextHandle, TextOptions
 from monocontext.errors import ForeignObject
 from monocontext.format.codec import RAW_FRAME_BYTES, raw_frames
-from monocontext.format.filters.query import Query
 from monocontext.format.index import ENDS_LINE, FrameRecord, FrameRun
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import DocumentsRef
@@ -24,10 +23,6 @@ from monocontext.text.monocontext import CACHE_BYTES, MATERIALIZE_LIMIT, Monocon
 from monocontext.text.source import Span, StoredSource
 from monocontext.writing.documents import DocumentRows, join_documents
 from monocontext.writing.pages import IndexWriter, rows_of
-
-MayHold = Callable[[Query, bool], Iterable[bool] | None]
-"""Takes a query, and whether its matches stay within a line. Returns for each item whether a match may begin in it,
-or None if one may begin in any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +66,23 @@ def assemble(
     url: str,
     pieces: RangeReader,
     items: Iterable[str | FramePiece | DocumentStart],
-    *,
-    kind: type[Monocontext] = Monocontext,
-    may_hold: MayHold | None = None,
     **options: Unpack[TextOptions],
 ) -> Monocontext:
-    """Join texts and pieces into one text of the class `kind` (no request).
+    """Join texts and pieces into one text (no request).
 
-    `pieces` reads the objects below `url`, the URL of the text. A search calls `may_hold`, in place of search filters.
-    `options` are those options of `Monocontext.open` that need no place.
+    `pieces` reads the objects below `url`, the URL of the text. `options` are those options of `Monocontext.open` that
+    need no place.
     """
     value: dict[str, Any] = {**options}
     limit = value.pop("materialize_limit", MATERIALIZE_LIMIT)
     opened = _PieceStore(url, pieces, value.pop("cache_bytes", CACHE_BYTES), value)
     runs, records = list[FrameRun](), list[FrameRecord]()
     documents = list[tuple[DocumentStart, list[FrameRecord]]]()
-    frame_counts: list[int] = []
-    """The number of frames of each item."""
     segment_key, segment = f"segments/{uuid.uuid4().hex}.seg", bytearray()
     """The object in memory with the frames of each `str`."""
     for item in items:
         if isinstance(item, DocumentStart):
             documents.append((item, []))
-            frame_counts.append(0)
             continue
         if isinstance(item, str):
             data = item.encode("utf-8", "replace")
@@ -103,7 +92,6 @@ def assemble(
         else:
             frames = item.frames
             run = FrameRun(f"{opened.pieces_url}{item.key}", item.offset, len(frames), "raw", item.version)
-        frame_counts.append(len(frames))
         if frames:
             runs.append(run)
             records.extend(frames)
@@ -126,10 +114,8 @@ def assemble(
         documents=_documents(opened, documents),
     )
     reader = opened.read(manifest)
-    if may_hold is not None:
-        reader.use_other_filters(lambda query, within_line: _runs(may_hold(query, within_line), frame_counts))
     reader.fetcher.url = url  # for errors and `text.url`, instead of the store in memory
-    return kind._of(Span(StoredSource(reader), 0, reader.characters), limit, opened)
+    return Monocontext._of(Span(StoredSource(reader), 0, reader.characters), limit, opened)
 
 
 def _documents(
@@ -144,20 +130,6 @@ def _documents(
         rows.end_document()
     rows.close()
     return join_documents(opened.store, None, rows)
-
-
-def _runs(answers: Iterable[bool] | None, frame_counts: Iterable[int]) -> tuple[tuple[int, int], ...] | None:
-    """The numbers of the frames of those items for which the answer is yes, as half-open runs."""
-    if answers is None:
-        return None
-    runs: list[tuple[int, int]] = []
-    frame = 0
-    for answer, count in zip(answers, frame_counts, strict=True):
-        if answer and count:
-            start = runs.pop()[0] if runs and runs[-1][1] == frame else frame
-            runs.append((start, frame + count))
-        frame += count
-    return tuple(runs)
 
 
 def ends_line(frames: Sequence[FrameRecord]) -> bool:

@@ -220,9 +220,9 @@ class ReadAhead:
     def _narrow(
         self, query: Query | None, start: int, stop: int, within_line: bool
     ) -> Generator[Missing, None, Narrowing | None]:
-        """The answer of search filters; None if their rows did not arrive, or would take requests of their own."""
+        """The answer of search filters; None if their rows did not arrive."""
         filters = self._filters()
-        if stop <= start or filters.needs_other_requests(query, within_line):
+        if stop <= start:
             return None
         requested, records = set[object](), RecordsInMemory(self._table)
         while True:
