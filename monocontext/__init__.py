@@ -25,18 +25,12 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 _HOMES = {
-    "ContextTooLarge": "errors",
-    "Manifest": "format.manifest",
-    "Monocontext": "text",
-    "MonocontextError": "errors",
-    "append": "writing.publish",
-    "delete": "writing.upkeep.edit",
-    "documents": "writing.documents",
-    "publish": "writing.publish",
-    "replace": "writing.upkeep.edit",
-    "tools": "text_tools.functions",
+    "ContextTooLarge": "errors", "Manifest": "format.manifest", "Monocontext": "text", "MonocontextError": "errors",
+    "append": "writing.publish", "delete": "writing.upkeep.edit", "documents": "writing.documents",
+    "publish": "writing.publish", "replace": "writing.upkeep.edit", "tools": "text_tools.functions",
     "update": "writing.upkeep.edit",
-}
+}  # fmt: skip
+"""The module of each public name, below this one."""
 
 __all__ = [
     "ContextTooLarge", "Manifest", "Monocontext", "MonocontextError", "append", "delete", "documents",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathspec import PathSpec
     from pathspec.pattern import Pattern
 
-_MOST_OF_BRACES = 1_000  # the most globs that braces in one may stand for
+_MOST_EXPANDED = 1_000  # the most globs that the braces of one may stand for
 _MOST_FOLDERS = 10_000  # the most folders that are remembered
 _PARTS = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|[{},]|.", re.DOTALL)
 """The parts of a glob: an escaped character, a class in brackets, a brace or comma, another character."""
@@ -39,7 +39,7 @@ class Globs:
         self._spec = _compile(lines) if lines else None
         """None selects as no glob does."""
         self._excluded: dict[str, bool] = {}
-        """Whether a folder is excluded, for some of the folders that were asked for."""
+        """Whether a folder is excluded, for folders that were asked for recently."""
 
     def select(self, name: str) -> bool:
         """Whether the globs select a name, a path with slashes."""
@@ -84,8 +84,8 @@ def _without_braces(glob: str) -> Iterator[str]:
     mark = "!" if glob.startswith("!") else ""
     count = 0
     for item in _expand(_PARTS.findall(glob.removeprefix(mark))):
-        if (count := count + 1) > _MOST_OF_BRACES:
-            raise ValueError(f"the braces of the glob {glob[:80]!r} stand for more than {_MOST_OF_BRACES:,} globs")
+        if (count := count + 1) > _MOST_EXPANDED:
+            raise ValueError(f"the braces of the glob {glob[:80]!r} stand for more than {_MOST_EXPANDED:,} globs")
         if item.startswith("./"):
             item = item[1:]
         if item.endswith(" "):
@@ -95,19 +95,25 @@ def _without_braces(glob: str) -> Iterator[str]:
 
 def _expand(parts: list[str]) -> Iterator[str]:
     """Yield the texts of a glob for all choices in its braces. A brace without an end is text."""
-    depth, begin, cuts = 0, -1, list[int]()
+    marks = _first_group(parts)
+    if not marks:
+        yield "".join(parts)
+    for start, stop in pairwise(marks):
+        yield from _expand(parts[: marks[0]] + parts[start + 1 : stop] + parts[marks[-1] + 1 :])
+
+
+def _first_group(parts: list[str]) -> list[int]:
+    """The indexes of the first brace that has an end, of the commas between its choices, and of its end."""
+    depth, marks = 0, list[int]()
     for index, part in enumerate(parts):
         if part == "{":
             depth += 1
             if depth == 1:
-                begin, cuts = index, [index]
+                marks = [index]
         elif part == "," and depth == 1:
-            cuts.append(index)
+            marks.append(index)
         elif part == "}" and depth:
             depth -= 1
             if not depth:
-                cuts.append(index)
-                for start, stop in pairwise(cuts):
-                    yield from _expand(parts[:begin] + parts[start + 1 : stop] + parts[index + 1 :])
-                return
-    yield "".join(parts)
+                return [*marks, index]
+    return []
