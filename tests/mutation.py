@@ -97,6 +97,16 @@ def tests_by_line(data: coverage.CoverageData, path: str) -> dict[int, list[str]
     return {line: names for line, names in named.items() if names}
 
 
+def tests_of(data: coverage.CoverageData, mutant: Mutant) -> list[str]:
+    """The tests that run the line of a mutant. A line that an import runs has those of its whole file: only the first
+    test of a run imports it."""
+    by_line = tests_by_line(data, mutant.path)
+    nodes = ast.walk(ast.parse((CHECKOUT / mutant.path).read_bytes()))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    is_inside = any(node.body[0].lineno <= mutant.line <= (node.end_lineno or 0) for node in functions)
+    return by_line[mutant.line] if is_inside else sorted(set().union(*by_line.values()))
+
+
 def is_caught(mutant: Mutant, tests: list[str], seconds: float) -> str:
     """The test that fails with the mutant in place; empty: none does."""
     path = CHECKOUT / mutant.path
@@ -155,7 +165,7 @@ def main() -> None:
     data.read()
     caught = 0
     for number, mutant in enumerate(draw(data, asked.count, asked.seed), 1):
-        tests = tests_by_line(data, mutant.path)[mutant.line]
+        tests = tests_of(data, mutant)
         chosen = random.Random(number).sample(tests, min(len(tests), asked.tests))
         began = time.monotonic()
         by = is_caught(mutant, chosen, 300)
