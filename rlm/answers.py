@@ -39,7 +39,7 @@ class WrittenAnswers:
         known = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
         outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
         seen = "\n".join(prompts.without_turn(text).partition("Traceback (most recent")[0] for text in outputs)
-        if fault := faults.judge(final, known, is_alone, seen):
+        if fault := faults.explain_final(final, known, is_alone, seen):
             return None, f"Answer refused: {fault}"
         if (name := final.variable) and (final.is_name or name in known):
             looked_up = self.runner.run(f"FINAL({name}) if {name!r} in globals() else FINAL_VAR({name!r})")
@@ -98,9 +98,13 @@ def answers_by_code(parsed: ParsedReply) -> bool:
 
 
 def _readings(parsed: ParsedReply, thinking: str) -> list[ParsedReply]:
-    """The ways to read a reply to the forced call, the strictest first, since a loose one may take code for words. The
-    reply as in any turn; its words without the code beside them; blocks that are no Python, which cannot have run; and,
-    where no block was found, the text without its fences, if that only announces the answer."""
+    """The ways to read a reply to the forced call, strictest first, since a loose one may take code for words:
+
+    - the reply as in any turn
+    - its words, without the code beside them
+    - its blocks that are no Python, and so cannot have run
+    - if it has no block, its text without fences, provided that this only announces an answer
+    """
     beside = parse_reply(parsed.words)
     broken = parse_reply("\n".join(block.code for block in parsed.blocks if not compiles(block.code)))
     readings = [parsed, beside, broken]

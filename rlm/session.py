@@ -75,7 +75,8 @@ class Session:
         )  # fmt: skip
         tools, tool_lines = setup.tools, setup.tool_lines
         if self._meter.parts:
-            offered, lines = _offered_tools(context)
+            functions = {name: tool for part in lazy_parts(context) for name, tool in part.repl_tools().items()}
+            offered, lines = describe_tools(functions)
             tools, tool_lines = {**offered, **tools}, (*lines, *tool_lines)
         self._runner = make_runner(
             setup.runner, context, self._subcalls, cell_timeout=setup.cell_timeout, output_limit=setup.output_limit,
@@ -278,11 +279,6 @@ class Session:
         steps = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
         record = {"usage": usage.to_dict(), "iterations": steps, "reason": completion.reason}
         return ChildAnswer(completion.answer, usage, record)
-
-
-def _offered_tools(context: object) -> tuple[dict[str, object], tuple[str, ...]]:
-    """The functions that the lazy texts of a context offer to code, and a line for the model on each."""
-    return describe_tools({name: tool for part in lazy_parts(context) for name, tool in part.repl_tools().items()})
 
 
 def _copy_if_small(context: object) -> object:

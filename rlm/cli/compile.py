@@ -15,7 +15,7 @@ from monocontext.cli.sessions import Place, ProjectName, place_of
 from monocontext.sessions.archive import Sessions
 from monocontext.sessions.session_info import BRIEF, COMPILED, key_part
 from rlm.cli.options import ModelOptions, choose_models, limits, one_line_errors
-from rlm.compile import CompileResult, compile_sessions
+from rlm.compile.compiling import CompileResult, compile_sessions
 from rlm.errors import RLMError
 from rlm.rlm import RLM
 

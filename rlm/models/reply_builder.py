@@ -43,10 +43,8 @@ class ReplyBuilder:
     tool: str = ""  # the name of a tool that the model calls
     tool_index: object = None  # the number of the content block with that call, in a stream of Anthropic
     arguments: list[str] = field(default_factory=list)
-    end_reason: str = ""
-    """The endpoint's word for why the reply ended, such as `stop`."""
-    end_details: str = ""
-    """The endpoint's explanation of that in a sentence, if it sends one."""
+    end_reason: str = ""  # the endpoint's word for why the reply ended, such as `stop`
+    end_details: str = ""  # the endpoint's explanation of that in a sentence, if it sends one
     is_whole: bool = False  # whether the end has arrived: a reason, the mark of the end of a stream, or the whole body
     commentary_ids: set[str] = field(default_factory=set)
     """Output items of the Responses API that are commentary: their text counts as thinking."""

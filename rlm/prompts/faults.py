@@ -61,9 +61,9 @@ _TO_COME = re.compile(
 """What a line says before an answer that is not given yet."""
 _TOOL = re.compile(r"<(?:\w{1,20}:)?(?:tool_\w*|function\w*|invoke|execute\w*|use_mcp_tool)\b|\[TOOL_CALLS\]|<[|｜]\w+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*\n(?=.*\S)", re.MULTILINE)
-_IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")
+_IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")  # an answer that does not begin its line
 _BROKEN = re.compile(r"[\s`]*(?:\w+\s*=\s*)?(?:[A-Za-z_][\w.]*\()*([A-Za-z_]\w*)(?:\[|\(|\.[a-z_]+\()")
-_PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")
+_PROSE = re.compile(r"[A-Za-z]{2,},? [A-Za-z]{2,}")  # two words, as sentences have them and code has not
 FIELD = re.compile(r"(?<![\w\\^_$}{])\{([A-Za-z_]\w*)[^{}\n]*\}(?!\})")  # a name in braces, as in an f-string
 _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\d?\3\d{4})[ \t]*[,)]", re.MULTILINE)
 
@@ -113,7 +113,7 @@ def explain_code(reply: str, hidden: str) -> str:
     return ""
 
 
-def judge(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = "") -> str:
+def explain_final(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = "") -> str:
     """Why an answer in words, or a variable that it names, does not count; empty if it does. `known`: names of the run,
     and of code that failed. `is_alone`: nothing beside it may change a variable. `seen`: output that the model has
     seen, where code of unknown names is a quote."""

@@ -19,6 +19,7 @@ from numbers import Number
 from typing import Any, NoReturn
 
 from monocontext.text.lazy_kinds import LazyContext
+from rlm.context.excerpt import bounded_repr
 from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
@@ -209,16 +210,9 @@ def _why_no_text(value: object) -> str:
         return f"a {kind.__name__} is not an answer: await it, and give what comes of it"
     if isinstance(value, Iterator):
         return f"a {kind.__name__} is not an answer, its items are not made yet: write FINAL(list(...)), or join them"
-    if kind.__str__ is object.__str__ and (callable(value) or _repr(value).startswith("<")):
+    if kind.__str__ is object.__str__ and (callable(value) or bounded_repr(value).startswith("<")):
         return f"a {kind.__name__} has no text of its own: call it, or give its items or attributes as text"
     return ""
-
-
-def _repr(value: object) -> str:
-    try:
-        return repr(value)
-    except Exception:  # raised again where the text is made
-        return ""
 
 
 def _why_items_no_answer(value: object, slot: object) -> str:

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,17 +19,27 @@ from rlm.view import rows
 QUIET_SECONDS = 60  # a run that has written nothing for this long may have been broken off; most replies take less
 
 
+@dataclass(slots=True)
+class _KnownLines:
+    """What is known of the file; a file that replaces it begins anew."""
+
+    head: bytes | None = None  # the first line, by which a replaced file is known
+    end: int = 0  # the offset after the last line that was read
+    metadata: dict[str, Any] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    places: list[tuple[int, int]] = field(default_factory=list)  # offset and length of each turn's line
+    ranges: list[Range] | None = None  # those that cells have read; None while no cell reports any
+
+
 class RowFeed:
     """Rows of one trajectory. Details stay on disk and are read on request. Safe for use by many threads."""
-
-    _read: list[Range] | None  # the ranges that cells have read; None while no cell reports any
 
     def __init__(self, path: Path) -> None:
         """Raises TrajectoryError if the file is missing, or is not a trajectory."""
         self.path = path
         self._lock = threading.Lock()
-        self._generation = 0
-        self._forget()
+        self._generation = 0  # how often the file was replaced
+        self._known = _KnownLines()
         self.state()
 
     def state(self, first: int = 0, generation: int | None = None) -> dict[str, Any]:
@@ -36,13 +47,14 @@ class RowFeed:
         `generation`: that of the rows that the reader has; if the file was replaced since, it gets all rows."""
         with self._lock:
             self._read_new_lines()
-            self._read = None if self._read is None else union(self._read)
+            known = self._known
+            known.ranges = None if known.ranges is None else union(known.ranges)
             if generation is not None and generation != self._generation:
                 first = 0
             return {
-                "generation": self._generation, "path": str(self.path), "metadata": rows.metadata(self._metadata),
-                "first": first, "rows": self._rows[first:], "live": self._status(),
-                "read": None if self._read is None else sum(stop - start for start, stop in self._read),
+                "generation": self._generation, "path": str(self.path), "metadata": rows.metadata(known.metadata),
+                "first": first, "rows": known.rows[first:], "live": self._status(),
+                "read": None if known.ranges is None else sum(stop - start for start, stop in known.ranges),
             }  # fmt: skip
 
     def turn(self, number: int, generation: int | None = None) -> dict[str, Any]:
@@ -50,7 +62,7 @@ class RowFeed:
         TrajectoryError if the file is not the one of `generation` any more."""
         with self._lock:
             self._check_generation(generation)
-            if number < len(self._places):
+            if number < len(self._known.places):
                 return rows.turn_details(self._read_line(number))
             records = self._read_partial()
         reply = next((record for record in records if record.get("type") == "reply"), {})
@@ -61,7 +73,7 @@ class RowFeed:
         """The messages of turn `number`, from 0; none for a turn in progress. Raises TrajectoryError as `turn` does."""
         with self._lock:
             self._check_generation(generation)
-            return rows.prompt_messages(self._read_line(number)) if number < len(self._places) else []
+            return rows.prompt_messages(self._read_line(number)) if number < len(self._known.places) else []
 
     def _check_generation(self, generation: int | None) -> None:
         """Read new lines, since offsets of an older file mean nothing; refuse a reader of that one."""
@@ -69,21 +81,12 @@ class RowFeed:
         if generation not in (None, self._generation):
             raise TrajectoryError(f"{self.path} has another run now: this turn is of the one before")
 
-    def _forget(self) -> None:
-        """Begin with an empty file."""
-        self._metadata: dict[str, Any] = {}
-        self._head: bytes | None = None  # the first line, by which a replaced file is known
-        self._end = 0  # the offset after the last line that was read
-        self._rows: list[dict[str, Any]] = []
-        self._places: list[tuple[int, int]] = []  # offset and length of each turn's line
-        self._read = None
-
     def _read_new_lines(self) -> None:
         """Read what was written since; if the file was replaced, all of it."""
         try:
             with self.path.open("rb") as file:
-                if self._head is not None and file.readline() != self._head:
-                    self._forget()
+                if self._known.head is not None and file.readline() != self._known.head:
+                    self._known = _KnownLines()
                     self._generation += 1
                 self._add_lines(file)
         except FileNotFoundError:
@@ -93,28 +96,30 @@ class RowFeed:
 
     def _add_lines(self, file: BinaryIO) -> None:
         """Add the complete lines after the last known one. An incomplete last line waits for the next time."""
-        file.seek(self._end)
+        known = self._known
+        file.seek(known.end)
         for raw in file:
             if not raw.endswith(b"\n"):
                 break
-            line = self._parse(raw, f"line {len(self._places) + (1 if self._head is None else 2)}")
-            if self._head is None:
+            line = self._parse(raw, f"line {len(known.places) + (1 if known.head is None else 2)}")
+            if known.head is None:
                 if line.get("type") != "metadata":
                     raise TrajectoryError(f"{self.path} is not a trajectory: its first line is not of type 'metadata'")
-                self._head, self._metadata = raw, line
+                known.head, known.metadata = raw, line
             else:
-                self._places.append((self._end, len(raw)))
+                known.places.append((known.end, len(raw)))
                 self._add_turn(line)
-            self._end += len(raw)
-        if self._head is None:
+            known.end += len(raw)
+        if known.head is None:
             raise TrajectoryError(f"{self.path} is not a trajectory: it is empty")
 
     def _add_turn(self, line: dict[str, Any]) -> None:
-        chars = rows.metadata(self._metadata)["context"]["chars"] or 0
-        self._rows.append(rows.turn_row(line, self._rows[-1]["end"] if self._rows else 0.0, chars))
+        known = self._known
+        chars = rows.metadata(known.metadata)["context"]["chars"] or 0
+        known.rows.append(rows.turn_row(line, known.rows[-1]["end"] if known.rows else 0.0, chars))
         for block in map(fields.mapping, fields.items(line.get("code_blocks"))):
             if (ranges := fields.ranges(block)) is not None:
-                self._read = [*(self._read or ()), *ranges]
+                known.ranges = [*(known.ranges or ()), *ranges]
 
     def _parse(self, raw: bytes, location: str) -> dict[str, Any]:
         try:
@@ -126,7 +131,7 @@ class RowFeed:
         return line
 
     def _read_line(self, number: int) -> dict[str, Any]:
-        offset, length = self._places[number]
+        offset, length = self._known.places[number]
         with self.path.open("rb") as file:
             file.seek(offset)
             return self._parse(file.read(length), f"line {number + 2}")
@@ -144,13 +149,13 @@ class RowFeed:
                 record = self._parse(raw, f"a line of {partial.name}")
             except TrajectoryError:  # it was emptied and written again meanwhile: the next time it is whole
                 break
-            if record.get("iteration") == len(self._places) + 1:
+            if record.get("iteration") == len(self._known.places) + 1:
                 results.append(record)
         return results
 
     def _status(self) -> dict[str, Any]:
         """The status of the run: `ended`, `running`, or `quiet` when nothing was written for a while."""
-        last = self._rows[-1] if self._rows else None
+        last = self._known.rows[-1] if self._known.rows else None
         if last and (last["reason"] or last["answer"] is not None):
             return {"status": "ended"}
         written = self.path.stat().st_mtime

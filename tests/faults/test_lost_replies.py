@@ -18,7 +18,7 @@ from monocontext.sessions.readers import recognize_session
 from monocontext.stores import open_store
 from monocontext.stores.protocol import Store, put_own
 from monocontext.testing import CountingStore, LosingStore, S3StandIn, WrappedStore, http_faults
-from rlm.compile import compile_sessions
+from rlm.compile.compiling import compile_sessions
 
 KINDS = ["memory-failure", "memory-conflict", "directory-failure", "directory-conflict", "http"]
 WRITTEN = ("*.jsonl.zst", "generations/*", "lease.json", "state.json", "plain", "k")

@@ -23,7 +23,7 @@ from monocontext.stores.local import LocalStore
 from monocontext.stores.memory import MemoryStore
 from monocontext.stores.protocol import Blob, Store, get_bounded
 from monocontext.testing import CountingStore, S3StandIn
-from rlm.compile import compile_sessions
+from rlm.compile.compiling import compile_sessions
 
 HUGE_BYTES = 1 << 30
 

@@ -16,7 +16,7 @@ from monocontext.stores import open_store
 from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
 from rlm import RLM, LLMError, ScriptedLM
-from rlm.compile import compile_sessions
+from rlm.compile.compiling import compile_sessions
 from rlm.compile.digest import parse_statements, render, turns_of
 from rlm.errors import BudgetSpent
 from rlm.prompts.system import conversation
