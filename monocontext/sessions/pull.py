@@ -15,7 +15,7 @@ from typing import Any
 
 from monocontext.errors import MonocontextError, NotFound
 from monocontext.sessions import claude_code, codex
-from monocontext.sessions.archive import Sessions
+from monocontext.sessions.archive import Project, Sessions
 from monocontext.sessions.hook import write_file
 from monocontext.sessions.project_name import find_repository, project_of
 from monocontext.sessions.reader import part, word
@@ -25,6 +25,7 @@ from monocontext.sessions.session_info import SessionInfo
 _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 _DAY = re.compile(r"rollout-(\d{4})-(\d\d)-(\d\d)T")
 _RESUMED = ("claude-code", "codex")
+_FURTHER = re.compile(r"\.\d+$")  # ends the id of the shorter of two sessions of one id
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +54,11 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     `MonocontextError` for one of another project, that its agent cannot resume, or that is longer or different here.
     """
     into = into.expanduser().resolve()
-    own = project or project_of(str(into))
-    if session_id is None:
-        archived = archive.project(own)
-        infos = (info for info in archived.sessions() if "/" not in info.session_id and info.agent in _RESUMED)
-        name = max(((info.ended, info.session_id) for info in infos), default=("", ""))[1]
-        if not name:
-            raise NotFound(f"no sessions of project {own!r} at {archive.url}")
-    else:
-        archived, name = archive.find(session_id, project)
-        if archived.name != own:
-            ways = f"go to a clone of {archived.name}, or give it with --into, or allow this directory with --project"
-            raise MonocontextError(f"{name} is of project {archived.name}, and {into} of {own}: {ways} {archived.name}")
+    archived, name = _choose(archive, session_id, into, project)
     info, records = archived.records(name)
     if info.agent not in _RESUMED:
         raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code's and Codex's can go on")
-    if re.search(r"\.\d+$", name):
+    if _FURTHER.search(name):
         raise MonocontextError(f"{name} is the shorter of two sessions of one id, so it cannot go on: `show` prints it")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
     folder = Path(_mapped({old_top: str(top)})(info.began_in)) if info.began_in else into
@@ -88,6 +78,23 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
             written += records_below
     marks = sum(len(_MARK.findall(json.dumps(record))) for record in written)
     return Pulled(name, info.agent, path, folder, len(records), marks, is_new)
+
+
+def _choose(archive: Sessions, session_id: str | None, into: Path, project: str | None) -> tuple[Project, str]:
+    """The project and the id of the session to pull. Raises as `pull_session`."""
+    own = project or project_of(str(into))
+    if session_id is None:
+        infos = [info for info in archive.project(own).sessions() if info.agent in _RESUMED]
+        names = [(info.ended, info.session_id) for info in infos if "/" not in info.session_id]
+        mains = [pair for pair in names if not _FURTHER.search(pair[1])]
+        if not mains:
+            raise NotFound(f"no sessions of project {own!r} at {archive.url}")
+        return archive.project(own), max(mains)[1]
+    archived, name = archive.find(session_id, project)
+    if archived.name != own:
+        ways = f"go to a clone of {archived.name}, or give it with --into, or allow this directory with --project"
+        raise MonocontextError(f"{name} is of project {archived.name}, and {into} of {own}: {ways} {archived.name}")
+    return archived, name
 
 
 def claude_folder(directory: Path) -> Path:

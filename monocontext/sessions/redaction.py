@@ -28,6 +28,7 @@ _UNCHANGED_IN_BLOCK = frozenset(["id", "tool_use_id", "type"])
 _SEALS = {"thinking": "signature", "redacted_thinking": "data"}  # signed: without secrets, the block stays
 _MOST_INLINE = 256  # characters. Longer base64 is replaced as a picture.
 _MOST_ARGUMENT = 200  # characters. A longer argument of a command is a script, which is searched alone.
+_OPTION = re.compile(r"--?[A-Za-z]\S*")  # in a command; a line that a diff takes away has blanks
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_\r\n-]+")
 _MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,40}")
 
@@ -114,7 +115,7 @@ class Redactor:
         results = [self._clean_value(name, item, line, (*path, i)) for i, item in enumerate(items)]
         if not all(isinstance(item, str) for item in items):
             return results
-        is_command = any(item.startswith("-") for item in items)
+        is_command = any(map(_OPTION.fullmatch, items))
         separator = " " if is_command else ": "
         words = [f"'{item}'" if " " in item else item for item in items]
         secrets = find_secrets(separator.join(words), self._custom) if is_command or len(items) == 2 else []

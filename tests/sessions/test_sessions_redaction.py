@@ -96,6 +96,7 @@ def test_fields_of_a_tool_call() -> None:
         (["curl", "-u", "bob:Zx9kq21!", "https://h.test"], 2), (["mysql", "-u", "root", "-pTr0ub4dor&3"], 3),
         (["docker", "login", "-p", "correct horse"], 3), (["deploy", "--password", "Tr0ub4dor&3"], 2),
         (["DB_PASSWORD", "Tr0ub4dor&3"], 1), (["rg", "-n", "password", "src"], None), (["password", "email"], None),
+        (["-password = ask()", "+password:", "+ab12cd34"], None),
         (["python", "-c", "import os\nprint(os.environ['API_KEY'])"], None),
     ],
 )  # fmt: skip
