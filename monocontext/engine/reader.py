@@ -47,8 +47,6 @@ ONE_CANDIDATE_BYTES = 1 << 20
 REFILL = 7 / 8
 """The share of the window at which it is refilled. A larger one makes a request of each frame; with three quarters, a
 link of 600 MB/s runs dry after one late answer (10 GB, simulated: 18.7 s instead of 18.1, a third fewer requests)."""
-UNLISTED_SHARE = 2 / 3
-"""The estimated share of candidates among all frames, if these are too many to list."""
 
 
 class Reader:
@@ -329,18 +327,6 @@ class Reader:
         numbers = self._filters.beginnings(within)
         self.table.prefetch_pages(numbers)
         return [self.frame(number).start for number in numbers]
-
-    def frequency(self, query: Query) -> tuple[int, int] | None:
-        """The number of frames, and in how many a match may begin; None if no filter can tell (1 or 2 waves)."""
-        if not self.characters:
-            return None
-        result = self._look_up_filters(query, 0, self.characters, False, needs_text=False)
-        if not result.frames:
-            return None
-        runs = result.dense_runs if result.runs is None else result.runs
-        if runs is None:
-            return result.frames, int(result.frames * UNLISTED_SHARE)
-        return result.frames, sum(stop - start for start, stop in runs)
 
     def is_one_wave(self, start: int, stop: int) -> bool:
         """Whether a pass requests all of characters [start, stop) at once, and a search uses no filter (no GET)."""

@@ -124,17 +124,9 @@ class Span:
         end = self.stop if stop is None else self.start + stop
         return [border - self.start for border in self.source.reader.filter_borders(self.start + start, end)]
 
-    def frequency(self, query: Query) -> tuple[int, int] | None:
-        """The number of frames of the stored text, and of those in which a match may begin; None if no search filter
-        can tell.
-
-        GETs: the rows of the filters, in 1 or 2 waves, as a search of the same query needs them.
-        """
-        return self.source.reader.frequency(query) if isinstance(self.source, StoredSource) else None
-
     def holding(self, query: Query) -> Candidates | None:
-        """Like `candidates`, also if most frames are candidates; None if no search filter can tell. Costs the same as
-        `frequency`."""
+        """Like `candidates`, also if most frames are candidates; None if no search filter can tell (the rows of the
+        filters, in 1 or 2 waves of GETs)."""
         if isinstance(self.source, StoredSource):
             return self.source.reader.frames_holding(query, self.start, self.start + len(self))
         return self.candidates(query)

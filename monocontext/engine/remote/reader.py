@@ -183,14 +183,6 @@ class ServedReader:
             return Candidates([], start, stop, self.frame, self.locate, SearchStats())
         return self._candidates_of(*self._ask("candidates", what="lacking", flag=flag, start=start, stop=stop))
 
-    def frequency(self, query: Query) -> tuple[int, int] | None:
-        """The number of frames, and the number in which a match may begin; None if no filter can tell."""
-        row = _row(query)
-        if row is None:
-            return None
-        counts = self._ask("candidates", what="frequency", query=row)[0]["value"]
-        return (int(counts[0]), int(counts[1])) if counts else None
-
     def _narrow(self, what: str, start: int, stop: int, query: Query | None, **fields: Any) -> Candidates | None:
         row = _row(query)
         if stop <= start or row is None:

@@ -140,7 +140,7 @@ class ReaderServer:
             ahead.expect([Plan(ahead.between(start, stop, reverse), Priority.SEQUENTIAL, is_guess=True)])
 
     def _candidates(self, fields: dict[str, Any]) -> bytes:
-        """The frames in which matches of a query may begin, those that lack a flag, or the number of the former."""
+        """The frames in which matches of a query may begin, or those that lack a flag."""
         reader, what = self._reader, fields.get("what")
         if what == "lacking":
             flag = wire.check_int(fields, "flag", 1, 1 << 16)
@@ -149,14 +149,12 @@ class ReaderServer:
         if query is None:
             raise BadRequest("a search needs a `query`")
         match what:
-            case "frequency":
-                return wire.encode_answer({"value": reader.frequency(query)})
             case "holding":
                 return _runs(reader.frames_holding(query, *self._range(fields, _LARGEST)))
             case "candidates":
                 start, stop = self._range(fields, _LARGEST)
                 return _runs(reader.candidates(query, start, stop, fields.get("within_line") is True))
-        raise BadRequest("a search is for `candidates`, frames `holding` or `lacking`, or a `frequency`")
+        raise BadRequest("a search is for `candidates`, or frames `holding` or `lacking`")
 
     def _locate(self, fields: dict[str, Any]) -> bytes:
         """The record of a frame, the first character of a line, or the newlines before a character."""

@@ -85,24 +85,6 @@ def test_the_best_passage_comes_first_and_little_is_read(large: str) -> None:
         assert large.count("\n", 0, item.start) == item.line - 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_equal_to_a_scan_where_filters_order_the_frames(seed: int) -> None:
-    """A text of more than one wave. Some words stand in every frame, some in few, and many passages score the same."""
-    rng = random.Random(seed)
-    vocabulary = [f"{a}{b}" for a in WORDS for b in ("", "land", "works")]
-    weights = [1 / (n + 1) ** 2 for n in range(len(vocabulary))]
-    rng.shuffle(weights)
-    lines = [f"{' '.join(rng.choices(vocabulary, weights, k=rng.randrange(4)))} {'-' * 380}\n" for _ in range(15_000)]
-    store, context = opened("".join(lines), frame_bytes=1 << 14)
-    for _ in range(6):
-        query = " ".join(rng.sample(vocabulary, rng.randrange(1, 4)))
-        expected = every(context, query)[:10]
-        with Monocontext.open(store) as cold:
-            assert cold.search(query, max_bytes=1 << 40) == expected, query
-            assert cold.stats.search.searches
-
-
 @pytest.mark.parametrize(("before", "text", "query"), [("care", "full moon", '"full moon"'), ("東", "京都", "京都")])
 def test_what_may_begin_inside_a_word_does_so_at_a_frame_too(before: str, text: str, query: str) -> None:
     size = 1 << 12
