@@ -23,7 +23,7 @@ async def ls(call: ShellCall) -> int:
     options, operands = call.options(_WORDS)
     flags = {word for word, _ in options}
     status, files, pending = 0, dict[str, Any](), list[str]()
-    for operand in sorted(operands) or ["."]:
+    for operand in sorted(operands, reverse="reverse" in flags) or ["."]:
         if not call.files.exists(path := call.path(operand)):
             await call.complain(f"cannot access '{operand}': No such file or directory")
             status = 2

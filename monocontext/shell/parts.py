@@ -15,7 +15,7 @@ STOPPING |= {"tac": "s", "unexpand": "t"}
 """The shell's commands that stop at what is no file, where Unix's go on; the letters of their options with a value."""
 _SIZES = {"l": "lines", "w": "words", "m": "chars", "c": "bytes"}
 _FOLDER_WIDTH = 7  # of the numbers that `wc` prints, if a folder is among its operands
-_SED = re.compile(r"(\d+|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")
+_SED = re.compile(r"([1-9]\d*|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")
 _NUMBER = re.compile(r"([+-]?)(\d+)")
 
 
