@@ -35,7 +35,6 @@ from monocontext.format.manifest import (
     ROOT_KEY,
     Manifest,
     generation_key,
-    read_generation,
     read_newest,
     read_newest_after,
 )
@@ -134,9 +133,6 @@ class Staged(StoreWrapper):
         self.keys.add(key)
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
 
-    def close(self) -> None:
-        """Does nothing: whoever opened the store below closes it."""
-
     def discard(self, root: Manifest | None) -> None:
         """Remove what was put, except what a root names (1 DELETE each, and 1 GET for each index page of the root). An
         object that cannot be removed stays until `gc` removes it."""
@@ -232,8 +228,8 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
             etag = put_own(store, key, data)
             break
         except AlreadyExists:
-            newest = _read_newest_since(store, root.generation)
-            if newest is not None:
+            newest = read_newest(store)
+            if newest is not None and newest.generation >= root.generation:
                 return newest
             refusals += 1
             if refusals == _REFUSALS:
@@ -289,15 +285,6 @@ def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Man
             f"{store.url}: the next root would have {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed"
         )
     return root, data
-
-
-def _read_newest_since(store: Store, generation: int) -> Manifest | None:
-    """Read the newest root, given a generation that another writer has; `None` if it has no root after all."""
-    try:
-        return read_newest_after(store, read_generation(store, generation))
-    except NotFound:  # it does not exist, or it was removed meanwhile, and there are newer ones
-        newest = read_newest(store)
-        return newest if newest and newest.generation > generation else None
 
 
 _proven: set[str] = set()  # servers that have refused a conditional write over an object

@@ -2,8 +2,8 @@
 
 Invariants:
 
-- the newest root, the one in `manifest.json`, and each one that was the newest within the grace period stay, with all
-  objects that they name; if one of them cannot be read, nothing is removed
+- the root in `manifest.json`, all after it (a writer finds the newest by following them), and each one that was the
+  newest within the grace period stay, with all objects that they name; if one cannot be read, nothing is removed
 - nothing younger than the grace period is removed: a writer that has not committed yet may have stored it
 - no name is stored twice, so a DELETE that arrives late finds the object that was checked, or nothing
 - roots are removed before objects: a root that exists names only objects that exist
@@ -127,7 +127,7 @@ def _find_garbage(
     store: Store, old: list[ObjectInfo], threads: Executor, choose: Callable[[_Roots], set[int]]
 ) -> _Garbage:
     """The generations that `choose` returns, given all of them, and those of the `old` objects that no other one names.
-    The generation in `manifest.json` stays: it may lag after a crash, but readers open it."""
+    The generation in `manifest.json` and later ones stay: it may lag after a crash, but readers open it."""
     while True:
         roots = _list_roots(store)
         try:
@@ -144,7 +144,8 @@ def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: 
         kept.append(_read_root(store, ROOT_KEY))
     if not kept and not roots:
         raise NotFound(f"no context at {store.url}: nothing to remove")
-    gone = chosen - {root.manifest.generation for root in kept}
+    opened = kept[0].manifest.generation if kept else max(roots)
+    gone = {number for number in chosen if number < opened}
     staying = sorted(roots.keys() - gone)
     kept += threads.map(lambda number: _read_root(store, roots[number].key), staying)
     pages: dict[str, NamedPage] = {}
@@ -154,7 +155,8 @@ def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: 
     named = set().union(*(root.ids for root in kept), *threads.map(partial(ids_in_page, store), pages.values()))
     unnamed = [info for info in old if id_in(info.key) not in named]
     newest = max((root.manifest for root in kept), key=lambda manifest: manifest.generation)
-    needs_fence = bool(unnamed) or any(number >= newest.history.floor for number in gone)
+    is_unsafe = bool(unnamed) or any(number >= newest.history.floor for number in gone)
+    needs_fence = is_unsafe or opened < newest.generation  # a fence also brings `manifest.json` up to date
     return _Garbage({number: roots[number] for number in sorted(gone)}, unnamed, len(staying), needs_fence)
 
 
