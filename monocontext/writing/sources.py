@@ -83,7 +83,11 @@ def _files_in(path: Path, prefix: str, reading: InputOptions) -> Iterator[InputF
         selects_none = selects_none and not is_selected
         file = os.path.join(folder.path, name)
         opened, label = partial(folder.open, name), str(path / name)
-        yield InputFile(displayable(prefix + name), label, opened, _facts(file, file), str(path), is_selected)
+        try:
+            facts = _facts(file, file)
+        except NotFound:  # removed since the folder was listed
+            continue
+        yield InputFile(displayable(prefix + name), label, opened, facts, str(path), is_selected)
     if selects_none and reading.include:
         raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}")
     if left_out := {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}:
@@ -186,7 +190,13 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
     """
     for attempt in range(_READS):
         notes: list[str] = []
-        with source.open() as file:
+        try:
+            opened = source.open()
+        except FileNotFoundError:
+            if not source.where:
+                raise
+            raise NotText(source.label, "removed meanwhile") from None
+        with opened as file:
             before = None if isinstance(file, BytesIO) else os.fstat(file.fileno())
             pieces = _decode(file, source, replace(reading, note=notes.append))
             head = list(islice(pieces, _KEPT_PIECES))

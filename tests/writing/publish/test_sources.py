@@ -20,6 +20,7 @@ import zstandard
 from monocontext import Monocontext, append, publish
 from monocontext.errors import InvalidText
 from monocontext.writing.decoding import InputOptions
+from monocontext.writing.folder import Folder
 from monocontext.writing.sources import InputFile, read_source
 from monocontext.writing.upkeep.sync import sync
 from tests.writing.upkeep.upkept import documents_of
@@ -80,6 +81,28 @@ def test_packed_text_is_read_and_what_is_no_text_is_named(
     assert "left out 10 files that are not text: " in said
     for name, (_, reason) in NO_TEXTS.items():
         assert f"{name} ({reason}" in said
+
+
+@pytest.mark.parametrize("write", [publish, sync])
+def test_what_goes_away_meanwhile_is_no_error(
+    write: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "logs").mkdir()
+    for name in "abd":
+        (tmp_path / "logs" / name).write_text(name)
+    open_file = Folder.open
+
+    def opened(folder: Folder, name: str) -> io.BufferedReader:
+        if name == "b":
+            (tmp_path / "logs" / name).unlink()
+        return open_file(folder, name)
+
+    monkeypatch.setattr(Folder, "files", lambda folder: iter("abcd"))
+    monkeypatch.setattr(Folder, "open", opened)
+    notes: list[str] = []
+    write(tmp_path / "logs", tmp_path / "ctx", note=notes.append)
+    assert documents_of(tmp_path / "ctx") == {"a": "a", "d": "d"}
+    assert notes == [f"{tmp_path / 'logs'}: left out 1 file that is not text: b (removed meanwhile)"]
 
 
 def test_a_folder_that_is_opened_follows_the_same_rule(folder: Path, recwarn: pytest.WarningsRecorder) -> None:
