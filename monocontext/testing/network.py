@@ -36,11 +36,7 @@ class Profile:
 
     def seconds(self, random: Random) -> float:
         """One draw: two or three numbers from `random`, so equal seeds give equal waits."""
-        remaining = random.random()
-        for part in self.parts:
-            remaining -= part.weight
-            if remaining < 0:
-                break
+        (part,) = random.choices(self.parts, [part.weight for part in self.parts])
         return part.median_seconds * (math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else 1.0)
 
 

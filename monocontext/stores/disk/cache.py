@@ -51,6 +51,7 @@ class DiskCache:
     def find(self, name: str, start: int, length: int) -> Blob | None:
         """Read bytes of the object `name`; `None` if this range was not cached."""
         path = self._path(name, start, length)
+        head, body, is_whole = b"", b"", False
         try:
             self._check_owner()
             with open_regular(path) as descriptor:
@@ -59,7 +60,7 @@ class DiskCache:
             with suppress(OSError):
                 os.utime(path)  # the time of last use
         except (AccessDenied, IsADirectoryError):
-            is_whole = False  # it is a pipe or a folder
+            pass  # it is a pipe or a folder
         except OSError as error:
             self._stop_writing(error)
             return None
