@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, SupportsIndex, cast, overload
 
+from monocontext.records import NamedTuple
 from monocontext.text.lazy_kinds import LazyItems
 from monocontext.text.source import Span
 from monocontext.text.splitting import Blocks, split_text
@@ -29,8 +30,15 @@ CHECKPOINT_CHARACTERS = 1 << 18
 _READ_CHARACTERS = 8 << 20
 """The most characters of lines that are read at once, without a pass."""
 
-Block = tuple[int, list[str], int, int]
-"""Consecutive items: the number of the first, the items, the character at which they begin, and the one after them."""
+
+class Block(NamedTuple):
+    """Consecutive items of a list, those of characters [start, stop) of its text."""
+
+    first: int
+    """The number of the first item."""
+    items: list[str]
+    start: int
+    stop: int
 
 
 class LazyList(LazyItems, Sequence[str]):
@@ -49,7 +57,7 @@ class LazyList(LazyItems, Sequence[str]):
         self._recipe = recipe
         self._length = -1
         """The number of items; -1 while unknown."""
-        self._block: Block = 0, [], 0, 0
+        self._block = Block(0, [], 0, 0)
         self._last = -2
         """The number of the item that was read last."""
         self._open: tuple[int, Iterator[Block]] = -1, iter(())
@@ -83,18 +91,18 @@ class LazyList(LazyItems, Sequence[str]):
             if items:
                 self._remember(first, location)  # only now is it known that an item begins there
                 if first + len(items) > item:
-                    yield first, items, location, begin + after
+                    yield Block(first, items, location, begin + after)
                 first += len(items)
             location = begin + after
         self._length = first
 
     def _find(self, item: int) -> str:
         """An item by its number from 0. Raises `IndexError`."""
-        first, items, start, stop = self._block
-        if not 0 <= item - first < len(items):
-            first, items, start, stop = self._keep_block(item)
-        self._span.log_read(start, stop)
-        return items[item - first]
+        block = self._block
+        if not 0 <= item - block.first < len(block.items):
+            block = self._keep_block(item)
+        self._span.log_read(block.start, block.stop)
+        return block.items[item - block.first]
 
     def _keep_block(self, item: int) -> Block:
         """The block with an item. If it follows the kept one, the pass stays open, to fetch later blocks ahead."""
@@ -105,9 +113,9 @@ class LazyList(LazyItems, Sequence[str]):
             block = next(blocks, None)
             if block is None:
                 raise IndexError("list index out of range")
-            follows = block[0] == self._block[0] + len(self._block[1])
+            follows = block.first == self._block.first + len(self._block.items)
             self._block = block
-            self._open = (block[0] + len(block[1]), blocks) if follows else (-1, iter(()))
+            self._open = (block.first + len(block.items), blocks) if follows else (-1, iter(()))
             return block
 
     # -- as a list -------------------------------------------------------------------------------------------------
@@ -119,7 +127,7 @@ class LazyList(LazyItems, Sequence[str]):
         return self._length
 
     def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(block[1] for block in self._blocks_from(0))
+        return chain.from_iterable(block.items for block in self._blocks_from(0))
 
     def __reversed__(self) -> Iterator[str]:
         """Items from the last to the first; streams. An item of its own for each where a block of them is too large."""
@@ -135,7 +143,7 @@ class LazyList(LazyItems, Sequence[str]):
     def __getitem__(self, key: SupportsIndex | slice) -> str | Sequence[str]:
         if isinstance(key, slice):
             return self._slice(key)
-        first, items, start, stop = self._block  # one tuple, which other threads replace as a whole
+        first, items, start, stop = self._block  # which other threads replace as a whole
         if type(key) is int and abs(key - self._last) == 1 and 0 <= key - first < len(items):  # a loop: 0.3 us
             self._last = key
             self._span.log_read(start, stop)
@@ -180,9 +188,9 @@ class LazyList(LazyItems, Sequence[str]):
         if stop <= start:
             return iter(())
         blocks = self._blocks_from(start)
-        first, items, *_ = next(blocks, (start, []))
-        rest = chain.from_iterable(block[1] for block in blocks)
-        return islice(chain(items, rest), start - first, stop - first)
+        block = next(blocks, Block(start, [], 0, 0))
+        rest = chain.from_iterable(block.items for block in blocks)
+        return islice(chain(block.items, rest), start - block.first, stop - block.first)
 
     def __reduce__(self) -> tuple[Any, ...]:
         receiver, method, *arguments = self._recipe
@@ -248,9 +256,6 @@ class LazyListOfParts(LazyList):
 class LazyListOfLines(LazyListOfParts):
     r"""`text.split("\n")`: the index knows the length; an item costs at most 4 GETs, 2 of them for index pages."""
 
-    def __init__(self, span: Span, limit: int, recipe: tuple[Any, ...]):
-        super().__init__(span, "\n", limit, recipe)
-
     def __len__(self) -> int:
         if self._length < 0:
             self._length = self._span.newlines + 1
@@ -261,7 +266,7 @@ class LazyListOfLines(LazyListOfParts):
 
     def _find(self, item: int) -> str:
         last, self._last = self._last, item
-        if item == last - 1 and not 0 <= item - self._block[0] < len(self._block[1]) and item < len(self):
+        if item == last - 1 and not 0 <= item - self._block.first < len(self._block.items) and item < len(self):
             self._keep_block_up_to(item)
         if abs(item - last) == 1 or item >= len(self):
             return super()._find(item)  # a loop
@@ -276,7 +281,7 @@ class LazyListOfLines(LazyListOfParts):
         low, high = span.line_start(first), span.line_start(item + 1)
         if high - low <= min(self._limit, _READ_CHARACTERS):
             with self._lock:
-                self._block = first, span.read(low, high).split("\n")[: item + 1 - first], low, high
+                self._block = Block(first, span.read(low, high).split("\n")[: item + 1 - first], low, high)
                 self._open = -1, iter(())
 
     def _range(self, start: int, stop: int) -> list[str] | None:

@@ -300,7 +300,7 @@ class StrLike(LazyText):
             return LazyList(span, split_words, self._limit, recipe)
         if most < 0:
             if value == "\n" and span.source.knows_lines:
-                return LazyListOfLines(span, self._limit, recipe)
+                return LazyListOfLines(span, value, self._limit, recipe)
             return LazyListOfParts(span, value, self._limit, recipe)
         parts: list[str | Self] = []
         start = 0

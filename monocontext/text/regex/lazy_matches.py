@@ -42,12 +42,12 @@ class LazyMatches(LazyList):
                 if can_begin:
                     self._remember(first, location)
                 if first + len(items) > item:
-                    yield first, items, location, start
+                    yield Block(first, items, location, start)
                 first, items, location = first + len(items), [], start
                 can_begin = is_empty == self._may_be_empty
         items += self._last_items(start)
         if items:
-            yield first, items, location, len(self._span)
+            yield Block(first, items, location, len(self._span))
         self._length = first + len(items)
 
     def _last_items(self, start: int) -> list[Any]:
