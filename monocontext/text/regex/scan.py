@@ -89,7 +89,8 @@ def _scan_parts(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -
         window = head.string if base == 0 or head.start() >= plan.left else ""
         while (result := _match_parts(plan, window, start - base, stop - base)) is None:
             if size == limit or start + size >= end:
-                yield from _scan_whole(plan, span, limit, start, end)
+                if all(span.find(part.literal, start, end) >= 0 for part in plan.parts if part.literal):
+                    yield from _scan_whole(plan, span, limit, start, end)
                 return
             size = min(2 * size or FIRST_WINDOW, limit)
             base = max(0, start - plan.left)
