@@ -57,6 +57,8 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
     if shape != "text" and (context == "-" or ("://" not in context and Path(context).is_file())):
         raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` makes one from {context}")
     if texts := named_texts(context):
+        if list(texts.values()).count("-") > 1:
+            raise UsageError("only one text can come from stdin: give the others as files or URLs")
         with ExitStack() as stack:
             yield {name: stack.enter_context(open_argument(url, options, shape)) for name, url in texts.items()}
     elif context == LOCAL_SESSIONS:

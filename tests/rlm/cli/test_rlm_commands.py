@@ -288,3 +288,6 @@ def test_several_texts_by_name(endpoint: Any, tmp_path: Path, notes: Path) -> No
     for words in (["run", texts[0], "one", "two"], ["run", str(notes), texts[1], "Which?"], ["run", "a", "b", "c"]):
         refused = cli.invoke(app, words)
         assert "is one too many" in refused.output
+    for one, other, told in ((texts[0], texts[0], "the same name"), ("a=-", "b=-", "only one text")):
+        refused = cli.invoke(app, ["run", one, other, "Which?"], input="the text")
+        assert (refused.exit_code, told in refused.stderr) == (2, True), refused.output
