@@ -89,7 +89,7 @@ def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
             own = recognize_session(Path(path).expanduser().absolute(), agent if agent in SESSION_READERS else None)
             files += [own, *SESSION_READERS[own.agent].below(own)]
     except (MonocontextError, OSError) as error:
-        _log(f"left out: {path}: {error}")
+        _log(f"left out: {error}" if path in str(error) else f"left out: {path}: {error}")
     for name in [item for item in SESSION_READERS if agent in ("", item)]:
         try:
             files += discover_sessions(name)

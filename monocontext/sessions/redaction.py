@@ -79,8 +79,9 @@ class Redactor:
         if path[:2] == ("message", "content") and len(path) == 3 and isinstance(path[2], int):
             seal = _SEALS.get(str(fields.get("type")), "")
             unchanged = _UNCHANGED_IN_BLOCK | ({seal} if seal == "signature" else frozenset())
-        lower = {name.lower(): value for name, value in fields.items()}
-        called = lower.get("name") or lower.get("key")  # {"Name": "x-api-key", "Value": ...}
+        names = [fields[name] for name in fields if name.lower().endswith(("name", "key"))]
+        # {"Name": "x-api-key", "Value": ...}
+        called = max((name for name in names if isinstance(name, str)), key=strength_of, default="")
         results: Record = {}
         for name, value in fields.items():
             if name in unchanged and not isinstance(value, dict | list):
@@ -89,7 +90,7 @@ class Redactor:
             clean = self.text(name, line, ".".join(map(str, (*path, "(a name)"))))
             while clean in results:
                 clean += "'"
-            meaning = called if name.lower() == "value" and isinstance(called, str) else name
+            meaning = called if name.lower().endswith("value") and not strength_of(name) else name
             picture = name != seal and _describe_picture(fields, name)
             results[clean] = picture or self._clean_value(meaning, value, line, (*path, name))
         return fields if fields.get(seal) and len(self.findings) == known else results

@@ -82,7 +82,8 @@ def test_fields_of_a_tool_call() -> None:
     record = {"type": "assistant", "message": {"content": [{"type": "tool_use", "input": {
         "tokens": [token + "a", token + "b"], "dbPassword": "hunter2hunter", "max_tokens": "4096",
         "pin_password": 314214987253, "headers": {"Cookie": f"lang=en; sid={token}"},
-        "env": [{"name": "API_TOKEN", "value": token + "c"}, {"Key": "API_TOKEN", "Value": token}], "key": "row-1",
+        "env": [{"name": "API_TOKEN", "value": token + "c"}, {"Key": "API_TOKEN", "Value": token},
+                {"ParameterKey": "DbPassword", "ParameterValue": "hunter2hunter"}], "key": "row-1",
     }}]}}  # fmt: skip
     out = json.dumps(Redactor().record(record))
     assert not [secret for secret in (token, "hunter2hunter", "314214987253") if secret in out]
