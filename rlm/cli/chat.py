@@ -12,7 +12,7 @@ import click
 from monocontext.cli.options import S3
 from monocontext.cli.printing import print_remark
 from rlm.cli import options as shared
-from rlm.cli.context_argument import open_argument
+from rlm.cli.context_argument import UsageError, named_texts, open_argument
 from rlm.cli.resuming import absolute_location
 from rlm.context.excerpt import make_printable
 from rlm.errors import LLMError
@@ -35,6 +35,8 @@ def chat(
     trajectory: shared.Trajectory = None, shape: shared.Shape = "text",
 ) -> None:  # fmt: skip
     """Answer questions about CONTEXT in a conversation. They share variables; each has the full limits; see /help."""
+    if "-" in (context, *named_texts(context).values()) and not sys.stdin.isatty():
+        raise UsageError("chat reads its questions from stdin: give CONTEXT as a file or URL")
     rights = shared.describe_rights(limits["runner"])
     display = Display(shown=shared.shows_steps())
     rlm = RLM(

@@ -134,6 +134,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(endpoint: Any, notes: 
         (["run", "ftp://x/y", "q"], "unknown scheme in the URL"),
         (["run", "BINARY", "q"], "is not UTF-8: byte 0xff at offset 3"),
         (["chat", "no-such-place"], "no-such-place"),
+        (["chat", "-"], "chat reads its questions from stdin"),
         (["compile", ".", "--region", "eu"], "--region is not an option for ."),
     ],
 )
