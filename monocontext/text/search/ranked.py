@@ -26,7 +26,7 @@ from monocontext.globs import Globs
 from monocontext.records import dataclass
 from monocontext.text.search.passages import Passage, Passages
 from monocontext.text.search.scoring import Scorer, most_score, weigh
-from monocontext.text.search.terms import LETTER, Term, Terms, lower_ascii, parse
+from monocontext.text.search.terms import LETTER, Term, Terms, parse
 from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
@@ -128,8 +128,10 @@ def _read_frames(span: Span, order: _Order, best: _BestPassages, budget: _Budget
 
 def _read_rest(span: Span, most: float | None, best: _BestPassages, budget: _Budget) -> bool:
     """Read on in the order of the text where passages may score `most`. Returns False if the budget ends before."""
-    for window in span.windows() if most is not None and not best.rules_out(most, 0) else ():
-        if best.rules_out(most or 0.0, window.start - span.start):
+    if most is None or best.rules_out(most, 0):
+        return True
+    for window in span.windows():
+        if best.rules_out(most, window.start - span.start):
             break
         if budget.is_spent:
             return False
@@ -164,8 +166,8 @@ class _Order:
             self.weights = _count_weights(span, terms)
         else:
             self.weights = dict.fromkeys(terms.scoring, 1.0)
-        known = [frames for term in terms.phrases for frames in held[term][:1] if frames is not None]
-        if terms.phrases:
+        if terms.phrases:  # a passage has all of them
+            known = [frames for term in terms.phrases for frames in held[term][:1] if frames is not None]
             chosen = set.intersection(*known) if known else set()
             others = [] if known else [*self.weights.values()]
         else:
@@ -223,7 +225,7 @@ def _count_weights(span: Span, terms: Terms) -> dict[Term, float]:
     scorer = Scorer(Terms(terms.scoring, (), (), ()), dict.fromkeys(terms.scoring, 1.0))
     holding = Counter[int]()
     for window in span.windows(eager=True):
-        for scored in scorer.score(lower_ascii(window.data)):
+        for scored in scorer.score(window.text):
             holding.update(scored.numbers)
     passages = max(len(span) / _PASSAGE_CHARACTERS, *holding.values(), 1.0)
     return {term: weigh(passages, holding[number]) for number, term in enumerate(terms.scoring)}
@@ -237,9 +239,10 @@ def _order_frames(
     words: dict[int, tuple[float, ...]] = dict.fromkeys(sorted(chosen), ())
     promise = dict.fromkeys(words, 0.0)
     for term, (frames, *often) in held.items():
+        weight = weights[term]
         for number in chosen if frames is None else chosen & frames:
-            words[number] += (weights[term],)
-            promise[number] += _PRESENCE * weights[term]
+            words[number] += (weight,)
+            promise[number] += _PRESENCE * weight
         for gain, more in zip(_GAINS, often, strict=False):
             for number in chosen & (more or set()):
                 promise[number] += gain
@@ -275,24 +278,22 @@ class _BestPassages:
         if window.start in self._seen:
             return 0
         self._seen.add(window.start)
-        span, data, start, more = self._span, window.data, window.start - self._span.start, ""
-        size = window.stop - window.start
-        if self._scorer.has_phrases or data[-1:] not in ("\n", b"\n"):
-            more = span.read(start + size, min(start + size + self._scorer.reach, len(span)))
+        span, text, start = self._span, window.text, window.start - self._span.start
+        size = len(text)
+        if self._scorer.has_phrases or not text.endswith("\n"):
+            text += span.read(start + size, min(start + size + self._scorer.reach, len(span)))
         least = self.worst[0] if self.worst else 0.0
         if self.worst and self.rules_out(least, start):
             least = math.nextafter(least, math.inf)
-        text = ""
         for item in self._scorer.score(
-            lower_ascii(data) + lower_ascii(more),
+            text,
             self._chosen.cuts(start, size),
             least,
             size,
             lambda: start > 0 and re.match(LETTER, span.read(start - 1, start)) is not None,
         ):
-            text = text or window.text + more
             self._add(Passage(start + item.start, start + item.stop, 0, None, item.score, text[item.start : item.stop]))
-        return len(data)
+        return len(window.data)
 
     def _add(self, passage: Passage) -> None:
         """Keep a passage if it is one of the best."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
-from monocontext.text.search.terms import Term, Terms
+from monocontext.text.search.terms import Term, Terms, lower_ascii
 
 PASSAGE_CHARACTERS = 400
 """A passage ends with the line in which it reaches this length, and with its document. Longer lines are cut at twice
@@ -78,6 +77,7 @@ class Scorer:
         """The scores of each term by the number of its occurrences."""
         self.has_phrases = any(" " in term.text for term in (*terms.phrases, *terms.without))
         """Whether a term may go on in the next line."""
+        self._has_case = any(term.text.lower() != term.text.upper() for term in (*terms.scoring, *terms.without))
         self.reach = 32 + 2 * max(len(term.text) for term in (*terms.scoring, *terms.without))
         """The characters after a text in which a term that begins in it may end."""
 
@@ -89,13 +89,15 @@ class Scorer:
         last: int | None = None,
         follows_word: Callable[[], bool] = lambda: False,
     ) -> Iterator[Scored]:
-        """The passages of a text of `lower_ascii` that score at least `least`, and maybe others, in order.
+        """The passages of a text that score at least `least`, and maybe others, in order.
 
         A passage also ends at each of `cuts`, where documents begin or end, and no passage begins from `last` on. A
         word counts in the passage in which it begins, and that passage's text contains all of it. `follows_word` tells
         whether the text begins inside a word.
         """
         last = len(text) if last is None else last
+        if self._has_case:
+            text = lower_ascii(text)
         leading = self._leading(least)
         heads = sorted(item for number in leading for item in self._occurrences(number, text, 0, last))
         if not heads:
@@ -144,7 +146,9 @@ class Scorer:
     def _add_up(self, start: int, stop: int, inside: Sequence[Occurrence], least: float) -> Scored | None:
         """The score of a passage with these occurrences; None if it is certainly less than `least`, or if a phrase is
         missing."""
-        counts = Counter(number for _, _, number in inside)
+        counts = dict[int, int]()
+        for _, _, number in inside:
+            counts[number] = counts.get(number, 0) + 1
         if not inside or any(number not in counts for number in self._required):
             return None
         score = sum([self._scores[number][min(count, _MOST_COUNTED)] for number, count in counts.items()])
@@ -162,6 +166,5 @@ class Scorer:
 def _passage_ends(text: str, cuts: Sequence[int], last: int) -> Iterator[int]:
     """The ends of the passages in the first `last` characters of a text."""
     edges = [0, *cuts[bisect_right(cuts, 0) : bisect_left(cuts, last)], last]
-    for edge, next_edge in pairwise(edges):
-        for match in _PASSAGE.finditer(text, edge, next_edge):
-            yield match.end()
+    passages = chain.from_iterable(_PASSAGE.finditer(text, *part) for part in pairwise(edges))
+    return map(re.Match.end, passages)

@@ -48,7 +48,7 @@ class Term:
 
     text: str
     pattern: re.Pattern[str]
-    """Matches the term in a text of `lower_ascii`."""
+    """Matches the term in any case, in a text whose ASCII letters are in lower case."""
     query: Query
     """The query of search filters for places with the term."""
     words: tuple[str, ...] = ()
@@ -193,7 +193,8 @@ def _bare(text: str) -> str:
     return "".join(first if first.isascii() else letter for letter, first in letters).replace("\u0131", "i")
 
 
-def lower_ascii(text: str | bytes) -> str:
-    """A text, or its UTF-8, with ASCII letters in lower case: of as many characters."""
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return str(data.lower(), "utf-8", "surrogatepass")
+def lower_ascii(text: str) -> str:
+    """A text with ASCII letters in lower case. Each letter keeps its place, as not all do in `str.lower`."""
+    if text.isascii():
+        return text.lower()
+    return str(text.encode("utf-8", "surrogatepass").lower(), "utf-8", "surrogatepass")
