@@ -185,8 +185,7 @@ def test_a_server_that_refuses_if_match(verb: str, tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(("status", "code"), [(409, "ConditionalRequestConflict"), (412, "PreconditionFailed")])
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_conflicts_are_tried_again(status: int, code: str) -> None:
-    """HTTP 409 says that another request was under way, not that another writer was faster. A server may also answer
-    412 although nobody else has written."""
+    """HTTP 409 says that another request was under way; a server may also answer 412 although nobody has written."""
     with S3StandIn() as server:
         place = open_store(server.url("context"), endpoint=server.endpoint)
         publish("text\n", place)

@@ -60,23 +60,12 @@ def without_dead_bytes(text: StoredText) -> Manifest:
 
 
 def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] | None) -> None:
-    """Remove all versions before `root`, which a deletion has committed, empty a folder of caches, and look what is
-    left.
+    """Remove all versions before `root`, which a deletion has committed, and empty a folder of caches.
 
-    Raises `StoreFailure` if that could hold the text; it says that the deletion is committed and what is to be done.
+    Raises `StoreFailure` if what is left could hold the text; it says that the deletion is committed and what to do.
     """
     try:
-        for _ in range(_ROUNDS):
-            _wait_for_clock(store, root.generation)
-            gc(store, older_than_seconds=0)
-            remaining = _leftovers(store, root)
-            for _ in range(_LOOKS):
-                if not remaining:
-                    break
-                time.sleep(_LOOK_SECONDS)
-                remaining &= _leftovers(store, root)  # later ones are those of other changes
-            if not remaining:
-                break
+        remaining = _remove_earlier(store, root)
     except MonocontextError as error:
         raise StoreFailure(
             f"{store.url}: the deletion is committed as generation {root.generation}, but earlier versions could not "
@@ -90,6 +79,21 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
             f"that no version names may hold the text, such as {min(remaining)}: when no other writer runs, run "
             f"`monocontext gc --older-than 0s`"
         )
+
+
+def _remove_earlier(store: Store, root: Manifest) -> set[str]:
+    """Run `gc` until nothing is left of versions before `root`. Returns the keys of what is left after all rounds."""
+    remaining: set[str] = set()
+    for _ in range(_ROUNDS):
+        _wait_for_clock(store, root.generation)
+        gc(store, older_than_seconds=0)
+        remaining = _leftovers(store, root)
+        for _ in range(_LOOKS):
+            if not remaining:
+                return remaining
+            time.sleep(_LOOK_SECONDS)
+            remaining &= _leftovers(store, root)  # later ones are those of other changes
+    return remaining
 
 
 def _wait_for_clock(store: Store, generation: int) -> None:

@@ -84,20 +84,17 @@ def test_packed_text_is_read_and_what_is_no_text_is_named(
 
 
 @pytest.mark.parametrize("write", [publish, sync])
-def test_what_goes_away_meanwhile_is_no_error(
-    write: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_goes_away_meanwhile(write: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "logs").mkdir()
-    for name in "abd":
+    for name in "bad":
         (tmp_path / "logs" / name).write_text(name)
     open_file = Folder.open
 
     def opened(folder: Folder, name: str) -> io.BufferedReader:
-        if name == "b":
-            (tmp_path / "logs" / name).unlink()
+        (tmp_path / "logs" / "b").unlink(missing_ok=True)
         return open_file(folder, name)
 
-    monkeypatch.setattr(Folder, "files", lambda folder: iter("abcd"))
+    monkeypatch.setattr(Folder, "files", lambda folder: iter("bacd"))
     monkeypatch.setattr(Folder, "open", opened)
     notes: list[str] = []
     write(tmp_path / "logs", tmp_path / "ctx", note=notes.append)
