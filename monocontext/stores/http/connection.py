@@ -199,6 +199,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _DAYS_BEFORE_MONTH = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 """In a year that is not a leap year."""
 _DATE = rf"[A-Z][a-z]{{2}}, ([012]\d|3[01]) ({'|'.join(_MONTHS)}) ([12]\d{{3}}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d) GMT"
+_CONTROL = r"[\x00-\x08\x0a-\x1f\x7f]"
+"""What no header contains: a line break or NUL could hide another header, and an escape sequence end in a message."""
 _LEAP_DAYS_BEFORE_1970 = 477
 """Since the year 1 of the Gregorian calendar."""
 
@@ -267,7 +269,7 @@ def _parse_head(text: str) -> ResponseHead:
 def _parse_line(line: str) -> tuple[str, str]:
     """The name of a header in lower case, and its value. Cached, since responses of a server repeat most lines."""
     name, colon, value = line.partition(":")
-    if not colon or not name or name != name.strip():
+    if not colon or not name or name != name.strip() or re.search(_CONTROL, line):
         raise BadReply(f"expected a header, found {line[:80]!r}")
     return name.lower(), value.strip()
 

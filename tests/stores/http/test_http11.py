@@ -60,6 +60,7 @@ def test_whether_a_connection_goes_on(lines: bytes, keeps_alive: bool) -> None:
         b"HTTP/1.1 200 OK\r\n: no name",
         b"HTTP/1.1 200 OK\r\nA: b\r\n folded: c",
         b"HTTP/1.1 200 OK\r\nContent-Length : 3",
+        b"HTTP/1.1 200 OK\r\nETag: a\nContent-Length: 3",
     ],
 )
 def test_no_head(lines: bytes) -> None:
