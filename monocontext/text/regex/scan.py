@@ -77,7 +77,7 @@ def _scan_candidates(
 
 
 def _scan_parts(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[WindowMatch]:
-    """The matches of a pattern in parts."""
+    """The matches of a pattern in parts. A window that is too short for one is read again, twice as long."""
     heads = scan(plan.parts[0], span, limit, pos, end, narrow=True)
     while found := next(heads, None):
         head, base = found
@@ -104,16 +104,24 @@ def _match_parts(plan: PatternPlan, window: str, start: int, stop: int) -> re.Ma
 
     After each part `re` takes the nearest match of the next. So if each part has one, `re` looks no further than they.
     """
-    for part in plan.parts[1:]:
-        nearest = part.real.search(window, stop)
+    head, *others = plan.parts
+    is_decided = _is_decided(head, window, start, stop)
+    for part in others:
+        nearest = part.real.search(window, stop) if is_decided else None
         if nearest is None:
             return None
-        seen = nearest.end() + part.reach if part.reach else window.find("\n", nearest.end())
-        is_decided = nearest.end() <= seen < len(window) - 1  # the last character may stand for another
-        if not is_decided or (part.needs_short_runs and not has_short_runs(window[stop:seen])):
-            return None
+        is_decided = _is_decided(part, window, stop, nearest.end())
         stop = nearest.end()
-    return plan.real.match(window, start)
+    return plan.real.match(window, start) if is_decided else None
+
+
+def _is_decided(part: PatternPlan, window: str, start: int, stop: int) -> bool:
+    """Whether the window has all text on which a match of a part depends, searched for from `start`, which ends at
+    `stop`."""
+    seen = stop + part.reach if part.reach else window.find("\n", stop)
+    if not stop <= seen < len(window) - 1:  # the last character may stand for another
+        return False
+    return not part.needs_short_runs or has_short_runs(window[start:seen])
 
 
 def _scan_whole(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[WindowMatch]:

@@ -98,7 +98,7 @@ LINE = "2024-05-01 host-7 INFO 12 ms (ok) label: x\n"
 )  # fmt: skip
 def test_above_the_limit_a_pattern_streams_or_says_what_to_write(pattern: str, flags: int, streams: bool) -> None:
     text = LINE * 3000
-    with windows(1000), context_of(text, 700, limit=5000) as context:
+    with windows(1000), context_of(text, 700, limit=20_000) as context:
         result = regex.finditer(pattern, context, flags)
         if streams:
             assert [match.span() for match in result] == [match.span() for match in re.finditer(pattern, text, flags)]
