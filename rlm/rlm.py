@@ -220,10 +220,11 @@ class RLM:
 
         session = self._session(context) if self._persistent else self.session(context)
         future: Future[Completion] = Future()
+        cancelled = threading.Event()
 
         def run() -> None:
             try:
-                future.set_result(session.ask(query))
+                future.set_result(session.ask(query, cancelled=cancelled))
             except BaseException as exc:
                 future.set_exception(exc)
             finally:
@@ -236,7 +237,7 @@ class RLM:
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            session.gate.stop("cancelled")
+            session.cancel(cancelled)
             raise
 
     def resume(self, path: str | os.PathLike[str], context: object = _NOT_GIVEN) -> Completion:

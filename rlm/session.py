@@ -90,6 +90,7 @@ class Session:
         self._turns = 0
         self._broken_off = False  # whether the last question ended with an exception
         self._lock = threading.Lock()  # held while a question is answered
+        self._cancelled: threading.Event | None = None  # the event of that question, if it has one
         self._loop = Loop(
             setup, context, self._runner, self.gate, self._subcalls, self._meter, is_top=self._is_top,
             to_read=self._description.kind != "nothing" and self._description.length != 0,
@@ -110,8 +111,9 @@ class Session:
         """The file of the trajectory, if there is one."""
         return self._trajectory.path
 
-    def ask(self, query: str) -> Completion:
-        """Answer one question; a second thread waits until the first has its answer.
+    def ask(self, query: str, *, cancelled: threading.Event | None = None) -> Completion:
+        """Answer one question; a second thread waits until the first has its answer. `cancelled`: an event for
+        `cancel`; if it is set before the question has its turn, BudgetSpent is raised.
 
         Raises LLMError when the root model fails, TypeError for a question that is not a str, and InvalidArgument for
         one that is empty or longer than the model's window.
@@ -127,6 +129,9 @@ class Session:
         with self._lock:
             if self._is_top:
                 self.gate.renew(Usage(self._setup.prices))
+            self._cancelled = cancelled
+            if cancelled and cancelled.is_set():
+                raise BudgetSpent("the question was cancelled", reason="cancelled")
             is_later = bool(self._messages)
             if is_later:
                 lost = self._runner.run(prompts.NEW_QUESTION).stderr
@@ -136,6 +141,12 @@ class Session:
                 self._messages = opening_messages(query, self._description, self._system)
                 self._trajectory.begin(self._metadata(query))
             return self._finish(query, is_later=is_later)
+
+    def cancel(self, cancelled: threading.Event) -> None:
+        """End the question that was asked with this event, and no other; one that waits never begins."""
+        cancelled.set()
+        if self._cancelled is cancelled:
+            self.gate.stop("cancelled")
 
     def go_on(self, recording: Recording, whole_bytes: int) -> Completion:
         """Continue a run that was interrupted, or that ended at a limit which is higher now.

@@ -231,3 +231,30 @@ def test_a_cancelled_task_asks_nothing_more() -> None:
     calls = len(sub.calls)
     time.sleep(0.1)
     assert len(sub.calls) == calls
+
+
+def test_a_cancelled_task_that_waits_ends_no_other_and_never_begins() -> None:
+    began, go, asked = threading.Event(), threading.Event(), list[str]()
+
+    def root(messages: Any) -> str:
+        asked.append(messages[-1]["content"])
+        began.set()
+        go.wait(60)
+        return repl("FINAL('of the first')")
+
+    async def main() -> None:
+        with RLM(lm=ScriptedLM(root), runner="local", persistent=True) as rlm:
+            first = asyncio.create_task(rlm.acompletion("one?", "text"))
+            await asyncio.to_thread(began.wait, 60)
+            second = asyncio.create_task(rlm.acompletion("two?"))
+            await asyncio.sleep(0.05)
+            second.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await second
+            go.set()
+            answered = await first
+            assert (answered.answer, answered.finished) == ("of the first", True)
+            assert rlm.completion("three?").answer == "of the first"
+            assert len(asked) == 2
+
+    asyncio.run(main())
