@@ -52,8 +52,13 @@ class Folder:
         waiting: list[tuple[str, tuple[str, ...]]] = [("", (self.path,))]
         while waiting:
             base, above = waiting.pop()
-            with os.scandir(os.path.join(self.path, base)) as entries:
-                ordered = sorted(entries, key=lambda entry: entry.name)
+            try:
+                with os.scandir(os.path.join(self.path, base)) as entries:
+                    ordered = sorted(entries, key=lambda entry: entry.name)
+            except FileNotFoundError:
+                if base:  # removed since the folder above it was listed
+                    continue
+                raise
             if base and self._is_context(base, ordered):
                 self.left_out[base.rstrip("/")] = _CONTEXT
                 continue
