@@ -1,4 +1,4 @@
-"""The commands `head`, `tail`, `sed -n` and `wc` over documents: they read no more of them than they print."""
+"""The commands `head`, `tail`, `sed -n` and `wc` over documents, which read no more of them than they need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monocontext.text.monocontext import Monocontext
 STOPPING = dict.fromkeys(("cksum", "md5sum", "rev", "sha1sum", "sha256sum"), "")
 STOPPING |= {"cut": "bcdf", "expand": "t", "fold": "w", "hexdump": "efns", "nl": "bdfhilnsvw", "od": "AjNStw"}
 STOPPING |= {"tac": "s", "unexpand": "t"}
-"""The shell's commands that stop at what is no file, where Unix's go on; the letters of their options with a value."""
+"""Commands that stop at an operand that is no file in bashkit, and go on in Unix. The letters take a value."""
 _SIZES = {"l": "lines", "w": "words", "m": "chars", "c": "bytes"}
 _FOLDER_WIDTH = 7  # of the numbers that `wc` prints, if a folder is among its operands
 _SED = re.compile(r"([1-9]\d*|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")
@@ -55,7 +55,7 @@ async def sed(call: ShellCall) -> int:
 
 
 async def wc(call: ShellCall) -> int:
-    """Print the numbers of files, of which it reads no documents but for words; returns 1 if an operand is no file."""
+    """Print counts of files. It reads a document only to count words. Returns 1 if an operand is no file."""
     options, operands = call.options(_SIZES)
     given = {unit for unit, _ in options} or {"lines", "words", "bytes"}
     units = [unit for unit in _SIZES.values() if unit in given]
@@ -81,15 +81,26 @@ async def wc(call: ShellCall) -> int:
 
 def _sizes(call: ShellCall, operand: str, units: list[str]) -> Counter[str]:
     stored = call.document(operand)
-    if stored and "words" not in units:
-        return Counter(lines=stored[1].newlines, chars=len(stored[1]), bytes=stored[1].bytes)
-    data = call.files.read_file(call.path(operand))
-    text = data.decode(errors="replace")
-    return Counter(lines=text.count("\n"), words=len(text.split()), chars=len(text), bytes=len(data))
+    if stored is None:
+        data = call.files.read_file(call.path(operand))
+        text = data.decode(errors="replace")
+        return Counter(lines=text.count("\n"), words=len(text.split()), chars=len(text), bytes=len(data))
+    files, record = stored
+    words = _count_words(files.view(record)) if "words" in units else 0
+    return Counter(lines=record.newlines, words=words, chars=len(record), bytes=record.bytes)
 
 
-async def skip_others(call: ShellCall) -> int:
-    """Complain about operands that are no files, and leave the files to a command of `STOPPING`."""
+def _count_words(view: Monocontext) -> int:
+    count, ends_in_word = 0, False
+    for chunk in view.chunks():
+        goes_on = ends_in_word and not chunk[0].isspace()
+        count += len(chunk.split()) - goes_on
+        ends_in_word = not chunk[-1].isspace()
+    return count
+
+
+async def drop_unreadable(call: ShellCall) -> int:
+    """Complain about operands that are no files, and leave the files to the shell's own command, one of `STOPPING`."""
     letters = STOPPING[call.name]
     takes_value = re.compile("--[a-z-]+" + (rf"|-\w*[{letters}]" if letters else ""))
     before_each = zip(["", *call.arguments], call.arguments, strict=False)

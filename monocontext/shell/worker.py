@@ -20,7 +20,7 @@ from monocontext.shell.call import Command, LeftToShell, Output, ShellCall
 from monocontext.shell.capsule import Capsule
 from monocontext.shell.grep import grep
 from monocontext.shell.listing import find, ls
-from monocontext.shell.parts import STOPPING, head_or_tail, sed, skip_others, wc
+from monocontext.shell.parts import STOPPING, drop_unreadable, head_or_tail, sed, wc
 from monocontext.shell.process import Host
 from monocontext.shell.tree import TextFiles
 from monocontext.text.monocontext import served_text
@@ -42,7 +42,7 @@ _TAKE_INPUT = (*_COMMANDS, "cat", "seq", "yes")
 """Commands that need `command` before them in such a loop or group, or bashkit gives the first of them the rest of the
 pipe. In plain pipes they are better without: `command` gives them all of their input at once."""
 _STOPS = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*){{2}}|[^|;&\n]*[{{*?[])")
-"""A call of a command that may stop at one of several operands: with two words or more, or with a glob."""
+"""A call of such a command with several operands: it has two words or more that are no options, or a glob."""
 
 
 class _Worker:
@@ -73,7 +73,7 @@ class _Worker:
         bash = self._new_bash(self._folders[0] if len(self._folders) == 1 else "/")
         stopping = set(_STOPS.findall(command))
         for name in stopping:
-            bash.add_command(name, partial(self._run_command, skip_others))
+            bash.add_command(name, partial(self._run_command, drop_unreadable))
         if _FEEDS.search(command):
             names = [*_TAKE_INPUT, *stopping]
             names = [name for name in names if not re.search(rf"\b{name}\s*\(\)|function\s+{name}\b", command)]
