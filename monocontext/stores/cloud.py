@@ -20,7 +20,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from itertools import chain
@@ -165,11 +165,8 @@ class CloudStore(StoreBase):
                 self.put(key, secrets.token_bytes(16), if_match=if_match)
             except NotFound:
                 return
-        with self._translate_errors(name):
-            try:
-                obstore.delete(self._writing, path)
-            except FileNotFoundError:
-                pass  # a missing object is not an error
+        with self._translate_errors(name), suppress(FileNotFoundError):  # a missing object is not an error
+            obstore.delete(self._writing, path)
 
     def _check_writable(self) -> None:
         if self._is_web:

@@ -321,10 +321,8 @@ def _lock_folder(folder: str) -> Iterator[None]:
 def _sync(path: str) -> None:
     """Wait until a file or a folder is on the disk."""
     # A removed file need not be synced; a folder without permission, such as the parent of a root, cannot be.
-    with (
-        suppress(FileNotFoundError, PermissionError),
-        open_descriptor(path, os.O_RDONLY | PRIVATE_BINARY | NO_WAIT) as descriptor,
-    ):
+    flags = os.O_RDONLY | PRIVATE_BINARY | NO_WAIT
+    with suppress(FileNotFoundError, PermissionError), open_descriptor(path, flags) as descriptor:
         if stat.S_ISREG(mode := os.fstat(descriptor).st_mode) or stat.S_ISDIR(mode):
             os.fsync(descriptor)
 

@@ -52,9 +52,8 @@ class Volumes:
     def exists(self, name: str) -> bool:
         """Whether there is such a volume (1 or 2 LISTs)."""
         mark = self._mark(name)
-        return any(True for _ in self._store.list(f"{name}/")) or any(
-            info.key == mark for info in self._store.list(mark)
-        )
+        has_files = any(True for _ in self._store.list(f"{name}/"))
+        return has_files or any(info.key == mark for info in self._store.list(mark))
 
     def create(self, name: str) -> None:
         """Make an empty volume (1 PUT). Raises `AlreadyExists` if `create` made it before."""

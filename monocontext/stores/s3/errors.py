@@ -174,7 +174,7 @@ class _FailedRequest:
 
 
 def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | None, writing: bool) -> MonocontextError:
-    status, code = failure.status, failure.code
+    status, code, region = failure.status, failure.code, failure.region
     reason = describe_error(status, code, failure.message)
     if code == "NoSuchBucket":
         return NotFound(f"no bucket {url.split('/')[2]!r}: {url}")
@@ -192,11 +192,9 @@ def _error_for(failure: _FailedRequest | ErrorResponse, url: str, etag: str | No
         size = failure.object_bytes or "fewer"
         return DamagedData(f"{url} ends before the range starts: found {size} bytes in all")
     # The answer to a HEAD has no body, so boto3 gives its status as the code.
-    if status in (301, 307) or code in OTHER_REGION or (code == "400" and failure.region):
-        if re.fullmatch(_REGION, failure.region):
-            return Unsupported(
-                f"{url} is in the region {failure.region}: open it with region='{failure.region}': {reason}"
-            )
+    if status in (301, 307) or code in OTHER_REGION or (code == "400" and region):
+        if re.fullmatch(_REGION, region):
+            return Unsupported(f"{url} is in the region {region}: open it with region='{region}': {reason}")
         return Unsupported(f"{url} is in another region: give region=: {reason}")
     if status in _NEVER or code in _NEVER_CODES:
         return Unsupported(f"{url}: {reason}")
