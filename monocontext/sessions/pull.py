@@ -25,7 +25,6 @@ from monocontext.sessions.session_info import SessionInfo
 _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 _DAY = re.compile(r"rollout-(\d{4})-(\d\d)-(\d\d)T")
 _RESUMED = ("claude-code", "codex")
-_FURTHER = re.compile(r"\.\d+$")  # ends the id of the shorter of two sessions of one id
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     info, records = archived.records(name)
     if info.agent not in _RESUMED:
         raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code's and Codex's can go on")
-    if _FURTHER.search(name):
+    if re.search(r"\.\d+$", name):
         raise MonocontextError(f"{name} is the shorter of two sessions of one id, so it cannot go on: `show` prints it")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
     folder = Path(_mapped({old_top: str(top)})(info.began_in)) if info.began_in else into
@@ -85,8 +84,7 @@ def _choose(archive: Sessions, session_id: str | None, into: Path, project: str 
     own = project or project_of(str(into))
     if session_id is None:
         infos = [info for info in archive.project(own).sessions() if info.agent in _RESUMED]
-        names = [(info.ended, info.session_id) for info in infos if "/" not in info.session_id]
-        mains = [pair for pair in names if not _FURTHER.search(pair[1])]
+        mains = [(info.ended, info.session_id) for info in infos if not re.search(r"/|\.\d+$", info.session_id)]
         if not mains:
             raise NotFound(f"no sessions of project {own!r} at {archive.url}")
         return archive.project(own), max(mains)[1]

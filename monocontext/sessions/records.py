@@ -66,10 +66,8 @@ def read_lines(path: Path) -> Iterator[RecordLine]:
 
 def dumps(record: Record) -> bytes:
     """A record as one line of JSON in UTF-8, without a newline."""
-    try:
-        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return json.dumps(record, separators=(",", ":")).encode()
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes `\ud800`, as JSON has it
 
 
 def ids_of(records: Iterable[Record]) -> list[str]:

@@ -160,20 +160,14 @@ def read_settings(path: Path) -> Settings:
     return result
 
 
-def _as_json(settings: Settings) -> bytes:
-    try:
-        return json.dumps(settings, indent=2, ensure_ascii=False).encode() + b"\n"
-    except UnicodeEncodeError:  # half of a surrogate pair stays escaped
-        return json.dumps(settings, indent=2).encode() + b"\n"
-
-
 def write_settings(path: Path, settings: Settings) -> Path | None:
     """Write settings completely or not at all, through a link; returns the path of a copy of the old file, None if
     there was none, or nothing to change. Settings equal to those of a copy are restored with the copy's format."""
     path = path.resolve()
     if read_settings(path) == settings:
         return None
-    backup, mode, data = None, 0o600, _as_json(settings)
+    backup, mode, text = None, 0o600, json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    data = text.encode("utf-8", "backslashreplace")  # half of a surrogate pair stays escaped
     for copy in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.bak")):
         with contextlib.suppress(MonocontextError, OSError):
             data = copy.read_bytes() if read_settings(copy) == settings else data  # with the user's own format
