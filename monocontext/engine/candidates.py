@@ -20,9 +20,9 @@ class Region:
     start: int
     stop: int
     begins_line: bool
-    r"""Whether it begins a line: a `\n` precedes it, or nothing does."""
+    r"""Whether it is known to begin a line: a `\n` precedes it, or nothing does. False if its first frame is cut."""
     ends_line: bool
-    r"""Whether its last character is `\n`."""
+    r"""Whether its last character is known to be `\n`. False if its last frame is cut."""
     frames: int
     """The number of its frames."""
 
@@ -44,7 +44,7 @@ class Narrowing:
 class Candidates:
     """The frames of a stored text in which a match may begin; none begins elsewhere.
 
-    After `moved` or `through`, characters are those of a text derived from the stored one. The search reports each
+    After `shifted_by` or `mapped`, characters are those of a text derived from the stored one. The search reports each
     match (`record_match`), so statistics tell the frames that were read in vain.
     """
 
@@ -57,6 +57,7 @@ class Candidates:
         locate: Callable[[int], Frame],
         stats: SearchStats,
     ):
+        """`frame` returns the record of a frame by its number, `locate` by a character of the stored text."""
         self.runs = runs
         """Half-open runs of frame numbers, rising."""
         self.start, self.stop = start, stop
@@ -75,11 +76,11 @@ class Candidates:
         """The number of candidates."""
         return sum(stop - start for start, stop in self.runs)
 
-    def moved(self, characters: int) -> Candidates:
+    def shifted_by(self, characters: int) -> Candidates:
         """The same candidates for a text that begins at character `characters` of this one."""
-        return self.through(lambda character: character - characters, lambda character: character + characters)
+        return self.mapped(lambda character: character - characters, lambda character: character + characters)
 
-    def through(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
+    def mapped(self, to_here: Callable[[int], int], to_stored: Callable[[int], int]) -> Candidates:
         """The same candidates for a derived text. The functions map offsets to its own and back, and are monotonic."""
         result, inner_to_here, inner_to_stored = copy(self), self._to_here, self._to_stored
         result._to_here = lambda character: to_here(inner_to_here(character))
@@ -130,12 +131,12 @@ class Candidates:
             self._last = self._locate(character)
             self._stats.hits += 1
 
-    def counted(self, frames: Iterator[_T]) -> Iterator[_T]:
+    def count_each(self, frames: Iterator[_T]) -> Iterator[_T]:
         """These frames, each counted when the search receives it."""
         for frame in frames:
-            self.looked_at()
+            self.count_looked_at()
             yield frame
 
-    def looked_at(self, frames: int = 1) -> None:
-        """Count `frames` candidates that the search received."""
+    def count_looked_at(self, frames: int = 1) -> None:
+        """Count candidates that the search received."""
         self._stats.looked_at += frames

@@ -171,9 +171,9 @@ class CaseChanged(Derived):
         result = self.base.candidates(query, self._to_base(start), self._to_base(stop - 1) + 1, within_line)
         if result is None or not result.runs:
             return result
-        result = result.moved(self.base.start)
+        result = result.shifted_by(self.base.start)
         if len(self._bases) > 1:
-            result = result.through(self._to_output, self._to_base)
+            result = result.mapped(self._to_output, self._to_base)
         result.start, result.stop = start, stop
         return result
 

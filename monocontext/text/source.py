@@ -274,7 +274,7 @@ class StoredSource:
         is_search: bool = False,
     ) -> Iterator[Window]:
         frames = self.reader.frames(start, stop, reverse=reverse, eager=eager, only=only, is_search=is_search)
-        counted = frames if only is None else only.counted(frames)
+        counted = frames if only is None else only.count_each(frames)
         return map(Window.of_frame, counted, repeat(start), repeat(stop))
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
