@@ -12,7 +12,6 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable
 from copy import copy
 from itertools import chain, islice, pairwise, starmap
 from typing import TYPE_CHECKING, Any
@@ -40,6 +39,8 @@ FIRST_FRAMES = 24
 next wave has twice as many."""
 _MOST_FRAMES = 256
 """The most frames of one wave."""
+_ALIKE = 0.6
+"""A wave takes frames that may score at least this share of the best one. After it, the others may be ruled out."""
 _SMALL = 8 * RAW_FRAME_BYTES
 """A text of at most this many characters and without filters is read to learn how rare words are."""
 _PASSAGE_CHARACTERS = 440
@@ -116,7 +117,8 @@ def _read_frames(span: Span, order: _Order, best: _BestPassages, budget: _Budget
         if (is_vain and is_short) or budget.is_spent:
             return len(remaining)
         room = max(budget.left_bytes // RAW_FRAME_BYTES, 1)
-        wave = dict(islice(remaining.items(), min(size, room)))
+        least = _ALIKE * max(remaining.values())
+        wave = set(islice((number for number, most in remaining.items() if most >= least), min(size, room)))
         for window in span.windows(eager=True, only=order.only(wave)):
             budget.left_bytes -= best.add_window(window)
         order.frames = {number: score for number, score in remaining.items() if number not in wave}
@@ -186,7 +188,7 @@ class _Order:
         least, last = worst[0], self._candidates.number_at(start - worst[1])
         return {number: most for number, most in self.frames.items() if (most, -number) >= (least, -last)}
 
-    def only(self, numbers: Iterable[int]) -> Candidates:
+    def only(self, numbers: Frames) -> Candidates:
         """Candidates of these frames alone."""
         result = copy(self._candidates)
         assert result is not None
