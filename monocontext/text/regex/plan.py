@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from monocontext.format.filters.query import INFINITE, All, AnyOf, Literal, Query, longest_literal
 from monocontext.records import dataclass, replace
@@ -18,7 +18,7 @@ try:
     from re import _compiler, _parser  # type: ignore[attr-defined]
     from re import _constants as _op  # type: ignore[attr-defined]
 except ImportError:  # pragma: no cover  (a Python later than those that this was written for)
-    _compiler = _parser = _op = None
+    _compiler = _parser = _op = cast("Any", None)
 
 BOUND = 1 << 16
 """The most characters that a match of a bounded pattern reaches: windows overlap by as many."""
