@@ -9,7 +9,7 @@ from monocontext.shell.call import LeftToShell, ShellCall
 from monocontext.shell.tree import MOST_READ_BYTES
 from monocontext.text.monocontext import Monocontext
 
-STOPPING = dict.fromkeys(("cksum", "md5sum", "rev", "sha1sum", "sha256sum"), "")
+STOPPING: dict[str, str] = dict.fromkeys(("cksum", "md5sum", "rev", "sha1sum", "sha256sum"), "")
 STOPPING |= {"cut": "bcdf", "expand": "t", "fold": "w", "hexdump": "efns", "nl": "bdfhilnsvw", "od": "AjNStw"}
 STOPPING |= {"tac": "s", "unexpand": "t"}
 """Commands that stop at an operand that is no file in bashkit, and go on in Unix. The letters take a value."""
