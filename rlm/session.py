@@ -89,6 +89,7 @@ class Session:
         self._messages: list[Message] = []
         self._turns = 0
         self._broken_off = False  # whether the last question ended with an exception
+        self._is_closed = False
         self._lock = threading.Lock()  # held while a question is answered
         self._cancelled: threading.Event | None = None  # the event of that question, if it has one
         self._loop = Loop(
@@ -103,7 +104,10 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the runner. Its completions can still be read."""
+        """End the runner, and a question that is under way. Completions can still be read."""
+        self._is_closed = True
+        if self._is_top and self._lock.locked():  # a child run has the gateway of its parent
+            self.gate.stop("cancelled")
         self._runner.close()
 
     @property
@@ -127,6 +131,8 @@ class Session:
             fits = f"more than the model's window of {self._setup.window_tokens:,} tokens"
             raise InvalidArgument(f"the question has {len(query):,} characters, {fits}: {order}")
         with self._lock:
+            if self._is_closed:
+                raise InvalidArgument("this session is closed: begin another one")
             if self._is_top:
                 self.gate.renew(Usage(self._setup.prices))
             self._cancelled = cancelled

@@ -23,7 +23,7 @@ from rlm.errors import AnswerRefused, LLMError
 from rlm.runners import cell_thread
 from rlm.runners.answers import Answers, FinalAnswer
 from rlm.runners.claims import Claim
-from rlm.runners.runner import CellResult, ModelCalls
+from rlm.runners.runner import AFTER_CLOSE, CellResult, ModelCalls
 from rlm.runners.syntax import hide_syntax_warnings, parse
 
 _runs = itertools.count(1)
@@ -55,6 +55,7 @@ class LocalRunner:
         self._output_limit = output_limit
         self._file_prefix = f"<cell {next(_runs)}."
         self._sources: list[str] = []  # the file names of the cells so far
+        self._is_closed = False
         self._out = cell_thread.Buffer(output_limit)
         self._thread = thread or cell_thread.CellThread()
         self._after_cell = after_cell
@@ -81,6 +82,8 @@ class LocalRunner:
 
     def run(self, code: str) -> CellResult:
         """Run one cell. Assignments before an exception are kept; reserved names are restored."""
+        if self._is_closed:
+            return AFTER_CLOSE
         waited = self._subcalls.waited
         clock = CellClock(self._cell_timeout, self._subcalls.seconds_left, waited, waited.seconds)
         limit = self._output_limit
@@ -114,6 +117,7 @@ class LocalRunner:
 
     def close(self) -> None:
         """Let the thread end and forget the sources."""
+        self._is_closed = True
         self._thread.close()
         for file in self._sources:
             linecache.cache.pop(file, None)

@@ -22,7 +22,7 @@ from rlm.runners.cell_thread import NOTES_CHARACTERS, SLACK
 from rlm.runners.channel import PROTOCOL, Channel, ChannelClosed, Message
 from rlm.runners.claims import check_claims
 from rlm.runners.piped_process import START_SECONDS, Worker
-from rlm.runners.runner import CellResult
+from rlm.runners.runner import AFTER_CLOSE, CellResult
 from rlm.runners.values import decode_from_worker, pack_for_worker, split_texts, take_texts_out
 from rlm.runners.worker_requests import SEND_SECONDS, WorkerRequests
 
@@ -68,6 +68,7 @@ class RemoteRunner(ABC):
         self._pending_note = ""  # a note for the stderr of the next cell: on the worker that ended after the last one
         self._cells = 0  # the number of the last cell
         self._worker: Worker | None = None
+        self._is_closed = False
         self.confinement = "none"  # how the worker is confined, as it reports before any code runs
         try:
             self._start_worker()
@@ -81,6 +82,8 @@ class RemoteRunner(ABC):
 
     def run(self, code: str) -> CellResult:
         """Run one cell. If its worker is lost, stderr says so, and the next cell runs in a new one."""
+        if self._is_closed:
+            return AFTER_CLOSE
         if self._worker is None:
             self._start_worker()  # not in the time of the cell
         waited = self._subcalls.waited
@@ -119,6 +122,7 @@ class RemoteRunner(ABC):
 
     def close(self) -> None:
         """End the worker and free its context. Idempotent."""
+        self._is_closed = True
         self._end()
 
     def _pack(self, name: str, value: object, texts: list[Any]) -> bytes:

@@ -36,6 +36,10 @@ class CellResult:
     claims: tuple[Claim, ...] = ()  # the model's citations for the answer; not checked
 
 
+AFTER_CLOSE = CellResult(stderr="Closed: the runner has been closed, and runs no code any more.\n", raised=True)
+"""The result of a cell that comes too late."""
+
+
 class ModelCalls(Protocol):
     """The model calls of the cells: `SubCalls`, or `RemoteCalls` in a worker."""
 

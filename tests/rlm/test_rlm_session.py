@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rlm_replies import repl
 
-from rlm import RLM, RLMError, ScriptedLM
+from rlm import RLM, InvalidArgument, RLMError, ScriptedLM
 from rlm.prompts.system import conversation
 from rlm.runners.local import LocalRunner
 
@@ -258,3 +258,24 @@ def test_a_cancelled_task_that_waits_ends_no_other_and_never_begins() -> None:
             assert len(asked) == 2
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("runner", ["local", "confined"])
+def test_closing_ends_the_question_under_way_and_no_other_begins(runner: str) -> None:
+    began, go, ended = threading.Event(), threading.Event(), list[Any]()
+
+    def root(messages: Any) -> str:
+        began.set()
+        go.wait(60)
+        return repl("FINAL(len(context))")
+
+    session = RLM(lm=ScriptedLM(root), runner=runner).session("the text")
+    asking = threading.Thread(target=lambda: ended.append(session.ask("q")))
+    asking.start()
+    began.wait(60)
+    session.close()
+    go.set()
+    asking.join(60)
+    assert [(completion.answer, completion.reason) for completion in ended] == [("", "cancelled")]
+    with pytest.raises(InvalidArgument, match="closed: begin another"):
+        session.ask("q")
