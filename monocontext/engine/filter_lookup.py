@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from monocontext.engine.candidates import Narrowing
 from monocontext.engine.fetch.cache import CachedBytes
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
     from monocontext.engine.frame_table import Column, FrameTable, GetLoaded
     from monocontext.format.filters.layout import FilterLayout
-    from monocontext.format.filters.planner import Planner, Records, Rows
+    from monocontext.format.filters.planner import Frames, Planner, Records, Rows
 
 _LEAST_FRAMES = 8
 """A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
@@ -320,7 +320,7 @@ def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> Fetc
     return FetchItem((key, block), key, offset, size, size, decode, gap_bytes=gap_bytes)
 
 
-def _runs_of_true(frames: Any, first: int) -> Runs:
+def _runs_of_true(frames: Frames, first: int) -> Runs:
     """The runs of true values in an array of booleans whose first index is `first`."""
     import numpy as np
 

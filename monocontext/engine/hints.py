@@ -157,6 +157,7 @@ class CodeHints:
         if not isinstance(rounds, range | tuple) or not rounds or not isinstance(target, ast.Name):
             unknown = dict.fromkeys(_stored_in(target))
             return _Scope(indent, [names | unknown for names in scope.rounds], scope.count)
+        # `_even_ranges` tells from the first three rounds and the last one where those between them read.
         chosen = rounds if isinstance(rounds, tuple) or len(rounds) <= 4 else (*rounds[:3], rounds[-1])
         return _Scope(indent, [scope.rounds[0] | {target.id: value} for value in chosen], len(rounds))
 
@@ -201,6 +202,7 @@ class CodeHints:
     def _search(
         self, node: ast.expr, arguments: list[ast.expr], scope: _Scope, reach: Reach, backward: bool, flags: int | None
     ) -> Iterator[Hint]:
+        """The search of a call `text.find(needle, start, stop)` or the like, in each known round of a loop."""
         text = self._fold(node, scope.rounds[0])
         if not isinstance(text, _Text) or not arguments:
             return

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterable
+from itertools import chain, islice
 
 MOST_RANGES = 10_000
 """The most ranges between two marks; more are merged over gaps, so the log may have more characters, never fewer."""
-MOST_PIECES = 1_000
-"""The most pieces of one cell that are remembered."""
+MOST_PIECES = 1_000  # pieces between two marks that are kept apart
 MOST_PIECE_CHARACTERS = 20_000
 """A longer piece is a part of a pass, and does not show what code used."""
-KEPT_MARKS = 1_000
-"""The number of marks that are kept."""
+KEPT_MARKS = 1_000  # older marks are forgotten
 
 
 class ReadLog:
@@ -21,21 +21,23 @@ class ReadLog:
     _most = MOST_RANGES
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._settled: deque[list[tuple[int, int]]] = deque(maxlen=KEPT_MARKS)
-        self._now: list[tuple[int, int]] = []
+        self._lock = threading.Lock()  # guards the fields below
+        self._before_marks: deque[list[tuple[int, int]]] = deque(maxlen=KEPT_MARKS)
+        """The ranges before each of the last marks and after the mark before it."""
+        self._since_mark: list[tuple[int, int]] = []
+        """The ranges after the last mark, in the order of reading."""
         self._marks = 0
 
     def add(self, start: int, stop: int) -> None:
         """Record a read of characters [start, stop)."""
         with self._lock:
-            now = self._now
-            if now and now[-1][0] <= start <= now[-1][1]:
-                now[-1] = (now[-1][0], max(now[-1][1], stop))
+            ranges = self._since_mark
+            if ranges and ranges[-1][0] <= start <= ranges[-1][1]:
+                ranges[-1] = (ranges[-1][0], max(ranges[-1][1], stop))
                 return
-            now.append((start, stop))
-            if len(now) > self._most:
-                self._now = merge(now, self._most // 2)
+            ranges.append((start, stop))
+            if len(ranges) > self._most:
+                self._since_mark = merge(ranges, self._most // 2)
 
     def since(self, mark: int | None) -> tuple[int, list[tuple[int, int]]]:
         """Make a mark; return it, and the ranges read since `mark`, the mark of an earlier call, sorted and merged.
@@ -43,11 +45,12 @@ class ReadLog:
         If `mark` is None, there are no ranges. If it is no longer kept, they begin at the oldest mark that is.
         """
         with self._lock:
-            self._settled.append(merge(self._now, self._most))
-            self._now = []
+            self._before_marks.append(merge(self._since_mark, self._most))
+            self._since_mark = []
             self._marks += 1
-            spans = 0 if mark is None else min(self._marks - mark, len(self._settled))
-            ranges = [item for settled in list(self._settled)[len(self._settled) - spans :] for item in settled]
+            kept = len(self._before_marks)
+            marks_back = 0 if mark is None else min(self._marks - mark, kept)
+            ranges = chain.from_iterable(islice(self._before_marks, kept - marks_back, None))
             return self._marks, merge(ranges, self._most)
 
 
@@ -61,7 +64,7 @@ class PieceLog(ReadLog):
             super().add(start, stop)
 
 
-def merge(ranges: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+def merge(ranges: Iterable[tuple[int, int]], most: int) -> list[tuple[int, int]]:
     """At most `most` sorted ranges that cover these: adjacent ones are merged, and others over ever larger gaps."""
     gap = 0
     while True:
