@@ -92,7 +92,7 @@ def between(mutant, node, source, start, end, operator):  # type: ignore[no-unty
 def tests_by_line(data: coverage.CoverageData, path: str) -> dict[int, list[str]]:
     """The tests that run each line, as pytest names them; without names that a file of arguments cannot hold."""
     found = data.contexts_by_lineno(str(CHECKOUT / path))
-    tests = {line: {name.partition("|")[0] for name in names if "::" in name} for line, names in found.items()}
+    tests = {line: {name.rpartition("|")[0] for name in names if "::" in name} for line, names in found.items()}
     named = {line: sorted(filter(str.isprintable, names)) for line, names in tests.items()}
     return {line: names for line, names in named.items() if names}
 
@@ -121,8 +121,8 @@ def is_caught(mutant: Mutant, tests: list[str], seconds: float) -> str:
 
 
 def first_failure(tests: list[str], seconds: float) -> str:
-    """The line in which pytest reports a failure; empty if there is none. Names that are no tests any more are left
-    out: with one of them pytest runs nothing. Raises `TimeoutExpired`."""
+    """The line in which pytest reports a failure; empty if there is none. Functions of which a name is no test any more
+    are left out: with one such name pytest runs nothing. Raises `TimeoutExpired`."""
     listed = CHECKOUT / ".mutant-tests"
     listed.write_text("\n".join(tests))
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", f"@{listed}"]
@@ -132,7 +132,8 @@ def first_failure(tests: list[str], seconds: float) -> str:
         listed.unlink()
     not_found = rf"(?m)^ERROR: not found: {re.escape(str(CHECKOUT))}/(.+)$"
     if missing := set(re.findall(not_found, done.stdout + done.stderr)):
-        others = [name for name in tests if name not in missing]
+        functions = {name.partition("[")[0] for name in missing}
+        others = [name for name in tests if name.partition("[")[0] not in functions]
         return first_failure(others, seconds) if others and len(others) < len(tests) else ""
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     is_passed = done.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
