@@ -20,7 +20,6 @@ import errno
 import os
 import re
 import stat
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -61,8 +60,10 @@ from monocontext.stores.regular_file import (
     write_all,
 )
 
-if sys.platform != "win32":
+try:
     import fcntl
+except ModuleNotFoundError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 _HIDDEN = ".monocontext-"
 _LOCK = _HIDDEN + "lock"
@@ -304,7 +305,7 @@ def _lock_folder(folder: str) -> Iterator[None]:
     """Hold the lock of one directory, which excludes other threads and processes. The lock file is in the directory of
     the object, not at the root, so stores with different roots share it."""
     path = os.path.join(folder, _LOCK)
-    if sys.platform == "win32":
+    if fcntl is None:
         from filelock import FileLock  # elsewhere it takes 30 ms to load, and 0.2 ms for each lock
 
         with FileLock(path, poll_interval=_POLL_SECONDS):
