@@ -23,8 +23,7 @@ class Region:
     r"""Whether it is known to begin a line: a `\n` precedes it, or nothing does. False if its first frame is cut."""
     ends_line: bool
     r"""Whether its last character is known to be `\n`. False if its last frame is cut."""
-    frames: int
-    """The number of its frames."""
+    frames: int  # the number of its frames
 
 
 @dataclass(frozen=True, slots=True)

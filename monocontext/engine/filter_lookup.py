@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from monocontext.format.filters.layout import FilterLayout
     from monocontext.format.filters.planner import Frames, Planner, Records, Rows
 
-_LEAST_FRAMES = 8
-"""A search in fewer frames uses no filter: the look-up would be a round trip of its own."""
-SECTIONS_AT_ONCE = 64
-"""Directories of filters that are fetched at once: 4 MB, for 64 TB of text."""
+_LEAST_FRAMES = 8  # a search in fewer frames uses no filter: the look-up would be a round trip of its own
+SECTIONS_AT_ONCE = 64  # directories of filters that are fetched at once: 4 MB, for 64 TB of text
 DENSE_SHARE = 0.4
 """The share of frames above which a search reads all of them: a pass without gaps is cheaper."""
 MOST_LISTED = 1 << 17

@@ -24,8 +24,7 @@ FILTER_GAP_BYTES = 4 << 10
 PART_BYTES = 1 << 20
 MAX_PART_BYTES = 8 << 20
 """8 MiB take ~90 ms at the 90 MB/s of one connection, three times the first-byte latency near the store."""
-FAN_OUT = 16
-"""Requests into which a large read is split."""
+FAN_OUT = 16  # requests into which a large read is split
 
 
 class FetchItem(NamedTuple):
