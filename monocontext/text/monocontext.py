@@ -302,13 +302,13 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             if (piece_log := source.reader.piece_log) is not None:
                 piece_log.add(self._start + start, self._start + stop)
             elif abs(start - self._last_read) <= NEAR_CHARACTERS:
-                self._keep(source, start)
+                self._keep(source, start, stop)
             self._last_read = start
         return source.read(self._start + start, self._start + stop)
 
-    def _keep(self, source: StoredSource, start: int) -> None:
-        """Keep the frame with character `start` as text."""
-        frame_text = source.reader.text_within(self._start + start, self._start + start + 1)
+    def _keep(self, source: StoredSource, start: int, stop: int) -> None:
+        """Keep the frame with characters [start, stop) as text, if one holds them all."""
+        frame_text = source.reader.text_within(self._start + start, self._start + stop)
         if frame_text is None:
             return
         first = frame_text.frame.start
