@@ -16,6 +16,7 @@ from monocontext.format.documents import Document
 from monocontext.shell.tree import TextFiles
 
 _WRITE_CHARACTERS = 64 << 10  # output is written in pieces of about this size
+_NOT_FILES = {"": "No such file or directory", "directory": "Is a directory"}
 
 Command = Callable[["ShellCall"], Awaitable[int]]
 """Answers a call and returns its exit code. Raises `LeftToShell`, or an error whose message is for the reader."""
@@ -33,7 +34,7 @@ class ShellCall:
         self.arguments: list[str] = context.argv
         self.cwd: str = context.cwd
         self.files = context.fs  # all files of the shell: bashkit's `FileSystem`
-        self._texts = texts
+        self.texts = texts
         self._context = context
         self._first_input = b""  # what was read from stdin to know whether there is anything
         self._buffer = io.StringIO()
@@ -62,9 +63,9 @@ class ShellCall:
 
     def locate(self, path: str) -> tuple[TextFiles, str] | None:
         """The files of the text that a path is in, and the path in it; None for other paths."""
-        folders = [folder for folder in self._texts if path == folder or path.startswith(folder + "/")]
+        folders = [folder for folder in self.texts if path == folder or path.startswith(folder + "/")]
         folder = max(folders, key=len, default="")
-        return (self._texts[folder], path.removeprefix(folder) or "/") if folder else None
+        return (self.texts[folder], path.removeprefix(folder) or "/") if folder else None
 
     def document(self, operand: str) -> tuple[TextFiles, Document] | None:
         """The document of an operand; None if it names anything else."""
@@ -72,19 +73,13 @@ class ShellCall:
         record = location[0].find(location[1]) if location else None
         return (location[0], record) if location and record is not None else None
 
-    async def check_file(self, operand: str) -> bool:
-        """Whether an operand is a file; if not, complains."""
+    async def check_kind(self, operand: str) -> str:
+        """What an operand is: `directory`, another kind of file, or empty if it is missing. Complains of no files."""
         path = self.path(operand)
-        is_there = self.files.exists(path)
-        if is_there and self.files.stat(path)["file_type"] != "directory":
-            return True
-        await self.complain(f"{operand}: {'Is a directory' if is_there else 'No such file or directory'}")
-        return False
-
-    def texts_below(self, path: str) -> list[tuple[str, TextFiles]]:
-        """The texts whose folders are below a path, with the paths of these folders in it."""
-        top = path.rstrip("/") + "/"
-        return [(item.removeprefix(top), files) for item, files in sorted(self._texts.items()) if item.startswith(top)]
+        kind = str(self.files.stat(path)["file_type"]) if self.files.exists(path) else ""
+        if kind in _NOT_FILES:
+            await self.complain(f"{operand}: {_NOT_FILES[kind]}")
+        return kind
 
     async def has_input(self) -> bool:
         """Whether there is anything to read from stdin."""
@@ -106,7 +101,8 @@ class ShellCall:
         await self._write_error(f"{self.name}: {message}\n".encode(errors="surrogateescape"))
 
     async def run_plain(self, bash: Any) -> int:
-        """Let bashkit's own command answer the call, in another shell that has none of ours by that name."""
+        """Let bashkit's own command answer the call, in another shell, which loses ours of that name."""
+        bash.remove_builtin(self.name)
         bash.mount("/", self.files)
         bash.add_command("__input", self._read_input)
         bash.add_command("__output", self._write_output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,14 +35,7 @@ class _Target:
     """How each document is shown, by its number; None for the whole text, whose paths are shown below `root`."""
     root: str = ""
 
-    def select(self, query: GrepQuery) -> Iterator[Line]:
-        """The lines that are selected."""
-        text = self.files.text
-        ranges = [(0, len(text))] if self.shown is None else ranges_of(record for _, record in self.shown.values())
-        place_at, inverts = partial(self._place_at, query), query.has("invert-match")
-        return found_lines(text, query.pattern, ranges, place_at, invert=inverts, most=query.most_lines)
-
-    def _place_at(self, query: GrepQuery, character: int) -> Place | None:
+    def place_at(self, query: GrepQuery, character: int) -> Place | None:
         """How the file that has a character is shown; None if it is not to be searched."""
         path_and_record = self.files.path_at(character)
         if path_and_record is None:
@@ -72,7 +65,8 @@ class _Search:
             if query.is_rg or query.selects(operand.rpartition("/")[2]):
                 self._add_document(operand, *stored)
             return
-        location, texts = call.locate(path), call.texts_below(path)
+        location, top = call.locate(path), path.rstrip("/") + "/"
+        texts = [(folder, files) for folder, files in sorted(call.texts.items()) if folder.startswith(top)]
         if not query.is_recursive or not (texts or (location and call.files.exists(path))):
             raise LeftToShell
         if operand and query.skips(operand):
@@ -84,8 +78,9 @@ class _Search:
         elif path == "/" and call.files.read_dir("/tmp"):
             await call.complain("only texts are searched below /: name /tmp to search it too")
         for folder, files in texts:
-            if not any(map(query.skips, folder.split("/"))):
-                self._add_folder(files, "/", f"{prefix}{folder}/")
+            name = folder.removeprefix(top)
+            if not any(map(query.skips, name.split("/"))):
+                self._add_folder(files, "/", f"{prefix}{name}/")
 
     def _add_document(self, operand: str, files: TextFiles, record: Document) -> None:
         """Search a document together with the last target, if that has documents before it in the same text."""
@@ -116,7 +111,7 @@ class _Search:
             query.pattern, has_names, query.has("line-number"), query.has("only-matching"),
             query.context("before"), query.context("after"),
         )  # fmt: skip
-        selected = self._watch(line for target in self._targets for line in target.select(query))
+        selected = (line for target in self._targets for line in self._select(target))
         if query.has("quiet"):
             next(selected, None)
         elif query.has("files-with-matches"):
@@ -129,12 +124,16 @@ class _Search:
     def _counts(self, style: Style) -> Iterator[str]:
         for target in self._targets:
             counts = {name: 0 for name, _ in (target.shown or {}).values()}
-            counts |= count_lines(self._watch(target.select(self._query)), style)
+            counts |= count_lines(self._select(target), style)
             for name, count in counts.items():
                 if count or not self._query.is_rg:
                     yield f"{name}:{count}" if style.has_names else str(count)
 
-    def _watch(self, lines: Iterable[Line]) -> Iterator[Line]:
-        for line in lines:
+    def _select(self, target: _Target) -> Iterator[Line]:
+        """The lines of a target that are selected."""
+        text, query, shown = target.files.text, self._query, target.shown
+        ranges = [(0, len(text))] if shown is None else ranges_of(record for _, record in shown.values())
+        place_at, inverts = partial(target.place_at, query), query.has("invert-match")
+        for line in found_lines(text, query.pattern, ranges, place_at, invert=inverts, most=query.most_lines):
             self.has_selected = True
             yield line

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
-from functools import cached_property
 
 from monocontext.globs import Globs
 from monocontext.shell.call import LeftToShell, ShellCall
@@ -45,7 +44,7 @@ class GrepQuery:
     """The options of a call."""
 
     def __init__(self, call: ShellCall) -> None:
-        """Raises `LeftToShell` for options that are rare, and `ValueError` for a wrong number."""
+        """Raises `LeftToShell` for options that are rare, and `ValueError` for a wrong number or glob."""
         self._command = call.name
         self.is_rg = call.name == "rg"
         words = (_RG, _RG_LONG) if self.is_rg else (_GREP, _GREP_LONG)
@@ -55,6 +54,8 @@ class GrepQuery:
             given = [word for word, _ in self._options if word in group]
             self._flags.difference_update(word for word in given if word != given[-1])
         self.is_recursive = self.is_rg or self.has("recursive")
+        types = [f"*.{{{_TYPES.get(item, item)}}}" for item in self._values("type")]
+        self._globs = Globs(self._values("glob") + types)
         self.most_lines = self._number("max-count")  # the most lines of a file; None for all
         has_no_lines = self.has("only-matching") and self.has("count", "invert-match") and not self.is_rg
         if self.has("files") or has_no_lines or self.most_lines == 0:
@@ -75,11 +76,9 @@ class GrepQuery:
         return 0 if self.has("only-matching") else self._number(f"{side}-context", "context") or 0
 
     def _compile(self) -> Linewise:
-        patterns = [line for value in self._values("regexp") for line in value.split("\n")]
-        if not self.has("regexp"):
-            if not self.operands:
-                raise LeftToShell
-            patterns = self.operands.pop(0).split("\n")
+        if not self.has("regexp") and not self.operands:
+            raise LeftToShell
+        patterns = "\n".join(self._values("regexp") or [self.operands.pop(0)]).split("\n")
         given = [word for word, _ in self._options if word in _SYNTAXES.values()]
         syntax = given[-1] if given else _SYNTAXES[self._command]
         if syntax == "fixed-strings":
@@ -120,11 +119,6 @@ class GrepQuery:
         """The last value of the first of these options that is given."""
         values = next(filter(None, map(self._values, words)), None)
         return min(int(values[-1]), _MOST_LINES) if values else None
-
-    @cached_property
-    def _globs(self) -> Globs:
-        types = [f"*.{{{_TYPES.get(item, item)}}}" for item in self._values("type")]
-        return Globs(self._values("glob") + types)
 
 
 def _matches(name: str, globs: list[str]) -> bool:

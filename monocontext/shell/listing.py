@@ -97,9 +97,7 @@ async def find(call: ShellCall) -> int:
     """Print the names that pass tests of names, kinds and depths. Leaves other tests and missing files to the shell."""
     first = next((i for i, word in enumerate(call.arguments) if word[:1] in ("-", "!", "(")), len(call.arguments))
     operands, words = call.arguments[:first] or ["."], call.arguments[first:]
-    end = "\0" if words[-1:] == ["-print0"] else "\n"
-    if words[-1:] in (["-print"], ["-print0"]):
-        del words[-1]
+    action = words.pop() if words[-1:] in (["-print"], ["-print0"]) else "-print"
     depths, tests = _parse(words)
     if not all(call.files.exists(call.path(operand)) for operand in operands):
         raise LeftToShell
@@ -107,7 +105,7 @@ async def find(call: ShellCall) -> int:
         path = call.path(operand)
         for depth, shown, info in _walk(call, path, operand, call.files.stat(path), 0, depths.stop):
             if depth in depths and all(test(shown, info) for test in tests):
-                await call.write(shown + end)
+                await call.write(shown + ("\0" if action == "-print0" else "\n"))
     return 0
 
 

@@ -61,25 +61,22 @@ async def wc(call: ShellCall) -> int:
     units = [unit for unit in _SIZES.values() if unit in given]
     if not operands or "-" in operands:
         raise LeftToShell
-    rows, status, width = list[tuple[str, Counter[str]]](), 0, 1
-    for operand in operands:
-        if await call.check_file(operand):
-            rows.append((operand, _sizes(call, operand, units)))
-            continue
-        status = 1
-        if call.files.exists(call.path(operand)):  # a folder
-            rows.append((operand, Counter()))
-            width = _FOLDER_WIDTH
+    kinds = [await call.check_kind(operand) for operand in operands]
+    rows = [(item, _sizes(call, item, kind, units)) for item, kind in zip(operands, kinds, strict=True) if kind]
     total = sum((sizes for _, sizes in rows), Counter())
-    width = max(width, len(str(total["bytes"]))) if len(operands) > 1 or len(units) > 1 else 1
+    width = 1
+    if len(operands) > 1 or len(units) > 1:
+        width = max(len(str(total["bytes"])), _FOLDER_WIDTH if "directory" in kinds else 1)
     if len(operands) > 1:
         rows.append(("total", total))
     for name, sizes in rows:
         await call.write(" ".join(f"{sizes[unit]:>{width}}" for unit in units) + f" {name}\n")
-    return status
+    return int(not {"", "directory"}.isdisjoint(kinds))
 
 
-def _sizes(call: ShellCall, operand: str, units: list[str]) -> Counter[str]:
+def _sizes(call: ShellCall, operand: str, kind: str, units: list[str]) -> Counter[str]:
+    if kind == "directory":
+        return Counter()
     stored = call.document(operand)
     if stored is None:
         data = call.files.read_file(call.path(operand))
@@ -91,11 +88,10 @@ def _sizes(call: ShellCall, operand: str, units: list[str]) -> Counter[str]:
 
 
 def _count_words(view: Monocontext) -> int:
-    count, ends_in_word = 0, False
+    count, last = 0, " "
     for chunk in view.chunks():
-        goes_on = ends_in_word and not chunk[0].isspace()
-        count += len(chunk.split()) - goes_on
-        ends_in_word = not chunk[-1].isspace()
+        count += len((last + chunk).split()) - (not last.isspace())
+        last = chunk[-1]
     return count
 
 
@@ -105,7 +101,7 @@ async def drop_unreadable(call: ShellCall) -> int:
     takes_value = re.compile("--[a-z-]+" + (rf"|-\w*[{letters}]" if letters else ""))
     before_each = zip(["", *call.arguments], call.arguments, strict=False)
     operands = [word for before, word in before_each if word[:1] != "-" and not takes_value.fullmatch(before)]
-    others = [word for word in operands if not await call.check_file(word)]
+    others = [word for word in operands if await call.check_kind(word) in ("", "directory")]
     if others and others == operands:
         return 1
     call.arguments = [word for word in call.arguments if word not in others]

@@ -38,7 +38,7 @@ _COMMANDS: dict[str, Command] = {
 }  # fmt: skip
 _FEEDS = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\((?!\S*['"]))""")
 """Where this is not in a command line, no loop and no group reads a pipe, as in `| while read f; do`."""
-_TAKE_INPUT = (*_COMMANDS, "cat", "seq", "yes")
+_TAKE_INPUT = (*_COMMANDS, *STOPPING, "cat", "seq", "yes")
 """Commands that need `command` before them in such a loop or group, or bashkit gives the first of them the rest of the
 pipe. In plain pipes they are better without: `command` gives them all of their input at once."""
 _STOPS = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*){{2}}|[^|;&\n]*[{{*?[])")
@@ -71,12 +71,10 @@ class _Worker:
         for number in changed:
             self._capsules[self._folders[number]].files = self._open_files(number)
         bash = self._new_bash(self._folders[0] if len(self._folders) == 1 else "/")
-        stopping = set(_STOPS.findall(command))
-        for name in stopping:
+        for name in set(_STOPS.findall(command)):
             bash.add_command(name, partial(self._run_command, drop_unreadable))
         if _FEEDS.search(command):
-            names = [*_TAKE_INPUT, *stopping]
-            names = [name for name in names if not re.search(rf"\b{name}\s*\(\)|function\s+{name}\b", command)]
+            names = [n for n in _TAKE_INPUT if not re.search(rf"\b{n}\s*\(\)|function\s+{n}\b", command)]
             await bash.execute("shopt -s expand_aliases\n" + "".join(f"alias {n}='command {n}'\n" for n in names))
         written, complaints = bytearray(), bytearray()
         result = await bash.execute(command, stdout=partial(_collect, written), stderr=partial(_collect, complaints))
@@ -94,8 +92,8 @@ class _Worker:
         exit_code = result.exit_code or int(bool(failures))
         return Output(shown.decode(errors="replace"), told.decode(errors="ignore"), exit_code, "; ".join(notes))
 
-    def _new_bash(self, cwd: str, without: str = "") -> bashkit.Bash:
-        """A shell with the folders of the texts and our commands, but the one that is named."""
+    def _new_bash(self, cwd: str) -> bashkit.Bash:
+        """A shell with the folders of the texts and our commands."""
         bash = bashkit.Bash(
             username="user", hostname="monocontext", cwd=cwd, profile=bashkit.ExecutionProfile.Interactive,
             timeout_seconds=self._seconds, max_commands=50_000, max_loop_iterations=200_000,
@@ -106,8 +104,7 @@ class _Worker:
             bash.mount(folder, bashkit.FileSystem.from_capsule(capsule.value), read_only=True)
         bash.mount("/tmp", self._scratch)
         for name, command in _COMMANDS.items():
-            if name != without:
-                bash.add_command(name, partial(self._run_command, command))
+            bash.add_command(name, partial(self._run_command, command))
         return bash
 
     async def _run_command(self, command: Command, context: Any) -> int:
@@ -118,7 +115,7 @@ class _Worker:
             await call.flush()
             return status
         except LeftToShell:
-            return await call.run_plain(self._new_bash(call.cwd, without=call.name))
+            return await call.run_plain(self._new_bash(call.cwd))
         except BrokenPipeError:
             return 141  # as of a program that SIGPIPE ends: the next command reads no further
         except (MonocontextError, OSError, re.error, ValueError, OverflowError, RuntimeError) as error:
