@@ -41,7 +41,7 @@ _FEEDS = re.compile(r"""\|&?(?:\s|#.*\n)*(?:(?:while|until|for|if|case|[{!])\s|\
 _TAKE_INPUT = (*_COMMANDS, *STOPPING, "cat", "seq", "yes")
 """Commands that need `command` before them in such a loop or group, or bashkit gives the first of them the rest of the
 pipe. In plain pipes they are better without: `command` gives them all of their input at once."""
-_STOPS = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*){{2}}|[^|;&\n]*[{{*?[])")
+_STOPS = re.compile(rf"\b({'|'.join(STOPPING)})\b(?=(?:[^|;&\n]*?\s[^\s|;&-][^\s|;&]*+){{2}}|[^|;&\n]*[{{*?[])")
 """A call of such a command with several operands: it has two words or more that are no options, or a glob."""
 
 

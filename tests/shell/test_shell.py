@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -48,6 +49,12 @@ def test_one_function_over_one_text(bash: Bash) -> None:
         *["5", "|", "while", "read", "y"], *["5", "total"],
     ]  # fmt: skip
     assert bash("cat nothing") == "cat: nothing: No such file or directory\n[exit code 1]"
+
+
+def test_a_long_word_takes_no_time(bash: Bash) -> None:
+    began = time.monotonic()
+    bash(f"rev {30_000 * 'a'}")
+    assert time.monotonic() - began < 10
 
 
 def test_of_options_that_undo_each_other_the_last_one_counts(bash: Bash) -> None:
