@@ -31,12 +31,14 @@ EDGE = 100  # the last appends, whose median time is compared with that of as ma
 
 def add(commands: Commands) -> None:
     command = commands.add_parser("growth", help="the cost of many appends, and of 100 TB")
-    command.add_argument("parts", nargs="*", choices=PARTS, help="parts to measure; default: all")
+    command.add_argument("parts", nargs="*", help=f"parts to measure: {', '.join(PARTS)}; default: all")
     command.set_defaults(run=main)
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Print the table of each part; returns 1 if a row is not within its limit."""
+    if unknown := [name for name in arguments.parts if name not in PARTS]:
+        raise SystemExit(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
     holds = True
     for name in arguments.parts or PARTS:
         print(f"\n{name}\n{head_line('what', 'asked', 'measured', 'holds')}")
