@@ -131,11 +131,11 @@ class Session:
             fits = f"more than the model's window of {self._setup.window_tokens:,} tokens"
             raise InvalidArgument(f"the question has {len(query):,} characters, {fits}: {order}")
         with self._lock:
-            if self._is_closed:
-                raise InvalidArgument("this session is closed: begin another one")
+            self._cancelled = cancelled
             if self._is_top:
                 self.gate.renew(Usage(self._setup.prices))
-            self._cancelled = cancelled
+            if self._is_closed:  # looked at after `renew`, which forgets that `close` has stopped the gateway
+                raise InvalidArgument("this session is closed: begin another one")
             if cancelled and cancelled.is_set():
                 raise BudgetSpent("the question was cancelled", reason="cancelled")
             is_later = bool(self._messages)
