@@ -24,9 +24,9 @@ _PARAMETER = r"(?s)(?<=[?&;#])([\w.%\[\]-]+)=((?:(?![?&;#][\w.%\[\]-]+=).)*)"
 _SECRET_NAME = (
     r"(?i)sig|sas|sid|code|key|passcode|pwd|pw|otp|hmac|auth(?:orization)?|jwt|bearer|cookie|ticket|SAML\w+|session|csek"
     r"|x-(?:amz|goog|ms|oss)-.+|awsaccesskeyid|googleaccessid|phpsessid|(?:.*[-_.]|user|db)?pass"
-    r"|.*(?:token|secret|pass[-_.]?w(?:or)?d|pass[-_.]?phrase|creds?|credentials?|signature|assertion|session[-_]?id"
+    r"|.*(?:token|secret(?:key)?|pass[-_.]?w(?:or)?d|pass[-_.]?phrase|creds?|credentials?|signature|assertion|session[-_]?id"
     r"|access[-_.]?code|connection[-_.]?string)"
-    r"|(?!(?:sort|primary|partition|foreign|object|public|cache|row)[-_.]).*(?:[-_.]|api|app|access|account|auth|crypt|"
+    r"|(?!(?:sort|primary|partition|foreign|object|public|cache|row)[-_.]key).*(?:[-_.]|api|app|access|account|auth|crypt|"
     r"cryption|customer|license|master|pass|private|shared|signing|sse|ssec|storage|subscription)key(?:[-_.]?(?:base64|hex))?"
 )
 """The name of a parameter whose value lets its bearer in, as of a signed URL."""
