@@ -106,7 +106,7 @@ class CloudStore(StoreBase):
         if not length:  # HTTP has no empty range
             info = self.head(key)
             check_part(name, etag, info.etag, start, length, info.size_bytes)
-            return Blob(b"", info.etag, info.size_bytes)
+            return Blob(b"", info.etag, info.size_bytes, modified_seconds=info.modified_seconds)
         with self._translate_errors(name):
             try:
                 result = obstore.get(self._store, path, options={"range": (start, start + length)})

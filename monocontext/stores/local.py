@@ -183,10 +183,8 @@ class LocalStore(StoreBase):
 
     def delete(self, key: str, *, if_match: str | None = None) -> None:
         path, name = self._path(check_key(key), writing=True), self._name(key)
-        with _translate_errors(name, writing=True), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            if not os.path.lexists(path):  # also if no file can have this name
-                return
-            check_regular(name, os.stat(path, follow_symlinks=False))
+        with _translate_errors(name, writing=True), suppress(FileNotFoundError):
+            self.head(key)  # before the lock, which makes a file
             with _lock_folder(os.path.dirname(path)):
                 current = _current_etag(path, name)
                 if current and if_match not in (None, current):

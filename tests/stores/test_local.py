@@ -235,6 +235,17 @@ def test_permission(store: LocalStore, tmp_path: Path) -> None:
         store.get("a")
 
 
+def test_a_delete_without_permission_is_refused(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    store.put("a", b"x")
+    monkeypatch.setattr(os, "stat", refuse)
+    monkeypatch.setattr(os, "lstat", refuse)
+    with pytest.raises(AccessDenied, match=r"no permission for .*/a"):
+        store.delete("a")
+
+
 def test_file_systems_without_hard_links(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
