@@ -102,7 +102,9 @@ class Folder:
             descriptor = os.open(path, _FILE_FLAGS) if self._follows else self._open_inside(path)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
-                raise OSError(error.errno, error.strerror, path) from None  # its own path is only the last part
+                if error.errno:
+                    error.filename = path  # its own path is only the last part
+                raise
             raise AccessDenied(f"{path}: it or a folder above it is no longer what was listed: try again") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)

@@ -206,8 +206,12 @@ def test_a_link_swapped_in_behind_the_check(
         folder.open(name)
 
 
-def test_a_file_that_becomes_a_pipe_keeps_nobody_waiting(linked: Path) -> None:
+def test_a_file_that_becomes_a_link_or_a_pipe_is_not_read(linked: Path) -> None:
     folder = Folder(linked)
+    (linked / "a.txt").unlink()
+    (linked / "a.txt").symlink_to("/etc/passwd")
+    with pytest.raises(AccessDenied, match="leads out of its directory"):
+        folder.open("a.txt")
     (linked / "a.txt").unlink()
     os.mkfifo(linked / "a.txt")
     with pytest.raises(FileNotFoundError, match="it is no longer a regular file"):
