@@ -104,9 +104,9 @@ class Match(Unchanging, metaclass=ABCMeta):
         # By a real match with the same texts and names: of the whole, and of the groups after it, in a look-ahead.
         whole, *groups = (self._text(number) for number in range(len(self.regs)))
         names = {number: f"?P<{name}>" for name, number in self.re.groupindex.items()}
-        bodies = ["(?!)" if text is None else re.escape(text) for text in groups]
+        bodies = ["(?!)" if text is None else f".{{{len(text)}}}" for text in groups]
         probe = "".join(f"({names.get(number, '')}{body})?" for number, body in enumerate(bodies, 1))
-        match = re.match(f"{re.escape(whole)}(?={probe})", whole + "".join(filter(None, groups)))
+        match = re.match(f"(?s).{{{len(whole)}}}(?={probe})", whole + "".join(filter(None, groups)))
         assert match is not None
         return match.expand(template)
 

@@ -53,8 +53,8 @@ _PRESENCE = 3
 found the most of the best passages in 24 to 170 frames."""
 _GAINS = [math.log2(level / before) for before, level in pairwise((1, *LEVELS))]
 """What each level of occurrences adds to this."""
-_SHARE_OF_SHORT = 0.02
-"""The assumed share of passages that hold a word unknown to the filters."""
+_SHARE_OF_UNKNOWN = 0.02
+"""The assumed share of passages that hold a word, at least, if the filters do not tell its frames."""
 
 Frames = set[int]
 """The numbers of frames."""
@@ -216,8 +216,8 @@ def _estimate_weights(characters: int, held: dict[Term, list[Frames | None]]) ->
         holding = sum(
             mean * (count - more) for mean, count, more in zip(_PASSAGES, counts, [*counts[1:], 0], strict=False)
         )
-        if levels == [None]:  # a word of two letters, for example: no filter knows it, and it may be common
-            holding = _SHARE_OF_SHORT * passages
+        if levels[0] is None:  # a word of two letters, which no filter knows, or one in too many frames to list
+            holding = max(holding, _SHARE_OF_UNKNOWN * passages)
         weights[term] = weigh(passages, max(0.0, min(holding, passages)))
     return weights
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from monocontext import Monocontext, documents
+from monocontext.engine import filter_lookup
 from monocontext.engine.remote import ServedReader
 from monocontext.format.filters.grams import stem_of
 from monocontext.stores.memory import MemoryStore
@@ -186,6 +187,12 @@ def test_of_two_words_in_every_frame_the_rarer_counts_more(filters: bool) -> Non
     assert context.search("alpha omega", k=20, max_bytes=1 << 40) == ranking
     with Monocontext.open(store) as cold:
         assert cold.search("alpha omega", k=20, max_bytes=1 << 40) == ranking
+
+
+def test_a_word_in_too_many_frames_to_list_is_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filter_lookup, "MOST_LISTED", 0)
+    lines = [f"{'falcon' if n == 3000 else 'river river river'} {'.' * 440}\n" for n in range(4000)]
+    assert "falcon" in opened("".join(lines))[1].search("falcon river", k=1)[0].text
 
 
 def test_a_form_of_a_word_is_counted_as_the_word() -> None:
