@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 from zlib import crc32
 
 from benchmarks import agents_grep_client as client
@@ -46,12 +46,16 @@ OURS = "monocontext"
 Rows = list[dict[str, Any]]  # for each grep: seconds, those without reading the tree again, requests and bytes
 
 
+Kind = Literal["lines", "files", "count", "head", "sum", "find", "tail"]
+"""What is printed, as in `client.answer`; `find`: the files of a name; `tail`: the end of one file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grep:
     """One command line."""
 
     command: str
-    kind: str  # as in `client.answer`; or `find`, which prints the files of a name, or `tail`, of one file
+    kind: Kind
     pattern: str = ""
     ignore_case: bool = False
     path: str = ""
@@ -141,11 +145,13 @@ class _Words:
     def rare(self) -> str:
         """An identifier in 1 to 5 places."""
         while True:
-            token: str = self._dice.choice(_TOKEN.findall(self._window()) or [""])
-            if self._data.count(token.encode()) <= _MOST_PLACES:
+            tokens: list[str] = _TOKEN.findall(self._window())
+            token = self._dice.choice(tokens) if tokens else ""
+            if token and self._data.count(token.encode()) <= _MOST_PLACES:
                 return token
 
     def absent(self) -> str:
+        """A random word, which is almost certainly absent."""
         return "".join(self._dice.choices(string.ascii_letters + string.digits, k=self._dice.randint(8, 20)))
 
     def usual(self) -> str:

@@ -1,4 +1,5 @@
-"""Ten families of programs, which make up most runs of most models. Each has a text and a conversation."""
+"""Ten families of programs, after the runs that models make most. Each has a text and a `Conversation`: a generator
+that yields code and receives what the code printed."""
 
 from __future__ import annotations
 

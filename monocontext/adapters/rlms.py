@@ -58,7 +58,7 @@ class Prompt(str):
 
 def prompt(context: Texts) -> Prompt:
     """The prompt to pass to `completion` instead of the text (no GET)."""
-    return Prompt(len(context) if isinstance(context, LazyText) else context.documents.text_bytes)
+    return Prompt(len(context) if isinstance(context, LazyText) else context.documents.table.text_bytes)
 
 
 def arguments(context: Texts) -> dict[str, Any]:

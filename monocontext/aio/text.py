@@ -91,7 +91,7 @@ class AsyncMonocontext(_Awaiting, TextMethods):
     """A text of any size, read by any number of tasks, which share its cache. Immutable. Lengths count characters."""
 
     def __init__(self, text: Any, threads: Threads, opening: Callable[[], Any] | None = None):
-        """Only `open` calls this, with the work that is to give the text, or a list or dict of its documents."""
+        """Called by `open`: `opening` opens the text, or the list or dict of its documents, which `run` passes on."""
         super().__init__(text, threads)
         self._shaped, self._opening = text, opening
 

@@ -178,7 +178,7 @@ def exec_(
     try:
         call = json.loads(text) if is_json else {"command": text}
     except ValueError as error:
-        raise click.BadParameter(f"not a call in JSON: {error}") from None
+        raise click.BadParameter(f'not a call in JSON: {error}: write {{"command": "G", "key": "k"}}') from None
     with _open_memory(url, s3, first="" if is_json else command, create=create) as memory:
         reply = MemoryTool(memory).execute(call)
     print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))
@@ -189,7 +189,7 @@ def exec_(
 def _split_prefix(arguments: list[str]) -> tuple[str, str]:
     """Split the arguments [PREFIX] URL."""
     if len(arguments) > 2:
-        raise click.BadParameter(f"expected an optional PREFIX and then the URL, got {len(arguments)} arguments")
+        raise click.BadParameter(f"expected [PREFIX] URL, got {len(arguments)} arguments: quote a PREFIX with spaces")
     return "" if len(arguments) == 1 else arguments[0], arguments[-1]
 
 
@@ -198,7 +198,7 @@ def _read_stdin() -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise click.BadParameter(f"stdin is not UTF-8 at byte {error.start}") from None
+        raise click.BadParameter(f"stdin is not UTF-8 at byte {error.start}: values are text") from None
 
 
 def _printable(key: str) -> str:

@@ -25,7 +25,7 @@ from monocontext.shell.tree import DISK_BLOCK_BYTES, TextFiles
 from monocontext.text.monocontext import Monocontext
 
 _DEVICE = Path("/dev/fuse")
-_KEPT = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), 86_400)
+_KERNEL_CACHE = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), 86_400)
 """The seconds for which the kernel may keep names, sizes and data: the version that is mounted never changes."""
 _SIGNALLED = 8  # what libfuse returns when a signal ended it
 
@@ -50,7 +50,7 @@ def mount(
         print_note(f"{context.url}, version {context.generation}, in {folder}: Ctrl-C or fusermount3 -u ends it")
         try:
             fsname = context.url.replace(",", "_")  # a comma would begin another option
-            flags = {"foreground": True, "ro": True, "kernel_cache": True, "subtype": "monocontext", **_KEPT}
+            flags = {"foreground": True, "ro": True, "kernel_cache": True, "subtype": "monocontext", **_KERNEL_CACHE}
             fuse(MountedFiles(context), str(folder), fsname=fsname, **flags)
         except RuntimeError as error:
             if error.args != (_SIGNALLED,):
@@ -60,7 +60,9 @@ def mount(
 def _load_fuse() -> Callable[..., object]:
     """The class that serves a mount. Raises `MonocontextError`, in one line, where there can be none."""
     if sys.platform == "linux" and not os.access(_DEVICE, os.R_OK | os.W_OK):
-        raise MonocontextError(f"cannot open {_DEVICE}: a container needs --device {_DEVICE} --cap-add SYS_ADMIN")
+        raise MonocontextError(
+            f"cannot open {_DEVICE}: run `modprobe fuse`, in a container add --device {_DEVICE} --cap-add SYS_ADMIN"
+        )
     try:
         from mfusepy import FUSE
     except ModuleNotFoundError:
@@ -72,7 +74,7 @@ def _load_fuse() -> Callable[..., object]:
 
 @contextmanager
 def _as_errno(path: str) -> Iterator[None]:
-    """Let an operation raise errors with a number alone: others, such as a store's, become EIO and a line on stderr."""
+    """Turn errors without a number, such as a store's, into EIO and a line on stderr."""
     try:
         yield
     except Exception as error:

@@ -134,7 +134,7 @@ def _parse_range(text: str) -> slice:
             return slice(int(start), int(start) + 1 or None)
         return slice(int(start) if start else None, int(stop) if stop else None)
     except ValueError:
-        raise click.BadParameter(f"not a range: {text!r}; write START:STOP, START: or a number") from None
+        raise click.BadParameter(f"not a range: {text!r}; write START:STOP, START:, :STOP or a number") from None
 
 
 def _line_range(lines: str | None) -> slice | None:
@@ -241,7 +241,7 @@ def cite(
 ) -> None:
     """Print the passage that a source of an answer names.
 
-    With #CHECKSUM, check that the newest version of URL still holds it; without, only that the text reaches as far.
+    With #CHECKSUM, fail if the newest version of URL has another text there; without, only if the text is shorter.
     """
     match = _SOURCE.fullmatch(source)
     start, stop = (int(match[1]), int(match[2])) if match else (0, 0)
@@ -255,10 +255,8 @@ def cite(
         line = len(context.view(0, start + 1).lines)
         generation = context.generation
     checksum = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    is_unchanged: bool | None = len(text) == stop - start
-    if is_unchanged and match[4]:
-        is_unchanged = checksum.startswith(match[4])
-    elif is_unchanged and match[3] != str(generation):
+    is_unchanged: bool | None = len(text) == stop - start and checksum.startswith(match[4] or "")
+    if is_unchanged and not match[4] and match[3] != str(generation):
         is_unchanged = None  # unknown: nothing in the source tells what the passage was
     if as_json:
         print(json.dumps({

@@ -123,7 +123,7 @@ def test_a_directory_that_is_not_there(cli: Cli, tmp_path: Path, monkeypatch: py
     assert cli("memory", "list", "src", "notes").fine().out == "src/key\n"
     assert cli("memory", "exec", '{"command": "P", "key": "s3://a", "value": "v"}', "more").fine().json["success"]
     cli("memory", "exec", "{", "more").misused("not a call in JSON")
-    cli("memory", "list", "a", "b", "more").misused("expected an optional PREFIX and then the URL, got 3 arguments")
+    cli("memory", "list", "a", "b", "more").misused("expected [PREFIX] URL, got 3 arguments")
 
 
 def test_purge_goes_on_with_watch(cli: Cli, place: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_where_there_can_be_no_mount_one_line_says_why(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mount, "_DEVICE", tmp_path / "none")
-    with pytest.raises(MonocontextError, match=r"cannot open /.*none: a container needs"):
+    with pytest.raises(MonocontextError, match=r"cannot open /.*none: run `modprobe fuse`"):
         mount.mount(url, tmp_path, s3={})
     monkeypatch.setattr(mount, "_DEVICE", Path(os.devnull))
     monkeypatch.setitem(sys.modules, "mfusepy", None)

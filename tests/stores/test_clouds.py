@@ -17,9 +17,8 @@ import pytest
 
 from monocontext import Monocontext
 from monocontext.errors import AccessDenied, AlreadyExists, ContextChanged, NotFound, StoreFailure, Unsupported
-from monocontext.stores import open_store
+from monocontext.stores import open_store, split_object
 from monocontext.stores.address import parse
-from monocontext.stores.cloud import CloudStore
 from monocontext.stores.protocol import Store
 from monocontext.testing import S3StandIn
 from monocontext.testing.http_faults import whole
@@ -28,6 +27,7 @@ from tests.stores import emulators, test_conformance
 from tests.stores.gcs_server import GcsStandIn
 
 pytest.importorskip("obstore", reason="no obstore here: pip install -e '.[obstore]'")
+from monocontext.stores.cloud import CloudStore
 
 _OF_OTHER_STORES = ("test_list_of_more_than_a_page", "test_backslash_is_a_letter")
 globals().update(
@@ -211,3 +211,7 @@ def test_another_azure_than_the_public_one() -> None:
 def test_an_option_that_a_cloud_does_not_have() -> None:
     with pytest.raises(TypeError, match="unknown option 'region' for gs://bucket: options are endpoint, anonymous"):
         open_store("gs://bucket", region="x")
+
+
+def test_keys_of_the_web_are_decoded() -> None:
+    assert split_object("https://host/a%20b/%C3%BC%2525.txt") == ("https://host", "a b/ü%25.txt")
