@@ -13,14 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from monocontext.sessions.archive import Project as Project
-    from monocontext.sessions.archive import Sessions as Sessions
-    from monocontext.sessions.archive import open_project as open_project
-    from monocontext.sessions.redaction import Redactor as Redactor
-    from monocontext.sessions.session_info import SessionInfo as SessionInfo
-    from monocontext.sessions.turn import Turn as Turn
-    from monocontext.sessions.upload import Uploaded as Uploaded
-    from monocontext.sessions.upload import upload_session as upload_session
+    from monocontext.sessions.archive import Project, Sessions, open_project
+    from monocontext.sessions.redaction import Redactor
+    from monocontext.sessions.session_info import SessionInfo
+    from monocontext.sessions.turn import Turn
+    from monocontext.sessions.upload import Uploaded, upload_session
 
 _HOMES = {
     "Project": "archive", "Redactor": "redaction", "SessionInfo": "session_info", "Sessions": "archive",

@@ -279,9 +279,8 @@ class Project:
 
     def _list(self) -> dict[str, ObjectInfo]:
         root = f"{session_info.SESSIONS}/{self._part}/"
-        results = {session_info.session_of(info.key.removeprefix(root)): info for info in self.store.list(root)}
-        results.pop("", None)
-        return results
+        stored = ((session_info.session_of(info.key.removeprefix(root)), info) for info in self.store.list(root))
+        return {name: info for name, info in stored if name}
 
     def _info_of(self, stored: ObjectInfo) -> SessionInfo | None:
         """The description in an object (1 GET); None if it was removed after the listing."""

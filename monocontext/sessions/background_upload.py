@@ -22,6 +22,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from monocontext.errors import MonocontextError
+from monocontext.sessions.claude_code import main_folder
 from monocontext.sessions.hook import home, one_line
 from monocontext.sessions.project_name import project_of
 from monocontext.sessions.reader import SessionFile
@@ -61,14 +62,13 @@ def upload_missing(job: dict[str, Any]) -> None:
             lock.acquire()
     except Timeout:
         return  # another one waits already, and will see what this one would
-    projects = {str(job.get("project") or _project_here(job))}
     store_options: dict[str, Any] = {name: job[name] for name in _STORE_OPTIONS if job.get(name)}
     try:
         with closing(open_store(str(job["url"]), **store_options)) as store:
-            upload = partial(_upload_wanted, store, job, projects)
-            upload_changed(_files_of(job), folder / f"{name}.json", upload, _log)
+            upload = partial(_upload_wanted, store, job)
+            reports = upload_changed(_files_of(job), folder / f"{name}.json", upload, _log)
         if job.get("compile") and job["event"] == "session-end":
-            for project in sorted(projects):
+            for project in sorted({job.get("project") or _project_here(job), *(item.project for item in reports)}):
                 _compile(job, project)
     finally:
         lock.release()
@@ -98,26 +98,28 @@ def _files_of(job: dict[str, Any]) -> Iterable[SessionFile]:
     return {file.path: file for file in files}.values()
 
 
-def _upload_wanted(store: Store, job: dict[str, Any], projects: set[str], file: SessionFile) -> Uploaded | None:
-    """Upload a session of the hook or of its project, with `--user` any, and add its project to `projects`."""
-    own_id, patterns = job.get("session_id"), job.get("patterns")
-    is_own = str(file.path) == job.get("transcript_path") or (own_id and file.session_id.split("/")[0] == own_id)
+def _upload_wanted(store: Store, job: dict[str, Any], file: SessionFile) -> Uploaded | None:
+    """Upload a session of the hook or of its project, with `--user` any; None for others."""
+    is_own = str(file.path) == job.get("transcript_path") or file.session_id.split("/")[0] == job.get("session_id")
     if not (is_own or job.get("user") or project_of_session(file) == _project_here(job)):
         return None
-    # A subagent is of the project of the session that it belongs to, if its file is here.
-    above = next((parent.parent for parent in file.path.parents if parent.name == "subagents"), None)
-    top = above.with_suffix(".jsonl") if above is not None else None
-    of_main = project_of_session(SESSION_READERS[file.agent].file(top)) if top is not None and top.is_file() else None
-    has_ended = job["event"] == "session-end" and is_own
+    has_ended = is_own and job["event"] == "session-end"
+    is_open = not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS
     report = upload_session(
-        store, file, project=str(job["project"]) if job.get("project") else of_main, user=user_at_machine(),
-        redact=not job.get("no_redact"), patterns=list(map(str, patterns)) if isinstance(patterns, list) else (),
-        is_open=not has_ended and file.modified_seconds > time.time() - _RESTING_SECONDS)  # fmt: skip
+        store, file, project=job.get("project") or _project_of_main(file), user=user_at_machine(),
+        redact=not job.get("no_redact"), patterns=job.get("patterns") or (), is_open=is_open)  # fmt: skip
     redacted = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
+    remarks = (f"redacted {redacted}", *report.problems) if redacted else report.problems
     done = f"{report.session_id}: {report.records} records, {report.turns} turns to {report.project}"
-    _log("; ".join([done, *([f"redacted {redacted}"] if redacted else []), *report.problems]))
-    projects.add(report.project)
+    _log("; ".join([done, *remarks]))
     return report
+
+
+def _project_of_main(file: SessionFile) -> str | None:
+    """The project of the session that a subagent belongs to, if its file is here; None for any other session."""
+    main = main_folder(file.path)
+    path = main.with_suffix(".jsonl") if main else None
+    return project_of_session(SESSION_READERS[file.agent].file(path)) if path and path.is_file() else None
 
 
 def _project_here(job: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
@@ -64,12 +65,11 @@ def hook_output(text: str, project: str, url: str, session: str = "") -> str:
     lines = text.replace("</team-brief", "<\\/team-brief").rstrip("\n").split("\n")
     if _length(full := output(lines)) <= HOOK_CHARACTERS:
         return full
-    count, room = 0, HOOK_CHARACTERS - _length(output([_CUT]))
-    if room < 0:
+    counts = range(len(lines))  # of the lines before the cut; the more, the longer
+    fitting = bisect_right(counts, HOOK_CHARACTERS, key=lambda count: _length(output([*lines[:count], _CUT])))
+    if not fitting:
         raise ValueError(f"the project name and the URL alone exceed the {HOOK_CHARACTERS:,} characters of a brief")
-    while (room := room - _length(json.dumps(lines[count] + "\n", ensure_ascii=False)) + 2) >= 0:  # less its quotes
-        count += 1
-    return output([*lines[:count], _CUT])
+    return output([*lines[: fitting - 1], _CUT])
 
 
 def _length(text: str) -> int:

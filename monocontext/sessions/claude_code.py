@@ -167,7 +167,7 @@ class ClaudeCode(SessionReader):
             raise InvalidText(f"{path} has settings but no session: it moved to another project")
         if not path.stem.startswith("agent-"):
             return path.stem
-        if main := _main_folder(path):
+        if main := main_folder(path):
             return f"{main.name}/{path.relative_to(main).with_suffix('').as_posix()}"
         # Older versions put it next to the session, whose id is in the records.
         main_ids = filter(None, (word(line.record, "sessionId").partition("/")[0] for line in read_lines(path)))
@@ -179,7 +179,7 @@ class ClaudeCode(SessionReader):
             for other in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}")):
                 if other != path and _is_stub(other):
                     yield from read_lines(other)
-        outputs, shown = (_main_folder(path) or path.with_suffix("")) / "tool-results", set[str]()
+        outputs, shown = (main_folder(path) or path.with_suffix("")) / "tool-results", set[str]()
         for line in read_lines(path):
             yield line
             for name in _outputs_in(line.record):
@@ -201,7 +201,8 @@ def _is_stub(path: Path) -> bool:
     )
 
 
-def _main_folder(path: Path) -> Path | None:
+def main_folder(path: Path) -> Path | None:
+    """The folder of the session that the file of a subagent belongs to; None for any other file."""
     return next((above.parent for above in path.parents if above.name == "subagents"), None)
 
 

@@ -55,9 +55,8 @@ def open_folder(place: str | os.PathLike[str], **options: Unpack[TextOptions]) -
 def _open(files: list[SessionFile], key: str, note: Note | None, options: TextOptions) -> Monocontext:
     base = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "monocontext" / "sessions"
-    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder = cache / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store, noted, note = LocalStore(str(folder)), folder / "taken.json", note or (lambda _: None)
     project, before = Project(store, _PROJECT), read_states(noted)
     new = [file for file in files if before.get(str(file.path)) != state_of(file.path)]

@@ -123,12 +123,10 @@ class SessionReader(ABC):
 
 def text_of(content: Any) -> str:
     """The text of a message's content, which is a string or a list of blocks. A picture is shown as its type."""
-    if isinstance(content, str):
-        return content
     if isinstance(content, dict):
         content = [content]
     if not isinstance(content, list):
-        return "" if content is None else json.dumps(content, ensure_ascii=False)
+        return "" if content is None else as_text(content)
     parts = []
     for block in content:
         if isinstance(block, str):

@@ -54,7 +54,7 @@ class Redactor:
         self.enabled = enabled
         self.findings: list[Finding] = []
         try:
-            self._custom = [("custom", re.compile(pattern)) for pattern in patterns]
+            self._custom = [re.compile(pattern) for pattern in patterns]
         except re.error as error:
             raise MonocontextError(f"not a regular expression: {error.pattern!r}: {error}") from None
 

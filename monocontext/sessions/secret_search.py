@@ -23,7 +23,6 @@ from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TO
 from monocontext.sessions.secret_values import NAME_WORDS, is_dummy, is_random_token
 
 Span = tuple[int, int, str]  # start, stop, kind
-Patterns = Sequence[tuple[str, re.Pattern[str]]]  # the user's own kinds of secrets
 
 _MOST_LEVELS = 4  # of escapes that are resolved: a tool's result that quotes a transcript is JSON in JSON in JSON
 _AFTER = 512  # a match that begins before its piece ends at most so many characters after the beginning of the piece
@@ -59,8 +58,8 @@ _AROUND = 400  # characters of a view on each side of an escape: more than a sec
 _compile = functools.cache(re.compile)  # when it is needed: most kinds never occur
 
 
-def find_secrets(text: str, extra: Patterns = ()) -> list[Span]:
-    """The spans of secrets in order, without overlaps. `extra` are further kinds and their patterns."""
+def find_secrets(text: str, extra: Sequence[re.Pattern[str]] = ()) -> list[Span]:
+    """The spans of secrets in order, without overlaps. `extra`: the user's own patterns."""
     merged: list[Span] = []
     for start, stop, kind in sorted(_find_spans(text, extra, _MOST_LEVELS), key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:
@@ -70,7 +69,7 @@ def find_secrets(text: str, extra: Patterns = ()) -> list[Span]:
     return merged
 
 
-def _find_spans(text: str, extra: Patterns, levels: int) -> Iterator[Span]:
+def _find_spans(text: str, extra: Sequence[re.Pattern[str]], levels: int) -> Iterator[Span]:
     """The secrets of a text and of its views, with up to `levels` levels of escapes resolved."""
     yield from _find_plain(text, extra)
     for view in join_wraps(text):
@@ -81,9 +80,9 @@ def _find_spans(text: str, extra: Patterns, levels: int) -> Iterator[Span]:
                 yield view.offset(start), view.offset(stop), kind
 
 
-def _find_plain(text: str, extra: Patterns) -> Iterator[Span]:
-    for kind, pattern in extra:
-        yield from ((*match.span(), kind) for match in pattern.finditer(text))
+def _find_plain(text: str, extra: Sequence[re.Pattern[str]]) -> Iterator[Span]:
+    for pattern in extra:
+        yield from ((*match.span(), "custom") for match in pattern.finditer(text))
     for finder in (_TOKENS, _PIECES):
         for start, _, shapes in finder.find(text):
             for shape in shapes:

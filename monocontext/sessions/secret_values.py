@@ -99,7 +99,7 @@ def strength_of(name: str) -> Strength:
         return Strength.NONE
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     single = last.removesuffix("s")
-    is_password = name not in ("PWD", "OLDPWD", "Pass", "pass_") and not _PASSWORDS.isdisjoint((last, single))
+    is_password = name not in ("Pass", "pass_") and not _PASSWORDS.isdisjoint((last, single))
     if is_password or single.endswith(_PASSWORD_ENDS):
         return Strength.NONE if (before, last) == ("old", "pwd") else Strength.PASSWORD
     if f"{before}_{last}" in _PASSWORD_PAIRS:
@@ -177,9 +177,8 @@ def is_mixed(value: str) -> bool:
 
 def _is_token(value: str, strength: Strength) -> bool:
     """Whether the value of a token or key is random: `a3F9...`, not `user-list`."""
-    if _PLACE_HOLDER.search(value) or all(
-        len(hump) == 1 or hump.lower() in _ALL_WORDS for hump in _HUMPS.findall(value)
-    ):
+    is_of_words = all(len(hump) == 1 or hump.lower() in _ALL_WORDS for hump in _HUMPS.findall(value))
+    if is_of_words or _PLACE_HOLDER.search(value):
         return False
     if strength is Strength.TOKEN:
         return bool(_TOKEN_LETTERS.fullmatch(value)) and looks_random(value, 8)

@@ -87,16 +87,14 @@ def describe_clean_up(agent: AgentSettings, repository: Path) -> str:
     return f"Claude Code deletes its own copy of a session {when}"
 
 
-def add_hooks(
-    settings: Settings, agent: AgentSettings, options: Sequence[str], program: Sequence[str] | None = None
-) -> Settings:
+def add_hooks(settings: Settings, agent: AgentSettings, options: Sequence[str]) -> Settings:
     """The settings with our hooks, which replace those of an earlier installation. Raises as `remove_hooks`."""
     script = Path(sys.executable).parent / _MARK
-    ours_here = [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", _MODULE]
+    program = [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", _MODULE]
     merged = remove_hooks(settings)
     hooks = merged.setdefault("hooks", {})
     for event, argument, matcher, more in agent.events:
-        command = [*(program or ours_here), argument, *options]
+        command = [*program, argument, *options]
         started = {"command": command[0], "args": command[1:]} if agent.takes_args else {"command": shlex.join(command)}
         group: Settings = {"matcher": matcher} if matcher else {}
         hooks.setdefault(event, []).append({**group, "hooks": [{"type": "command", **started, **more}]})

@@ -104,14 +104,14 @@ def upload_session(
 
 def upload_changed(
     files: Iterable[SessionFile], noted: Path, upload: Callable[[SessionFile], Uploaded | None], note: Note
-) -> None:
+) -> list[Uploaded]:
     """Call `upload` with each file whose size or time is not the one in the file `noted`, and note it there.
 
-    `upload` may return None for a file that is not wanted. What is noted of other files than `files` is dropped: one
-    that was away is read again when it is back. A file that fails is named by `note`, and the others go on; raises
-    `StoreFailure` if the store is down. If `noted` is lost, each session is compared with the archive.
+    Returns the reports of `upload`, which may return None for a file that is not wanted. What is noted of other files
+    than `files` is dropped: one that was away is read again when it is back. A file that fails is named by `note`, and
+    the others go on; raises `StoreFailure` if the store is down. A lost `noted` only costs requests.
     """
-    files, before = list(files), read_states(noted)
+    files, before, reports = list(files), read_states(noted), list[Uploaded]()
     states = {path: before[path] for path in (str(file.path) for file in files) if path in before}
     try:
         for file in files:
@@ -127,12 +127,15 @@ def upload_changed(
                 if not isinstance(error, errors.InvalidText | errors.InvalidUrl):
                     continue  # else it is no session, until it changes
                 report = None
-            if not (report and report.is_partial):
+            if report is not None:
+                reports.append(report)
+            if report is None or not report.is_partial:
                 states[path] = state  # as it was before it was read: what was added since is another state
     finally:
         if states != before:
             with suppress(OSError):  # it only saves work
                 write_file(noted, json.dumps(states).encode())
+    return reports
 
 
 def read_states(noted: Path) -> dict[str, list[int]]:
@@ -305,8 +308,7 @@ def _put(store: Store, project: str, name: str, copy: _Copy, before: tuple[Sessi
 
 def _read_stored(store: Store, key: str) -> tuple[SessionInfo, str] | None:
     """The description under a key and its ETag (1 HEAD, 1 GET); None if there is none."""
-    try:
+    with suppress(NotFound):
         head = store.head(key)
         return read_info(store, key, head.size_bytes, head.etag)
-    except NotFound:
-        return None
+    return None

@@ -445,7 +445,7 @@ def test_the_marketplace_names_the_plugin() -> None:
 @pytest.mark.parametrize(("agent", "file"), [("claude-code", "hooks.json"), ("codex", "codex-hooks.json")])
 def test_its_hooks_are_those_that_install_writes(agent: str, file: str) -> None:
     hooks = json.loads((PLUGIN / "hooks" / file).read_text())["hooks"]
-    written = settings.add_hooks({}, settings.AGENTS[agent], ["--agent", agent], ["monocontext-hook"])
-    assert hooks == written["hooks"]
+    written = json.dumps(settings.add_hooks({}, settings.AGENTS[agent], ["--agent", agent])["hooks"])
+    assert hooks == json.loads(written.replace(f"{Path(sys.executable).parent}{os.sep}monocontext", "monocontext"))
     skill = (PLUGIN / "skills" / settings.SKILL_NAME / "SKILL.md").read_text()
     assert skill == settings.skill("URL", []).replace("at URL.", "where MONOCONTEXT_URL says.")
