@@ -71,11 +71,6 @@ class Linewise:
         results = [match for pattern in self.patterns if (match := pattern.search(line, start))]
         return min(results, key=lambda match: match.start(), default=None)
 
-    @property
-    def _search_one(self) -> Callable[[str], re.Match[str] | None]:
-        """`search`, or the method of the only pattern, which is faster."""
-        return self.patterns[0].search if len(self.patterns) == 1 else self.search
-
     def finditer(self, line: str) -> Iterator[re.Match[str]]:
         """The matches that are not empty, from left to right, without overlaps."""
         offset = 0
@@ -141,7 +136,7 @@ class Linewise:
             result = self._line_hits(text, first)
             yield from ((start, number + before, line, match) for start, before, line, match in result)
             return
-        search = self._search_one
+        search = self.patterns[0].search if len(self.patterns) == 1 else self.search  # the former is faster
         nearest = _nearest([partial(find, hay, needle) for hay, needle in searches])
         rfind, count = text.rfind, text.count
         offset = counted = 0

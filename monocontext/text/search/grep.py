@@ -170,7 +170,7 @@ class _LinePass:
             yield from self._search_block(block)
             self._reached = block.stop
             if self._open_line and self._open_line.size > LONG_LINE:
-                yield from self._search_long_line(self._open_number(self._open_line))
+                yield from self._search_long_line(self._open_line.block, self._open_line.position)
                 return False
         if self._open_line and only is not None and self._reached < len(span):
             yield from self._skip_frames()
@@ -225,7 +225,7 @@ class _LinePass:
             if block.head:
                 yield from self._finish_line()
         elif block.start >= self._at and self._linewise.may_begin_in(part, goes_on=not block.head):
-            yield from self._search_long_line(self._number(block, 0))
+            yield from self._search_long_line(block, 0)
 
     def _finish_line(self) -> Iterator[Hit]:
         """Search the open line, which is complete."""
@@ -235,17 +235,18 @@ class _LinePass:
         line = (data if isinstance(data, str) else str(data, "utf-8")).removesuffix("\n")
         if match := self._linewise.search(line):
             start = open_line.block.window.character(open_line.position) - self._span.start
-            yield self._hit(start, self._open_number(open_line), line, match.start())
+            yield self._hit(start, self._number(open_line.block, open_line.position), line, match.start())
 
     def _skip_frames(self) -> Iterator[Hit]:
         """Skip the frames up to the next window. The open line is read to its end if a match may begin in its part."""
         if self._open_line and self._linewise.may_begin_in(self._open_line.data, goes_on=True):
-            yield from self._search_long_line(self._open_number(self._open_line))
+            yield from self._search_long_line(self._open_line.block, self._open_line.position)
         self._open_line = None
 
-    def _search_long_line(self, number: int) -> Iterator[Hit]:
-        """Search one line on its own (GETs: 1 for the frame at each end, and those of its text)."""
-        span, self._open_line = self._span, None
+    def _search_long_line(self, block: _Block, position: int) -> Iterator[Hit]:
+        """Search the line at a position on its own (GETs: 1 for the frame at each end, and those of its text)."""
+        span, number = self._span, self._number(block, position)
+        self._open_line = None
         start, self._at = span.line_start(number), span.line_start(number + 1)
         if self._at - start <= LONG_LINE:
             line = span.read(start, self._at).removesuffix("\n")
@@ -262,9 +263,6 @@ class _LinePass:
     @cached_property
     def _lines_before(self) -> int:
         return self._span.lines_before
-
-    def _open_number(self, line: _OpenLine) -> int:
-        return self._number(line.block, line.position)
 
     def _number(self, block: _Block, position: int) -> int:
         return block.lines_before(position) - self._lines_before

@@ -70,12 +70,8 @@ class Outline:
             more = ", ..." if self.documents > len(self.names) else ""
             rows.append(f"{self.documents:,} documents: {', '.join(self.names)}{more}")
         for heading in self.headings:
-            location = (
-                f"line {heading.line:,}, character {heading.start:,}"
-                if heading.line
-                else f"character {heading.start:,}"
-            )
-            rows.append(f"{location}: {heading.text}")
+            line = f"line {heading.line:,}, " if heading.line else ""
+            rows.append(f"{line}character {heading.start:,}: {heading.text}")
         return "\n".join(rows)
 
 

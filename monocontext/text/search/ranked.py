@@ -52,12 +52,10 @@ _PRESENCE = 3
 """In the order of frames, a word of weight 1 counts as much as 2 ** 3 times the occurrences of a word. Of 2 to 20, this
 found the most of the best passages in 24 to 170 frames."""
 _GAINS = [math.log2(level / before) for before, level in pairwise((1, *LEVELS))]
-"""What each level of occurrences adds to this."""
+"""What each level of occurrences of a word adds there: the logarithm to base 2 of how many times more it is."""
 _SHARE_OF_UNKNOWN = 0.02
 """The assumed share of passages that hold a word, at least, if the filters do not tell its frames."""
 
-Frames = set[int]
-"""The numbers of frames."""
 Rank = tuple[float, int]
 """The score of a passage and minus its first character: of equal scores, the earlier passage is better."""
 
@@ -78,15 +76,16 @@ def search(
     `per_document` takes only the best of each document, and `between` also searches the lines between documents.
     Raises `ValueError` for an invalid query.
     """
-    if per_document and (documents is None or not documents.count):
+    if documents is not None and not documents.count:
+        documents = None
+    if per_document and documents is None:
         raise ValueError("per_document= needs a text with documents, and this one has none")
     terms = parse(query)
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
     budget = _Budget(MOST_BYTES if max_bytes is None else max_bytes, end)
     order = _Order(span, terms, may_read=budget.left_bytes >= _SMALL)
-    best = _BestPassages(
-        span, Scorer(terms, order.weights), k, _Chosen(documents, terms.documents, between), per_document
-    )
+    chosen = _Chosen(documents, terms.documents, between)
+    best = _BestPassages(span, Scorer(terms, order.weights), k, chosen, per_document)
     if unread := _read_frames(span, order, best, budget):
         return best.finish(f"{unread:,} frames", unread)
     if not _read_rest(span, order.rest, best, budget):
@@ -111,20 +110,21 @@ class _Budget:
 def _read_frames(span: Span, order: _Order, best: _BestPassages, budget: _Budget) -> int:
     """Read frames in waves until no other can hold one of the best passages. Returns how many might, where the budget
     ends or cannot decide."""
-    size, before, is_vain = FIRST_FRAMES, 0.0, False
+    most_frames, lowest, is_vain = FIRST_FRAMES, 0.0, False
     while remaining := order.left(best.worst, span.start):
         is_short = len(remaining) * RAW_FRAME_BYTES > budget.left_bytes
         if (is_vain and is_short) or budget.is_spent:
             return len(remaining)
-        room = max(budget.left_bytes // RAW_FRAME_BYTES, 1)
+        affordable = max(budget.left_bytes // RAW_FRAME_BYTES, 1)
         least = _ALIKE * max(remaining.values())
-        wave = set(islice((number for number, most in remaining.items() if most >= least), min(size, room)))
+        promising = (number for number, most in remaining.items() if most >= least)
+        wave = set(islice(promising, min(most_frames, affordable)))
         for window in span.windows(eager=True, only=order.only(wave)):
             budget.left_bytes -= best.add_window(window)
-        order.frames = {number: score for number, score in remaining.items() if number not in wave}
-        worst = best.worst[0] if best.worst else 0.0
-        is_vain, before = len(wave) >= FIRST_FRAMES and 0 < worst <= before, worst
-        size = FIRST_FRAMES if is_short else min(2 * size, _MOST_FRAMES)
+        order.frames = {number: most for number, most in remaining.items() if number not in wave}
+        is_vain = len(wave) >= FIRST_FRAMES and 0 < best.lowest_score <= lowest
+        lowest = best.lowest_score
+        most_frames = FIRST_FRAMES if is_short else min(2 * most_frames, _MOST_FRAMES)
     return 0
 
 
@@ -153,15 +153,16 @@ class _Order:
     frames: dict[int, float]
     """The highest possible score of a passage of each frame, by the frame's number; the most promising come first."""
     rest: float | None = None
-    """The highest possible score in all other frames, which are read in the order of the text; None if there are
-    none."""
+    """The highest possible score in all other frames, which are read in text order; None if there are none."""
 
     def __init__(self, span: Span, terms: Terms, *, may_read: bool):
         queries = {term: _queries(term) for term in terms.scoring}
-        span.holding(All(tuple(chain.from_iterable(queries.values()))))  # all rows at once
+        span.holding(All(tuple(chain.from_iterable(queries.values()))))  # requests all rows at once
         candidates = {term: [span.holding(query) for query in queries[term]] for term in terms.scoring}
-        self._candidates = next(filter(None, chain.from_iterable(candidates.values())), None)
-        held = {term: [_numbers(item) for item in levels] for term, levels in candidates.items()}
+        answers = chain.from_iterable(candidates.values())
+        self._candidates = next((answer for answer in answers if answer is not None), None)
+        """Any answer of the filters; None if they know none of the words."""
+        held = {term: [_numbers(answer) for answer in levels] for term, levels in candidates.items()}
         if self._candidates is not None:
             self.weights = _estimate_weights(len(span), held)
         elif may_read and len(terms.scoring) > 1 and len(span) <= _SMALL:
@@ -171,12 +172,12 @@ class _Order:
         if terms.phrases:  # a passage has all of them
             known = [frames for term in terms.phrases for frames in held[term][:1] if frames is not None]
             chosen = set.intersection(*known) if known else set()
-            others = [] if known else [*self.weights.values()]
+            unknown = [] if known else [*self.weights.values()]
         else:
-            chosen = set[int]().union(*filter(None, chain.from_iterable(held.values())))
-            others = [self.weights[term] for term, levels in held.items() if levels[0] is None]
-        if others:
-            self.rest = most_score(others)
+            chosen = set[int]().union(*(frames for levels in held.values() for frames in levels if frames))
+            unknown = [self.weights[term] for term, levels in held.items() if levels[0] is None]
+        if unknown:
+            self.rest = most_score(unknown)
         self.frames = _order_frames(chosen, held, self.weights)
 
     def left(self, worst: Rank | None, start: int) -> dict[int, float]:
@@ -188,7 +189,7 @@ class _Order:
         least, last = worst[0], self._candidates.number_at(start - worst[1])
         return {number: most for number, most in self.frames.items() if (most, -number) >= (least, -last)}
 
-    def only(self, numbers: Frames) -> Candidates:
+    def only(self, numbers: set[int]) -> Candidates:
         """Candidates of these frames alone."""
         result = copy(self._candidates)
         assert result is not None
@@ -203,19 +204,18 @@ def _queries(term: Term) -> list[Query]:
     return [term.query, *(All((term.query, FrequencyQuery(term.words, level))) for level in levels)]
 
 
-def _numbers(candidates: Candidates | None) -> Frames | None:
+def _numbers(candidates: Candidates | None) -> set[int] | None:
     return None if candidates is None else set(chain.from_iterable(starmap(range, candidates.runs)))
 
 
-def _estimate_weights(characters: int, held: dict[Term, list[Frames | None]]) -> dict[Term, float]:
+def _estimate_weights(characters: int, held: dict[Term, list[set[int] | None]]) -> dict[Term, float]:
     """The weight of each word in a text, by the frames that hold it."""
     passages = max(characters / _PASSAGE_CHARACTERS, 1.0)
     weights = {}
     for term, levels in held.items():
-        counts = [len(frames or ()) for frames in levels]
-        holding = sum(
-            mean * (count - more) for mean, count, more in zip(_PASSAGES, counts, [*counts[1:], 0], strict=False)
-        )
+        counts = [len(frames or ()) for frames in levels] + [0]
+        exactly = [count - more for count, more in pairwise(counts)]  # the frames of each level that reach no other
+        holding = sum(mean * frames for mean, frames in zip(_PASSAGES, exactly, strict=False))
         if levels[0] is None:  # a word of two letters, which no filter knows, or one in too many frames to list
             holding = max(holding, _SHARE_OF_UNKNOWN * passages)
         weights[term] = weigh(passages, max(0.0, min(holding, passages)))
@@ -234,22 +234,22 @@ def _count_weights(span: Span, terms: Terms) -> dict[Term, float]:
 
 
 def _order_frames(
-    chosen: Frames, held: dict[Term, list[Frames | None]], weights: dict[Term, float]
+    chosen: set[int], held: dict[Term, list[set[int] | None]], weights: dict[Term, float]
 ) -> dict[int, float]:
     """The highest possible score of a passage of each chosen frame. Frames that may hold heavier words come first, then
     those in which the words occur more often."""
-    words: dict[int, tuple[float, ...]] = dict.fromkeys(sorted(chosen), ())
-    promise = dict.fromkeys(words, 0.0)
+    word_weights: dict[int, tuple[float, ...]] = dict.fromkeys(sorted(chosen), ())
+    promise = dict.fromkeys(word_weights, 0.0)
     for term, (frames, *often) in held.items():
         weight = weights[term]
         for number in chosen if frames is None else chosen & frames:
-            words[number] += (weight,)
+            word_weights[number] += (weight,)
             promise[number] += _PRESENCE * weight
         for gain, more in zip(_GAINS, often, strict=False):
             for number in chosen & (more or set()):
                 promise[number] += gain
-    most = {key: most_score(key) for key in {*words.values()}}  # few frames differ in the words that they may hold
-    return {number: most[words[number]] for number in sorted(words, key=lambda number: -promise[number])}
+    most = {weights: most_score(weights) for weights in set(word_weights.values())}  # many frames hold the same words
+    return {number: most[word_weights[number]] for number in sorted(promise, key=lambda number: -promise[number])}
 
 
 # -- the best passages -------------------------------------------------------------------------------------------------
@@ -262,12 +262,20 @@ class _BestPassages:
     """The rank of the last among the best; None while there are fewer than `k`."""
 
     def __init__(self, span: Span, scorer: Scorer, k: int, chosen: _Chosen, per_document: bool):
-        self._span, self._scorer, self._k, self._chosen, self._per_document = span, scorer, k, chosen, per_document
+        self._span = span
+        self._scorer = scorer
+        self._k = k
+        self._chosen = chosen
+        self._per_document = per_document
         self._seen: set[int] = set()
         """The first characters of the windows."""
         self._best: dict[int | None, tuple[Rank, Passage]] = {}
-        """The best passages, by the number of their document if there may be one of each, else by the first
-        character."""
+        """The best passages, by their first character; with `per_document`, by the number of their document."""
+
+    @property
+    def lowest_score(self) -> float:
+        """The score of the worst; 0 while there are fewer than `k`."""
+        return self.worst[0] if self.worst else 0.0
 
     def rules_out(self, score: float, character: int) -> bool:
         """Whether a passage with this score that begins at this character or later cannot be among the best."""
@@ -284,16 +292,14 @@ class _BestPassages:
         size = len(text)
         if self._scorer.has_phrases or not text.endswith("\n"):
             text += span.read(start + size, min(start + size + self._scorer.reach, len(span)))
-        least = self.worst[0] if self.worst else 0.0
-        if self.worst and self.rules_out(least, start):
+        least = self.lowest_score
+        if self.rules_out(least, start):  # a passage of this score is worse, since it comes later
             least = math.nextafter(least, math.inf)
-        for item in self._scorer.score(
-            text,
-            self._chosen.cuts(start, size),
-            least,
-            size,
-            lambda: start > 0 and re.match(LETTER, span.read(start - 1, start)) is not None,
-        ):
+
+        def follows_word() -> bool:
+            return start > 0 and re.match(LETTER, span.read(start - 1, start)) is not None
+
+        for item in self._scorer.score(text, self._chosen.cuts(start, size), least, size, follows_word):
             self._add(Passage(start + item.start, start + item.stop, 0, None, item.score, text[item.start : item.stop]))
         return len(window.data)
 
@@ -326,15 +332,15 @@ class _Chosen:
     """The documents of the text, and the choice that a query makes among them."""
 
     def __init__(self, documents: Documents[Any] | None, globs: tuple[str, ...], between: bool):
-        if globs and (documents is None or not documents.count):
+        if globs and documents is None:
             raise ValueError("a query with doc: needs a text with documents, and this one has none")
-        self._documents = documents if documents is not None and documents.count else None
-        self._between = (between or self._documents is None) and not globs
+        self._documents = documents
+        self._between = (between or documents is None) and not globs
         self._numbers: set[int] | None = None
         """The numbers of the chosen documents; None for all."""
-        if self._documents is not None and globs:
+        if documents is not None and globs:
             select = Globs(globs).select
-            self._numbers = {document.number for document in self._documents.records() if select(document.name)}
+            self._numbers = {document.number for document in documents.records() if select(document.name)}
 
     def allows(self, document: Document | None) -> bool:
         """Whether a passage may begin in a document, or between documents."""

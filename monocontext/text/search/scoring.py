@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from monocontext.text.search.terms import Term, Terms, lower_ascii
 
@@ -34,7 +34,8 @@ _PASSAGE = re.compile(
 """One passage, in text in which no document ends."""
 
 Occurrence = tuple[int, int, int]
-"""The first character of a term in a text, the character after it, and the number of the term."""
+"""The first character of a term in a text, the character after it, and the number of the term. A plain tuple: a text
+has very many, and they are sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,7 @@ class Scorer:
         self._scores = [[_word_score(weight, n) for n in range(_MOST_COUNTED + 1)] for weight in self._weights]
         """The scores of each term by the number of its occurrences."""
         self.has_phrases = any(" " in term.text for term in (*terms.phrases, *terms.without))
-        """Whether a term may go on in the next line."""
-        self._has_case = any(term.text.lower() != term.text.upper() for term in (*terms.scoring, *terms.without))
+        """Whether a term may continue in the next line."""
         self.reach = 32 + 2 * max(len(term.text) for term in (*terms.scoring, *terms.without))
         """The characters after a text in which a term that begins in it may end."""
 
@@ -96,19 +96,13 @@ class Scorer:
         whether the text begins inside a word.
         """
         last = len(text) if last is None else last
-        if self._has_case:
-            text = lower_ascii(text)
+        text = lower_ascii(text)
         leading = self._leading(least)
         heads = sorted(item for number in leading for item in self._occurrences(number, text, 0, last))
         if not heads:
             return
-        words = [term for term in (*self._scoring, *self._without) if term.is_word]
-        first_word = int(any(term.pattern.match(text) for term in words) and follows_word())
-        excluded = sorted(
-            match.start()
-            for term in self._without
-            for match in term.pattern.finditer(text, first_word if term.is_word else 0)
-        )
+        first_word = 1 if self._begins_with_word(text) and follows_word() else 0
+        excluded = self._excluded(text, first_word)
         others = [number for number in self._heaviest if number not in leading]
         # No passage has more than twice the usual characters, so the last head's passage ends before this.
         ends = [0, *_passage_ends(text, cuts, min(last, heads[-1][0] + 2 * PASSAGE_CHARACTERS))]
@@ -127,6 +121,18 @@ class Scorer:
             scored = self._add_up(start, stop, sorted(inside), least)
             if scored is not None:
                 yield scored
+
+    def _begins_with_word(self, text: str) -> bool:
+        """Whether a word of the query, or an excluded one, matches at the first character of a text."""
+        return any(term.pattern.match(text) for term in (*self._scoring, *self._without) if term.is_word)
+
+    def _excluded(self, text: str, first_word: int) -> list[int]:
+        """The characters at which excluded terms begin, in order; words only from `first_word` on."""
+        starts = list[int]()
+        for term in self._without:
+            matches = term.pattern.finditer(text, first_word if term.is_word else 0)
+            starts += [match.start() for match in matches]
+        return sorted(starts)
 
     def _leading(self, least: float) -> Sequence[int]:
         """The numbers of some terms, of which every passage that scores `least` has one: the phrases, or the heaviest
@@ -155,6 +161,7 @@ class Scorer:
         if round(score + _BONUS * sum([self._weights[number] for number in counts]), _DIGITS) < least:
             return None
         nearest: dict[int, int] = {}
+        """For each term next to another one, the fewest characters between the beginnings of the two."""
         for (offset, _, number), (next_offset, _, next_number) in pairwise(inside):
             if number != next_number:
                 for item in (number, next_number):
@@ -166,5 +173,5 @@ class Scorer:
 def _passage_ends(text: str, cuts: Sequence[int], last: int) -> Iterator[int]:
     """The ends of the passages in the first `last` characters of a text."""
     edges = [0, *cuts[bisect_right(cuts, 0) : bisect_left(cuts, last)], last]
-    passages = chain.from_iterable(_PASSAGE.finditer(text, *part) for part in pairwise(edges))
-    return map(re.Match.end, passages)
+    for start, stop in pairwise(edges):
+        yield from [match.end() for match in _PASSAGE.finditer(text, start, stop)]

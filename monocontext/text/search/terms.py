@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from unicodedata import normalize
 
 from monocontext.format.filters.grams import LEAST_BYTES, fold, stem_of
-from monocontext.format.filters.query import All, AnyOf, Literal, Query
+from monocontext.format.filters.query import Literal, Query
 
 _STOP_WORDS = """
 a an and are as at be been but by can did do does for from had has have how i if in into is it its me my
@@ -37,7 +37,7 @@ _ENDINGS_OF_Y = ("y", "ies", "ied", "ier", "ying")
 _ENDINGS_OF_DOUBLED = ("ed", "er", "ers", "ing", "ings")
 """The endings of a stem with a doubled consonant: runn-ing."""
 _LEAST_STEM = 4
-"""The fewest characters of a stem. A shorter word keeps its ending."""
+"""The fewest characters of a stem (one fewer before `s` or `e`). A shorter word keeps its ending."""
 _MOST_SPACES = 100
 """The most spaces in a phrase that search filters allow for, where the phrase crosses the end of a frame."""
 
@@ -75,29 +75,24 @@ class Terms:
         """The terms that add to the score, phrases first. Their numbers are the places in this tuple."""
         return (*self.phrases, *self.words)
 
-    @property
-    def any_of(self) -> Query:
-        """The query of search filters for places worth a look: those with all phrases, or else any of the words."""
-        any_term = AnyOf(tuple(term.query for term in self.scoring))
-        return All((*(term.query for term in self.phrases), any_term)) if self.phrases else any_term
-
 
 def parse(query: str) -> Terms:
     """Parse a query. Raises `ValueError` for one without a word or phrase to look for, or with `doc:` and no name."""
     words, common_words = dict[str, Term](), dict[str, Term]()
     phrases, without, documents = list[Term](), list[Term](), list[str]()
     for match in _PARTS.finditer(query):
+        is_excluded = match["minus"] is not None
         if match["glob"] is not None:
-            if match["minus"] or not match["glob"]:
+            if is_excluded or not match["glob"]:
                 raise ValueError(f"a query names documents as doc:src/*.py, not as {match[0]}")
             documents.append(match["glob"])
         elif match["phrase"] is not None:
             if tokens := match["phrase"].split():
-                (without if match["minus"] else phrases).append(_phrase(tokens))
+                (without if is_excluded else phrases).append(_phrase(tokens))
         else:
             for token in re.findall(r"\w+", normalize("NFC", match["word"])):
-                if match["minus"]:
-                    without += [_phrase([token])] if re.search(f"[{_SPACELESS}]", token) else _spellings(token)
+                if is_excluded:
+                    without += _excluded_terms(token)
                 else:
                     group = common_words if token.lower() in STOP_WORDS else words
                     group |= {term.pattern.pattern: term for term in _terms_of(token)}
@@ -118,6 +113,11 @@ def _terms_of(token: str) -> list[Term]:
         else:
             terms += _spellings(part)
     return terms
+
+
+def _excluded_terms(token: str) -> list[Term]:
+    """The terms of an excluded token. Where its script has no spaces it is excluded as a whole, not each pair."""
+    return [_phrase([token])] if re.search(f"[{_SPACELESS}]", token) else _spellings(token)
 
 
 def _pair(text: str) -> Term:
@@ -166,7 +166,8 @@ def _forms(word: str) -> tuple[str, tuple[str, ...]]:
         return word.removesuffix("ies").removesuffix("y"), _ENDINGS_OF_Y
     for suffix in ("ings", "ions", "ing", "ion", "ers", "ors", "ed", "es", "er", "or", "s", "e"):
         stem = word.removesuffix(suffix)
-        if stem != word and len(stem) >= _LEAST_STEM - (suffix in ("s", "e")) and not stem.endswith("s"):
+        least = _LEAST_STEM - 1 if suffix in ("s", "e") else _LEAST_STEM
+        if stem != word and len(stem) >= least and not stem.endswith("s"):
             if stem[-1] == stem[-2] and stem[-1] not in "aeioulsz":  # running: run
                 return stem[:-1], ("", "s", *(stem[-1] + ending for ending in _ENDINGS_OF_DOUBLED))
             return stem, ("e", *_ENDINGS)
@@ -195,6 +196,4 @@ def _bare(text: str) -> str:
 
 def lower_ascii(text: str) -> str:
     """A text with ASCII letters in lower case. Each letter keeps its place, as not all do in `str.lower`."""
-    if text.isascii():
-        return text.lower()
     return str(text.encode("utf-8", "surrogatepass").lower(), "utf-8", "surrogatepass")
