@@ -169,8 +169,7 @@ class _Batch:
         return hashlib.sha256(json.dumps((name, self._questions[name])).encode()).hexdigest()[:24]
 
     def _next_share(self, at_once: int) -> Budget | None:
-        """The budget of the next question: an equal part of what remains, at least half of a first one's part. None if
-        a limit is spent."""
+        """The next budget: an equal part of the rest, at least half a first one's part; None if a limit is spent."""
         parts: dict[str, Any] = {}
         shares = self._shares.values()  # of the questions under way
         for key in _SHARED:

@@ -30,8 +30,7 @@ from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
 REPEATS_THAT_END = 4  # a run ends with this many turns in a row that repeat the one before
-_VOLATILE = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")
-"""What differs between equal outputs: the number of a cell, an address."""
+_VOLATILE = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")  # what equal outputs differ in: cell numbers, addresses
 
 
 @dataclass(frozen=True, slots=True)

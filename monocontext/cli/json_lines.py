@@ -13,8 +13,7 @@ from monocontext.errors import InvalidText, NotFound
 from monocontext.stores.regular_file import open_file
 from monocontext.writing.decoding import InputOptions
 
-Row = tuple[str | None, str, dict[str, Any]]
-"""Name, text, metadata: a document."""
+Row = tuple[str | None, str, dict[str, Any]]  # name, text, metadata: a document
 
 
 def read_json_lines(

@@ -222,8 +222,6 @@ def _entry_row(entry: Entry) -> dict[str, Any]:
 
 app = CommandGroup(
     "Store, read and search keys and values that agents share.",
-    {
-        **{"put": put, "get": get, "list": list_, "search": search, "delete": delete},
-        **{"clear": clear, "purge": purge, "exec": exec_},
-    },
-)
+    {"put": put, "get": get, "list": list_, "search": search, "delete": delete, "clear": clear, "purge": purge,
+     "exec": exec_},
+)  # fmt: skip

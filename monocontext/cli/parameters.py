@@ -24,10 +24,8 @@ INTERVAL = click.FloatRange(min=0.1)  # in seconds
 
 
 class _Declaration(NamedTuple):
-    flags: tuple[str, ...] | None
-    """Those of an option; None for an argument."""
-    settings: dict[str, Any]
-    """Keywords of click's class. They win over what the annotation says."""
+    flags: tuple[str, ...] | None  # those of an option; None for an argument
+    settings: dict[str, Any]  # keywords of click's class, which win over what the annotation says
 
 
 def Option(*flags: str, **settings: Any) -> _Declaration:  # named as in typer
@@ -44,8 +42,7 @@ class OptionGroup(NamedTuple):
     """Options that several commands share: the parameters of `build`, which makes the argument of the function."""
 
     build: Callable[..., Any]
-    defaults: Mapping[str, Any] = MappingProxyType({})
-    """Defaults of this command, by parameter."""
+    defaults: Mapping[str, Any] = MappingProxyType({})  # defaults of this command, by parameter
 
 
 def make_command(

@@ -27,8 +27,7 @@ _OPTIONS = (
 _KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 """A keyword of Python in a message of the library, such as `anonymous=True`, and its value."""
 _quiet = False
-_handler: logging.Handler | None = None
-"""Prints the records of our loggers with `--verbose`."""
+_handler: logging.Handler | None = None  # prints the records of our loggers with `--verbose`
 
 
 def set_quiet(quiet: bool) -> None:

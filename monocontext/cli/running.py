@@ -58,8 +58,7 @@ def call_command(function: Callable[..., None], arguments: dict[str, Any], progr
     return 0
 
 
-_has_begun = False
-"""Whether a command is running. Then Ctrl-C raises KeyboardInterrupt, so that the command can clean up."""
+_has_begun = False  # whether a command is running: then Ctrl-C raises KeyboardInterrupt, so that it can clean up
 
 
 def _leave_on_interrupt(name: str) -> None:

@@ -127,8 +127,10 @@ def grep(
         first = next(selected, None)
         if not silent:
             lines = chain([first] if first else [], selected)
+            rows: Iterator[str]
             if files:
-                rows = _format_names(count_lines(lines, style), as_json)
+                counts = count_lines(lines, style)
+                rows = (json.dumps({"path": name}) if as_json else name for name, _ in counts)
             elif count:
                 rows = _format_counts(count_lines(lines, style), style, as_json)
             elif as_json:
@@ -267,10 +269,6 @@ def _print_rows(rows: Iterator[str], *, flushes: bool) -> None:
         if flushes:
             sys.stdout.flush()
     sys.stdout.flush()
-
-
-def _format_names(counts: Iterator[tuple[str, int]], as_json: bool) -> Iterator[str]:
-    return (json.dumps({"path": name}) if as_json else name for name, _ in counts)
 
 
 def _format_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:

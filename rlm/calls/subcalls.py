@@ -42,8 +42,7 @@ class SubCall:
     key: str  # a hash of model and prompt: equal for equal calls
     order: int  # the number of the call in its run, in the order in which calls are made
     error: str | None = None
-    child: Mapping[str, Any] | None = None
-    """For a child run: `usage`, `reason`, and `iterations` as in a trajectory but without prompts."""
+    child: Mapping[str, Any] | None = None  # of a child run: `usage`, `reason`, and `iterations` without prompts
 
 
 class ChildAnswer(NamedTuple):
@@ -82,8 +81,7 @@ class SubCalls:
         self._abandoned = 0
         self.waited = WaitClock()  # runs while at least one call is under way
         calls = (self.llm_query, self.llm_query_batched, self.rlm_query, self.rlm_query_batched)
-        self.functions: dict[str, Callable[..., Any]] = {call.__name__: call for call in calls}
-        """What cells call, by name."""
+        self.functions: dict[str, Callable[..., Any]] = {call.__name__: call for call in calls}  # for cells, by name
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""

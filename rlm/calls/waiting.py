@@ -113,8 +113,7 @@ class CellClock:
     started: float = field(default_factory=time.perf_counter)
 
     def seconds_left(self) -> float:
-        """Seconds until the cell must end; negative once it should have. A spent budget leaves it one second in all, to
-        draft an answer."""
+        """Seconds until the cell must end, or negative. A spent budget leaves it one in all, to draft an answer."""
         elapsed = time.perf_counter() - self.started
         own = elapsed - (self.waited.seconds - self.waited_before)
         return min(self.limit_seconds - own, max(self.run_seconds_left(), 1 - elapsed))

@@ -23,8 +23,7 @@ class Description:
 
     kind: Kind
     type_name: str
-    length: int | None
-    """The length of the context: characters of a text, items of a list, keys of a dict. None if it has no length."""
+    length: int | None  # characters of a text, items of a list, keys of a dict; None if it has no length
     lines: int | None  # lines of a text
     sentence: str  # for the model: "a str of 1,200 characters in 30 lines"
     uri: str | None = None  # the URL of a lazy text, if it has one

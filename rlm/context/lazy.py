@@ -67,8 +67,7 @@ class ReadMeter:
 
     def __init__(self, context: object, parts: Iterable[LazyContext] = ()) -> None:
         """`parts`: lazy texts besides the context, such as custom tools."""
-        self.parts = list({id(part): part for part in (*lazy_parts(context), *parts)}.values())
-        """All lazy texts, each once."""
+        self.parts = list({id(part): part for part in (*lazy_parts(context), *parts)}.values())  # all, each once
         self._context = context if isinstance(context, LazyContext) else None
         self._logs: list[tuple[int, Any]] = [
             (part.start, part.text)

@@ -13,8 +13,7 @@ from rlm.models.lm import Message, Reply, ReportedUsage, read_details, sum_token
 from rlm.models.reply_builder import ReplyBuilder, raise_failure, read_parts
 from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options
 
-_MARK = {"cache_control": {"type": "ephemeral"}}
-"""Marks a block: the API caches the prompt up to it, for the next request that begins the same."""
+_MARK = {"cache_control": {"type": "ephemeral"}}  # marks a block up to which the API caches the prompt
 
 
 class AnthropicLM(SDKModel):

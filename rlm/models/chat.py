@@ -12,8 +12,7 @@ from rlm.models.reply_builder import ReplyBuilder, raise_failure, read_parts, re
 
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""
-_NATIVE_LIMITS = ("length", "max_tokens", "max_output_tokens")
-"""Reasons of a provider for which a router may send `stop` instead."""
+_NATIVE_LIMITS = ("length", "max_tokens", "max_output_tokens")  # reasons of a provider that a router may call `stop`
 _END_FIELDS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
 """Fields with the reason why a reply ended. The first counts: vLLM writes the text that matched into another."""
 _REPEATED_CHARACTERS = 20  # a last chunk that repeats the whole reply counts as a repetition from this length on

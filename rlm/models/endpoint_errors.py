@@ -70,8 +70,7 @@ class ErrorReport:
     code: str = ""  # the error's code and type, in lower case, separated by spaces; empty if it has none
     status: int | None = None  # the HTTP status in the body
     param: str = ""  # the field of the request at fault; empty if the body names none
-    sizes: tuple[int | None, int | None] = (None, None)
-    """Tokens of the prompt and of the window, if the body has fields for them."""
+    sizes: tuple[int | None, int | None] = (None, None)  # tokens of prompt and window, if the body has fields for them
     retry_after: object = None  # the seconds to wait, as the body gives them
 
 

@@ -34,10 +34,8 @@ class TokenDetails:
     cache_write: int = 0  # input tokens written to that cache
     cache_write_1h: int = 0  # written tokens kept for an hour, at another price
     reasoning: int = 0  # output tokens of thinking that is billed and not sent
-    tier: str = ""
-    """The service tier or speed that the endpoint says it charged, such as `flex`; empty for the standard one."""
-    endpoint: str = ""
-    """The URL of the endpoint, without secrets, or the name of the provider; empty if the model's name decides."""
+    tier: str = ""  # the service tier or speed that the endpoint says it charged, as `flex`; empty if standard
+    endpoint: str = ""  # the endpoint's URL without secrets, or the provider's name; empty if the model's name decides
 
 
 _NO_DETAILS = TokenDetails()
@@ -106,8 +104,7 @@ class Listener:
     """An `on_delta` that remembers its exception: it is the caller's own, and not a failure of the endpoint."""
 
     on_delta: Callable[[str], object] | None = None
-    check: Callable[[], object] | None = None
-    """Called with each piece, and with each sign of life while the model thinks: it may end the call."""
+    check: Callable[[], object] | None = None  # called with each piece and sign of life: it may end the call
     raised: BaseException | None = None
     has_heard: bool = False  # whether text has arrived
 

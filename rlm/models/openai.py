@@ -26,8 +26,7 @@ class Provider:
     """The endpoint of a provider's models."""
 
     base_url: str
-    keys: tuple[str, ...] = ()
-    """The environment variables for its key; the first that is set counts. Empty for a local server."""
+    keys: tuple[str, ...] = ()  # environment variables for its key, the first set counts; empty for a local server
     url_variable: str = ""  # an environment variable with another base URL; empty for none
 
     @property

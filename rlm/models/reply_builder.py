@@ -35,8 +35,7 @@ _CALLED = re.compile("toolcall|tooluse|functioncall")
 class ReplyBuilder:
     """The parts of one reply that have arrived so far."""
 
-    on_piece: Listener = field(default_factory=Listener)
-    """Called with each piece of the text, and with an empty one for a piece of thinking."""
+    on_piece: Listener = field(default_factory=Listener)  # gets each piece of text, and an empty one of thinking
     text: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
@@ -46,12 +45,10 @@ class ReplyBuilder:
     end_reason: str = ""  # the endpoint's word for why the reply ended, such as `stop`
     end_details: str = ""  # the endpoint's explanation of that in a sentence, if it sends one
     is_whole: bool = False  # whether the end has arrived: a reason, the mark of the end of a stream, or the whole body
-    commentary_ids: set[str] = field(default_factory=set)
-    """Output items of the Responses API that are commentary: their text counts as thinking."""
+    commentary_ids: set[str] = field(default_factory=set)  # items of the Responses API whose text counts as thinking
     usage: Any = None  # the counts of tokens, as the endpoint sends them
     tier: Any = None  # the service tier that it says it charged
-    repeats: bool = False
-    """Whether the end of the reply, or of its thinking, is one short text again and again: a stream ends there."""
+    repeats: bool = False  # whether the text or thinking ends in one short text again and again: a stream ends there
     _unchecked: int = 0  # characters that came since `repeats` was checked
 
     def add_text(self, text: object) -> None:
@@ -98,8 +95,7 @@ class ReplyBuilder:
             self.repeats = _ends_in_repeats(pieces)
 
     def build(self, target: CallTarget, usage: ReportedUsage) -> Reply:
-        """Make the reply, which may be cut or empty. Raises ReplyRefused for one that was refused, and LLMError for one
-        that broke off."""
+        """Make the reply, which may be cut or empty. Raises ReplyRefused, and LLMError for one that broke off."""
         text = join_surrogates("".join(self.text))
         reason = _letters(self.end_reason)
         refusal = " ".join("".join(self.refusal).split())

@@ -39,16 +39,13 @@ class SDKOptions(SamplingOptions, total=False):
     base_url: str | None  # URL of the endpoint; by default the provider's own, or the SDK's from the environment
     api_key: str | None  # by default the key that the SDK finds in the environment
     timeout: float | None  # of a request, in seconds; 600 by default
-    headers: Mapping[str, str] | None
-    """Further headers of each request. Their values are secrets: no record holds them."""
-    extra_body: Mapping[str, Any] | None
-    """Further fields of each request, sent as they are; they go before all others."""
+    headers: Mapping[str, str] | None  # further headers of each request, whose values are secrets: no record holds them
+    extra_body: Mapping[str, Any] | None  # further fields of each request, sent as they are; they go before all others
     window_tokens: int | None  # the window of the model, if it differs from that of the provider's models
     prompt_characters: int | None  # the most that one prompt of a sub-call may hold
 
 
-Accepted = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""Takes fields of a request; returns those that the endpoint does not refuse."""
+Accepted = Callable[[Mapping[str, Any]], dict[str, Any]]  # fields of a request -> those that the endpoint accepts
 
 _OURS = frozenset(("model", "messages", "input", "stream", "system"))  # fields of a request that the backend writes
 _HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
@@ -96,8 +93,7 @@ class SDKModel(ABC):
     window_tokens: int  # the window of the model, where it is known
     prompt_characters: int  # the most that one prompt may hold, where it is known
     sampling: Sampling  # the options of each request, by the names of `SamplingOptions` or of the provider
-    names: ClassVar[Mapping[str, str]] = {}
-    """The provider's name for an option of `SamplingOptions`; a dot leads into an object."""
+    names: ClassVar[Mapping[str, str]] = {}  # the provider's names of options; a dot leads into an object
     required: frozenset[str] = frozenset()  # fields that no request may lack
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
@@ -111,8 +107,7 @@ class SDKModel(ABC):
         self._client = SDKClient(connect)
         known = {name: options.get(name) for name in SamplingOptions.__annotations__}
         self.sampling = check_body({name: value for name, value in known.items() if value is not None})
-        self._refused: dict[str, dict[str, str | None]] = {}
-        """Model -> refused fields, each with the name that is sent in its place, if there is one."""
+        self._refused: dict[str, dict[str, str | None]] = {}  # model -> refused field -> the name sent instead
         self._extra_body = check_body(options.get("extra_body") or {})
         if (window := options.get("window_tokens")) is not None:
             self.window_tokens = window

@@ -97,8 +97,7 @@ def turn_message(turn: int, turns: int | None, query: str, *, to_read: bool, has
 
 
 def join(messages: Sequence[Message], opened: str) -> list[Message]:
-    """The messages and the one that opens a turn, with neighbours of one role joined: some chat templates refuse two of
-    a role in a row."""
+    """The messages and the one that opens a turn, neighbours of one role joined: some chat templates refuse those."""
     joined: list[Message] = []
     for message in (*messages, {"role": "user", "content": opened}):
         if joined and joined[-1]["role"] == message["role"]:
@@ -162,11 +161,8 @@ OUTPUT = 0.25  # the part of the window that the output of one block may fill
 # Tried in turn until the history fits: the newest turns that stay whole, and the characters of each older message.
 _LEVELS = ((4, 1_200), (2, 400), (1, 200), (0, 200))
 _FEWEST_CHARACTERS = 200  # fewest characters of an output, however small the window
-_LESS, _LESS_UNCOUNTED = 0.9, 0.5
-"""The share of a refused prompt to send next: if the endpoint counted its tokens, and if not."""
-_SCALES = (0.25, 8.0)
-"""The least and the largest scale. An endpoint whose count is further off counts something else, such as uncached
-tokens."""
+_LESS, _LESS_UNCOUNTED = 0.9, 0.5  # the share of a refused prompt to send next, with and without the endpoint's count
+_SCALES = (0.25, 8.0)  # least and largest; a count further off is of something else, such as uncached tokens
 
 _STEP = 0.05  # scales are rounded up to a multiple of this, since the next text may have more tokens than the last
 

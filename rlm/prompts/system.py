@@ -143,8 +143,7 @@ def system_prompt(
 
 # -- the example -------------------------------------------------------------------------------------------------------
 
-QUESTION_OPENS = 'Answer the original query: "'
-"""The beginning of the message with the question, which follows the example."""
+QUESTION_OPENS = 'Answer the original query: "'  # the beginning of the question's message, which follows the example
 LOOK_FIRST = (
     "`context` is there, and you have seen nothing of it yet. Write a ```repl block that searches it for a rare word "
     "of the query and prints what stands around it. Give no answer yet."

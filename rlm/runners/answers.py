@@ -23,8 +23,7 @@ from rlm.context.excerpt import bounded_repr
 from rlm.errors import AnswerRefused
 from rlm.runners.claims import Claim, read_claims
 
-MOST_ANSWER_BYTES = 63 << 20
-"""The largest answer, in bytes of UTF-8. A worker sends it in one message with the output of its cell."""
+MOST_ANSWER_BYTES = 63 << 20  # the largest answer in UTF-8: a worker sends it in one message with its cell's output
 
 _SLOT_KEYS = {"content", "ready"}  # of the dict `answer`
 _PLACEHOLDERS = frozenset(("...", "context", "value", "variable_name", "your own words"))
@@ -69,14 +68,12 @@ class Answers:
             value: object = items[0] if len(items) == 1 else fields or items
             final(value)
 
-        self.functions = {"FINAL": final, "FINAL_VAR": final_var, "SUBMIT": submit}
-        """The calls that give an answer, by name."""
+        self.functions = {"FINAL": final, "FINAL_VAR": final_var, "SUBMIT": submit}  # calls that answer, by name
         for name, call in self.functions.items():
             call.__name__ = call.__qualname__ = name
 
     def collect(self) -> tuple[str | None, tuple[Claim, ...]]:
-        """The final answer at the end of a cell, if there is one, and the model's citations for it. Raises
-        AnswerRefused, once for each answer."""
+        """The final answer of a cell, if it gave one, and the citations for it. Raises AnswerRefused, once for each."""
         answer, refused, claimed = self._called, self._refused, self._claimed
         self._called = self._refused = self._claimed = None  # another question may follow in this namespace
         slot = self._namespace.get("answer")
@@ -138,8 +135,7 @@ class Answers:
         raise FinalAnswer
 
     def _value_of(self, name_or_value: object) -> object:
-        """The value for FINAL_VAR. Raises AnswerRefused for the name of a missing variable, and for a str that may be a
-        value as well as a name."""
+        """The value for FINAL_VAR. Raises AnswerRefused for a missing variable, and a str that may be value or name."""
         if not isinstance(name_or_value, str):
             return name_or_value
         namespace = self._namespace

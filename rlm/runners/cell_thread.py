@@ -18,11 +18,9 @@ from typing import Any, Protocol, TextIO
 
 from rlm.context.excerpt import join_ends
 
-_GRACE_SECONDS = 1.0
-"""A stopped cell gets this long to end. The exception is raised repeatedly, for code that catches everything."""
+_GRACE_SECONDS = 1.0  # a stopped cell gets this long to end; the exception is raised again if its code goes on
 _RAISE_AGAIN_SECONDS = 0.25  # the interval at which an interrupt is raised again in code that caught it
-_WAKE_SECONDS = 0.25
-"""A wait in slices of this length lets the main thread notice a Ctrl-C on Windows, or by `interrupt_main`."""
+_WAKE_SECONDS = 0.25  # waits in such slices let the main thread notice a Ctrl-C on Windows, or by `interrupt_main`
 
 _Job = tuple[Callable[[], None], threading.Event]  # the work of a cell, and whether it has ended
 
@@ -132,8 +130,7 @@ def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
 
 # -- what they print ---------------------------------------------------------------------------------------------------
 
-SLACK = 200
-"""The characters by which an output may exceed its limit before it is cut: the note on a cut takes about as many."""
+SLACK = 200  # characters by which an output may exceed its limit uncut: the note on a cut takes about as many
 NOTES_CHARACTERS = 2_000  # the most characters of notes that a runner adds to the output of a cell, beyond the limit
 
 _thread = threading.local()
@@ -206,9 +203,6 @@ class Router:
 
     def _target(self) -> Any:
         return getattr(_thread, self._name, None) or self.before
-
-    def write(self, text: str) -> int:
-        return int(self._target().write(text))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._target(), name)

@@ -23,8 +23,7 @@ from typing import Any
 from rlm.errors import ChannelAbuse
 
 PROTOCOL = 3  # the version of the messages; a worker in a container may have another than its host
-MOST_HEAD_BYTES = 1 << 20
-"""The limit of a JSON object from a worker, since a megabyte of brackets takes 100 MB of memory. Texts are bytes."""
+MOST_HEAD_BYTES = 1 << 20  # of a worker's JSON object: a megabyte of brackets takes 100 MB of memory. Texts are bytes
 MOST_MESSAGE_BYTES = 64 << 20  # the limit of a whole message from a worker, such as a batch of prompts
 _UNBOUNDED = (1 << 32) - 1
 _LENGTHS = struct.Struct(">II")
@@ -52,8 +51,7 @@ class Channel:
         for fd in {read_fd, write_fd}:
             os.set_blocking(fd, False)
         self._buffer, self._filled = memoryview(bytearray(_LENGTHS.size)), 0
-        self._head_bytes_announced: int | None = None
-        """The bytes of JSON in the message that arrives; None before its lengths are there."""
+        self._head_bytes_announced: int | None = None  # bytes of JSON of the next message; None before its lengths
 
     def send(
         self, head: dict[str, Any], body: Sequence[bytes | memoryview] = (), *, seconds: float | None = None

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-Claim = tuple[int, int] | str | None
-"""A half-open range of characters of the context, a quote from it, or None for anything else."""
+Claim = tuple[int, int] | str | None  # characters [start, stop), a quote of the context, or None for anything else
 
 MOST_CLAIMS = 100  # the most citations of one answer
 MOST_QUOTE_CHARACTERS = 10_000  # the longest quote

@@ -87,7 +87,7 @@ def _run_worker(plan: LaunchPlan, bounds: Limits) -> NoReturn:
     worker.prepare()
     system.no_new_privileges()
     system.drop_capabilities()
-    system.die_with_parent()  # after the user has changed, which takes it back
+    system.prctl("parent death signal", system.PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user takes it back
     system.no_huge_pages()
     limits.apply(bounds, counted_alone=plan["way"] in ("namespaces", "inside bubblewrap"))
     seccomp.install(has_view=plan["way"] != "landlock")

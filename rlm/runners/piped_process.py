@@ -10,8 +10,7 @@ from typing import Any, Protocol
 from rlm.errors import ChannelAbuse, RunnerUnavailable
 from rlm.runners.channel import MOST_HEAD_BYTES, MOST_MESSAGE_BYTES, Channel, ChannelClosed
 
-START_SECONDS = 120.0
-"""The limit of a start. It takes half a second, three in the runner `wasm`, and longer on a busy machine."""
+START_SECONDS = 120.0  # a start takes half a second, three in the runner `wasm`, and longer on a busy machine
 _END_SECONDS = 20.0  # the time that a process gets to end before it is killed
 
 

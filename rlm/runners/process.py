@@ -18,8 +18,7 @@ from rlm.runners.piped_process import PipedProcess, receive_hello
 from rlm.runners.remote import RemoteRunner, SharedOptions
 from rlm.runners.runner import NothingConfines
 
-_working_way: dict[tuple[str, ...], str] = {}
-"""The way of confining that worked last, for each list of ways: the next worker tries it first."""
+_working_way: dict[tuple[str, ...], str] = {}  # what worked last, for each list of ways: the next worker tries it first
 
 
 class ProcessRunner(RemoteRunner):

@@ -33,8 +33,7 @@ class LineDecoder:
         self.unmarked = ""  # the last line without the mark; if no worker starts, an error of the shell or of Python
 
     def decode(self, text: str) -> Iterator[bytes]:
-        """The bytes of the lines that `text` completes. Raises ValueError for a marked line that is not base64, or a
-        line that is too long."""
+        """The bytes of the lines that `text` completes. Raises ValueError for one that is not base64, or too long."""
         *lines, self._rest = (self._rest + text).split("\n")
         if len(self._rest) > _MOST_LINE_CHARACTERS:
             raise ValueError(f"the sandbox sent a line of more than {_MOST_LINE_CHARACTERS:,} characters")

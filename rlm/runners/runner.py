@@ -26,13 +26,11 @@ class CellResult:
 
     stdout: str = ""  # printed text and the repr of the last expression, shortened
     stderr: str = ""  # tracebacks and warnings; empty when all went well
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """The namespace after the cell: name -> repr of about 200 characters."""
+    variables: Mapping[str, str] = field(default_factory=dict)  # after the cell: name -> repr of about 200 characters
     calls: tuple[SubCall, ...] = ()  # sub-calls, in the order in which they were made
     final_answer: str | None = None  # the answer, if the cell gave it
     execution_seconds: float = 0.0  # wall clock, sub-calls included
-    raised: bool = False
-    """Whether it ended with an error, or its answer was refused: then no later block of its reply runs."""
+    raised: bool = False  # whether it failed, or its answer was refused: then no later block of its reply runs
     claims: tuple[Claim, ...] = ()  # the model's citations for the answer; not checked
 
 

@@ -14,8 +14,7 @@ from rlm.context.lazy import lazy_parts
 from rlm.errors import ChannelAbuse
 
 _MOST_DEPTH = 50  # deepest nesting of a value
-_ROWS = (Sequence, Set, Iterator, ValuesView)
-"""What is sent as a list. Other iterables are not lists: a table iterates over the names of its columns."""
+_ROWS = (Sequence, Set, Iterator, ValuesView)  # sent as a list; another iterable is none: a table iterates over columns
 
 
 def encode_for_host(value: Any, texts: list[bytes], depth: int = 0, known: Sequence[object] = ()) -> Any:

@@ -148,8 +148,7 @@ class RemoteCalls:
 
     def __init__(self, link: WorkerLink) -> None:
         self._link = link
-        self.known: list[object] = []
-        """What the host has too: the context and its lazy texts. Of these, a call sends only the number."""
+        self.known: list[object] = []  # what the host has too, the context and its texts: a call sends only the number
         self._run_ends_at = math.inf
         self.waited = WaitClock()
         self.functions: dict[str, Callable[..., Any]] = {}  # the host names them at the start
@@ -188,15 +187,13 @@ class RemoteCalls:
 
 
 class MainThread:
-    """Runs cells in the main thread, where a signal also interrupts `time.sleep`, a wait for the host, and a pattern
-    that backtracks."""
+    """Runs cells in the main thread, where a signal also interrupts `time.sleep`, a wait and a slow pattern."""
 
     def __init__(self, link: WorkerLink) -> None:
         self._link = link
         self._seconds_left: Callable[[], float] = lambda: 0.0
         self._is_running = False
-        self.interpreter: InterpreterState | None = None
-        """Repaired as soon as the code of a cell has ended, since the rest needs it."""
+        self.interpreter: InterpreterState | None = None  # repaired when a cell's code has ended: the rest needs it
 
     def run(self, work: Callable[[], None], seconds_left: Callable[[], float]) -> bool:
         """Run `work`, and interrupt it repeatedly once its time is up (see `CellRunner`). True: it has ended."""

@@ -37,8 +37,7 @@ class Recording:
             )
         self.metadata = lines[0]  # the first line
         self.iterations = lines[1:]  # the lines of the turns that ended
-        self.open = self._open_lines()
-        """The lines of a question that has no answer yet; an earlier question may have been broken off."""
+        self.open = self._open_lines()  # lines of a question without an answer; an earlier one may have been broken off
         self._partial = [record for record in partial if record["iteration"] == len(lines)]
         self._lock = threading.Lock()
         replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]

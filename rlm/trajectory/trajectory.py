@@ -36,8 +36,7 @@ class Trajectory:
         """`target`: a file that ends in `.jsonl` and is replaced by each run, or a directory that gets a file per run.
         `secrets` is called before each line; its strings are never written to the file."""
         self.records: list[dict[str, Any]] = []  # the lines so far
-        self.path: Path | None = None if target is None else _file(Path(target))
-        """The file, or None when nothing is written."""
+        self.path: Path | None = None if target is None else _file(Path(target))  # None when nothing is written
         self.warning = ""  # why the file is not complete; empty if it is
         self._secrets = secrets
         self._lock = threading.Lock()

@@ -17,8 +17,7 @@ class Limits:
     cpu_seconds: int = 3600  # CPU seconds of all cells together; then the process ends
     disk_bytes: int = 64 << 20  # bytes of its in-memory /tmp, and of one file
     files: int = 256  # files open at once
-    threads: int = 256
-    """Threads at once. The kernel counts them by user, so they are limited only if the worker has a user of its own."""
+    threads: int = 256  # at once; counted by user, so they are limited only if the worker has a user of its own
 
 
 def apply(limits: Limits, *, counted_alone: bool) -> None:

@@ -97,13 +97,11 @@ _NOTHING_TO_DO: dict[str, tuple[int, int]] = {
 """Succeed and do nothing: a worker writes only to memory, and must not make the host's disks write."""
 _MMAP, _MAP_HUGETLB = (9, 222), 0x40000
 _CLOCK_CALLS: tuple[tuple[int, int], ...] = ((228, 113), (229, 114), (230, 115))
-_NEGATIVE = 0x80000000
-"""The sign of a clock's number. A negative one is the clock of a process, any process, or of a descriptor."""
+_NEGATIVE = 0x80000000  # the sign of a clock's number: a negative one is the clock of any process, or of a descriptor
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _CLONE_THREAD = 0x10000
 _SOCKETPAIR = (53, 199)
-_UNIX, _NO_STREAM = 1, 0b1110
-"""The bits of all types of sockets but SOCK_STREAM. A datagram socket, even of a pair, can send to any address."""
+_UNIX, _NO_STREAM = 1, 0b1110  # all types but SOCK_STREAM: a datagram socket, even of a pair, can send to any address
 _REFUSED_VALUES: tuple[tuple[tuple[int, int], int, tuple[int, ...]], ...] = (
     # prctl: the worker must still die with its parent, hide its memory from others of its user, and use no huge pages.
     # 62 is PR_SCHED_CORE, 67 is PR_SET_MEMORY_MERGE: both compare it with other processes.
@@ -125,8 +123,7 @@ _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 _EPERM, _ENOSYS = 1, 38
 _NUMBER, _ARCH = 0, 4
 
-Instruction = tuple[int, int, int, int]
-"""An operation, how many instructions to skip if it is true and if it is false, and its operand."""
+Instruction = tuple[int, int, int, int]  # operation, instructions to skip if true and if false, operand
 
 _REFUSE: Instruction = (_RETURN, 0, 0, _ERRNO | _EPERM)
 

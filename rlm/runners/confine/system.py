@@ -103,10 +103,6 @@ def no_huge_pages() -> None:
             raise
 
 
-def die_with_parent() -> None:
-    prctl("parent death signal", PR_SET_PDEATHSIG, 9)
-
-
 def hide_memory() -> None:
     """Keep other processes of this user from reading this one and its children through `/proc` and `ptrace`."""
     prctl("not dumpable", PR_SET_DUMPABLE, 0)

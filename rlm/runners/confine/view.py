@@ -16,8 +16,7 @@ since it contains much else."""
 _FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo")
 _lock = threading.Lock()  # until Python 3.13, other threads see the table of `sysconfig` half filled
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
-SCRATCH = "/tmp/volume"
-"""The folder for files that a worker may write below another path, a link to here. In /tmp, whose limit holds."""
+SCRATCH = "/tmp/volume"  # files that a worker may write below another path, a link to here; the limit of /tmp holds
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,15 +79,12 @@ def node_command(node: str, folder: Path, memory_bytes: int) -> list[str]:
 
 
 @cache
-def _version(node: str) -> str:
-    return subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-
-
 def _permission_flag(node: str) -> str:
     """Node's option for its permission model, by its version. Raises RunnerUnavailable."""
-    major, minor = (int(part) for part in _version(node).lstrip("v").split(".")[:2])
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    major, minor = (int(part) for part in version.lstrip("v").split(".")[:2])
     if (major, minor) < (20, 12):
-        raise RunnerUnavailable(f"runner 'wasm' needs Node 20.12 or newer, this is {_version(node)}: upgrade it")
+        raise RunnerUnavailable(f"runner 'wasm' needs Node 20.12 or newer, this is {version}: upgrade it")
     is_stable = major >= 24 or (major == 22 and minor >= 13)
     return "--permission" if is_stable else "--experimental-permission"
 
