@@ -203,9 +203,8 @@ class Loop:
         return reply
 
     def _shorten_refused(self, messages: list[Message], refusal: PromptTooLong) -> tuple[list[Message], int]:
-        """The messages of a refused prompt, shortened to what its endpoint takes, and the number of shortened ones.
-        Later turns keep to the smaller window. Raises `refusal` if the window is unbounded, or nothing can be
-        shortened."""
+        """The messages of a refused prompt, shortened to what its endpoint takes, and how many were. Later turns keep
+        to the smaller window. Raises `refusal` if the window is unbounded, or nothing can be shortened."""
         window = self.window.refused(messages, refusal)
         shorter, count = compact(messages, window)
         if self.window.tokens == UNBOUNDED or not count:
@@ -313,9 +312,8 @@ class Loop:
 
 
 def count_repeats(previous: Step, text: str, cells: Sequence[Cell], notice: str | None) -> int:
-    """The number of turns in a row that repeated the one before, including the turn with this reply and these cells. A
-    turn repeats another if its code and output are the same, whatever the words around the code; without code, if its
-    words are."""
+    """The number of turns in a row, up to the one of this reply and these cells, that repeated the one before: by code
+    and output, whatever the words around the code; without code, by words."""
     if cells or previous.cells:
         same = _shown(previous.cells) == _shown(cells)
     else:

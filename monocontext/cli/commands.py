@@ -45,9 +45,6 @@ _COMMANDS = {
 }
 
 app = Program(
-    "monocontext",
-    __version__,
-    "Store, read, search and check texts that live in S3 or in a directory.",
-    "monocontext.cli",
-    _COMMANDS,
-)
+    "monocontext", __version__, "Store, read, search and check texts that live in S3 or in a directory.",
+    "monocontext.cli", _COMMANDS,
+)  # fmt: skip

@@ -209,15 +209,10 @@ def _entry_row(entry: Entry) -> dict[str, Any]:
     expires = entry.expires_utc
     value = {} if entry.value is None else {"value": entry.value}
     return {
-        "key": entry.key,
-        **value,
-        "value_bytes": entry.value_bytes,
-        "added_utc": entry.added_utc.isoformat(),
-        "ttl_seconds": entry.ttl_seconds,
-        "expires_at": expires.isoformat() if expires else None,
-        "etag": entry.etag,
-        "metadata": dict(entry.metadata),
-    }
+        "key": entry.key, **value, "value_bytes": entry.value_bytes, "added_utc": entry.added_utc.isoformat(),
+        "ttl_seconds": entry.ttl_seconds, "expires_at": expires.isoformat() if expires else None,
+        "etag": entry.etag, "metadata": dict(entry.metadata),
+    }  # fmt: skip
 
 
 app = CommandGroup(

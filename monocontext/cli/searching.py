@@ -37,8 +37,7 @@ PATTERN_SECONDS = 30  # the most seconds that a pattern may take on one piece of
 _GLOBAL_FLAGS = r"\(\?([aimsux]+)\)"
 _POSIX_CLASS = r"(?<!\\)(?:\\\\)*\[\^?\]?(?:\\.|[^\]\\])*?(\[:\^?\w+:\])"
 """A set of characters with a class of POSIX in it, which Python's `re` would read as letters."""
-_TOKENS = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"
-"""The parts of a pattern in which `$` is not the end of a line, and those that are one."""
+_TOKENS = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"  # the parts of a pattern where `$` is no line end, and each line end
 
 
 def matching(

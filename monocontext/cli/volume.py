@@ -39,9 +39,8 @@ VolumeName = Annotated[str, Argument(metavar="NAME", help="The name of a volume.
 
 
 def _place(word: str, s3: StoreOptions) -> str:
-    """Resolve an argument: a URL or a path stays as it is, and the name of a volume becomes its URL, which ends in /. A
-    word without / that is not a file must be a volume, or `NotFound` is raised. `NAME/below` is in a volume if one has
-    that name."""
+    """A URL or a path as it is; the name of a volume as its URL, which ends in /, and `NAME/below` as one in it. Raises
+    `NotFound` for a word without / that is neither a file nor a volume."""
     name, slash, below = word.partition("/")
     if "://" in word or not is_volume_name(name) or (slash and os.path.lexists(name)):
         return word

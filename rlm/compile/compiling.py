@@ -134,14 +134,17 @@ class _Compilation:
         return self._result
 
     def _update_digests(self, fresh: list[str]) -> _Digests:
-        """Digest new sessions, add their digests to `fresh`, and delete digests that are out of date."""
+        """Digest new sessions, add their digests to `fresh`, and delete those of sessions gone or grown."""
         versions = {name: text for name, text in self._project.versions().items() if "/subagents/" not in name}
         if not versions:
             raise NotFound(f"no sessions of project {self._project.name!r} at {self._store.url}: upload some")
         keys = {name: f"{self._root}/digests/{key_part(name)}/{_hash(text)}" for name, text in versions.items()}
         stored = {info.key for info in self._store.list(f"{self._root}/digests/")}
         covered_before = _hash(*stored - set(fresh))
-        stored -= self._delete_old(stored, set(keys.values()))
+        current = set(keys.values())
+        for key in [key for key in stored if key.rsplit(".", 2)[0] not in current]:
+            self._store.delete(key)
+            stored.remove(key)
         makers = ("model",) if self._rlm else ("model", "rules")  # a model reads again what only rules have read
         new = [name for name, key in sorted(keys.items()) if stored.isdisjoint(f"{key}.{by}.md" for by in makers)]
         created = [] if self._spent else self._digest_all(new, keys)
@@ -149,13 +152,6 @@ class _Compilation:
         stored = {key for key in stored if key.replace(".rules.md", ".model.md") not in created} | set(created)
         self._result.sessions = len(versions)
         return _Digests(set(versions), stored, fresh, covered_before, waiting=len(new) - len(created))
-
-    def _delete_old(self, stored: set[str], current: set[str]) -> set[str]:
-        """Delete the digests of sessions that are gone, or have grown since; returns their keys."""
-        old = {key for key in stored if key.rsplit(".", 2)[0] not in current}
-        for key in old:
-            self._store.delete(key)
-        return old
 
     def _digest_all(self, new: Sequence[str], keys: Mapping[str, str]) -> list[str]:
         """Digest sessions until a limit is reached; returns the keys of the digests."""

@@ -113,6 +113,13 @@ def read_error(value: object, depth: int = 0) -> ErrorReport:
     return replace(report, code=str(code).lower(), status=report.status or _status(code))
 
 
+def read_error_event(value: object) -> ErrorReport:
+    """The failure in an event named `error`, JSON or a text. One without a known status has broken off the stream."""
+    report = find_error(value) or find_error({"error": value}) or read_error(value or None)
+    is_known = report.code or report.status or _guess_status(report)
+    return report if is_known else replace(report, status=502)
+
+
 def _read_object(value: Mapping[str, Any], inner: object, depth: int) -> ErrorReport:
     """The failure in the fields of an object. `inner`: its field `error`, a text, a number or None."""
     text = inner if isinstance(inner, str) else None
@@ -162,7 +169,7 @@ def make_error(
 ) -> LLMError:
     """The error for a failure; its message is one line. The status decides whether the error is transient. For a
     failure in a stream or in a body with status 200, the status follows from the code or the words of the report."""
-    status = status or report.status or guess_status(report)
+    status = status or report.status or _guess_status(report)
     if status == 400 and "throttl" in report.code:  # AWS
         status = 429
     line = f"{target}: {report.message}"
@@ -291,7 +298,7 @@ def _number(value: object) -> int | None:
     return value if type(value) is int and 0 < value < 10**9 else None
 
 
-def guess_status(report: ErrorReport) -> int | None:
+def _guess_status(report: ErrorReport) -> int | None:
     """The status for the code of a report; without a known code, the status for its words."""
     by_code = next((status for part, status in _STATUS_OF_CODE.items() if part in report.code), None)
     if by_code is not None:

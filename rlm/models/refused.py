@@ -21,8 +21,7 @@ _NAME_PATTERNS = {
     "output_config": "output_config|effort", "stop": r"stop(?: (?:words|sequences?))?",
     "stop_sequences": r"stop[_ ]sequences?", "stream_options": "stream_options|include_usage",
 }  # fmt: skip
-RENAMED = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
-"""Another name under which to send a refused field."""
+RENAMED = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}  # other names of refused ones
 
 _REFUSAL = re.compile(
     # The field is not known or not supported:

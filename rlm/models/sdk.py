@@ -48,8 +48,7 @@ class SDKOptions(SamplingOptions, total=False):
 Accepted = Callable[[Mapping[str, Any]], dict[str, Any]]  # fields of a request -> those that the endpoint accepts
 
 _OURS = frozenset(("model", "messages", "input", "stream", "system"))  # fields of a request that the backend writes
-_HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")
-"""Packages whose exceptions mean that the connection broke off."""
+_HTTP_LAYERS = ("httpx", "httpx2", "httpcore", "httpcore2", "ssl", "socket", "zlib")  # errors of a broken connection
 _TIMEOUT_SECONDS = 600.0  # of a request, unless its options say otherwise
 
 

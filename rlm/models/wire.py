@@ -6,21 +6,12 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from rlm.errors import LLMError
-from rlm.models.endpoint_errors import (
-    WRONG_URL,
-    CallTarget,
-    EndpointError,
-    ErrorReport,
-    find_error,
-    guess_status,
-    one_line,
-    read_error,
-)
+from rlm.models.endpoint_errors import WRONG_URL, CallTarget, EndpointError, ErrorReport, one_line, read_error_event
 
 _MOST_BYTES = 256 << 20  # far more than a model writes
 _HEAD_BYTES = 8  # enough to distinguish a stream from JSON and from a web page
@@ -88,7 +79,7 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
         heard_at = time.monotonic()
         data = text.strip()
         if name == "error":
-            raise EndpointError(_read_error_event(data))
+            raise EndpointError(_read_error(data))
         if not data:
             continue
         if data.startswith("[DONE]"):
@@ -102,14 +93,12 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
         yield Received(value)
 
 
-def _read_error_event(data: str) -> ErrorReport:
+def _read_error(data: str) -> ErrorReport:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         value = read_text(data)
-    report = find_error(value) or find_error({"error": value}) or read_error(value or None)
-    is_known = report.code or report.status or guess_status(report)
-    return report if is_known else replace(report, status=502)  # the stream broke off
+    return read_error_event(value)
 
 
 def _parse(body: bytes, target: CallTarget) -> Any:

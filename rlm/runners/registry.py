@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 RUNNERS = ("confined", "subprocess", "wasm", "local", "docker")
 """The runners that need no more than their name; `sandbox` needs `make` in its options."""
-_ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")
-"""Options of `confined` for just one of the two runners that it may be."""
+_ONLY_SUBPROCESS, _ONLY_WASM = ("limits", "ways"), ("pyodide", "memory_bytes")  # not for both runners of `confined`
 
 
 def check_runner(name: str, options: Mapping[str, Any] | None = None) -> None:

@@ -164,8 +164,7 @@ class RowFeed:
         silent = max(0.0, time.time() - written)
         records = self._read_partial()
         return {
-            "status": "running" if silent < QUIET_SECONDS else "quiet",
-            "silent_seconds": round(silent, 1),
+            "status": "running" if silent < QUIET_SECONDS else "quiet", "silent_seconds": round(silent, 1),
             "replied": any(record.get("type") == "reply" for record in records),
             "calls": sum(1 for record in records if record.get("type") != "reply"),
-        }
+        }  # fmt: skip

@@ -104,15 +104,11 @@ def call_details(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     into, out = _tokens(record)
     turns = items(record.get("iterations")) if depth < _MOST_DEPTH else []
     return {
-        "model": text(record.get("root_model")),
-        **texts(record, "prompt", "response", "thinking", "error"),
-        "cached": record.get("cached") is True,
-        "start": number(record.get("start_seconds")),
-        "seconds": number(record.get("execution_time")),
-        "tokens": [into, out],
-        "dollars": number(record.get("dollars")),
-        "turns": [turn_details(mapping(line), depth + 1) for line in turns],
-    }
+        "model": text(record.get("root_model")), **texts(record, "prompt", "response", "thinking", "error"),
+        "cached": record.get("cached") is True, "start": number(record.get("start_seconds")),
+        "seconds": number(record.get("execution_time")), "tokens": [into, out],
+        "dollars": number(record.get("dollars")), "turns": [turn_details(mapping(line), depth + 1) for line in turns],
+    }  # fmt: skip
 
 
 def first_line(code: str) -> str:
@@ -168,10 +164,8 @@ def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
 def _cell_details(block: Mapping[str, Any], depth: int) -> dict[str, Any]:
     result, read = mapping(block.get("result")), ranges(block) or []
     return {
-        "code": text(block.get("code")),
-        **texts(result, "stdout", "stderr"),
+        "code": text(block.get("code")), **texts(result, "stdout", "stderr"),
         "locals": {text(name): text(value) for name, value in mapping(result.get("locals")).items()},
         "calls": [call_details(mapping(record), depth) for record in items(result.get("rlm_calls"))],
-        "ranges": read[:_MOST_RANGES],
-        "ranges_left_out": max(0, len(read) - _MOST_RANGES),
-    }
+        "ranges": read[:_MOST_RANGES], "ranges_left_out": max(0, len(read) - _MOST_RANGES),
+    }  # fmt: skip

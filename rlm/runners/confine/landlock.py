@@ -34,9 +34,8 @@ class _PathRule(ctypes.Structure):
 
 
 def restrict(readable: Iterable[str], devices: Iterable[str]) -> None:
-    """Give up for good access to all but `readable`, files and folders to read and execute, and `devices`. Needs
-    `no_new_privileges`. Raises SystemFailed, as on a kernel without Landlock, and OSError for a path that cannot be
-    opened."""
+    """Give up for good access to all but `readable`, to read and execute, and `devices`. Needs `no_new_privileges`.
+    Raises SystemFailed, as on a kernel without Landlock, and OSError for a path that cannot be opened."""
     number = system.syscall("landlock", _CREATE, None, 0, 1)  # the version of the kernel's interface, from 1
     refused = _Ruleset(_FILE_RIGHTS[min(number, 5)], _TCP if number >= 4 else 0, _SCOPES if number >= 6 else 0)
     size = 8 if number < 4 else 16 if number < 6 else 24  # bytes of `_Ruleset` that this version knows

@@ -52,12 +52,9 @@ def python_view() -> FolderView:
     c_library, links = _find_c_library()
     readable = [python, *library, *map(str, homes), *others, *c_library]
     import_path = [*(str(home.parent) for home in homes), *library]
-    return FolderView(
-        python,
-        tuple(_drop_nested(dict.fromkeys(map(os.path.realpath, readable)))),
-        tuple(links),
-        tuple(dict.fromkeys(map(os.path.realpath, import_path))),
-    )
+    paths = dict.fromkeys(map(os.path.realpath, readable))
+    outermost = [path for path in paths if not any(path != other and path.startswith(other + "/") for other in paths)]
+    return FolderView(python, tuple(outermost), tuple(links), tuple(dict.fromkeys(map(os.path.realpath, import_path))))
 
 
 def _find_c_library() -> tuple[list[str], list[tuple[str, str]]]:
@@ -71,8 +68,3 @@ def _find_c_library() -> tuple[list[str], list[tuple[str, str]]]:
         elif os.path.isdir(path):
             folders.append(path)
     return folders, links
-
-
-def _drop_nested(paths: dict[str, None]) -> list[str]:
-    """The paths that are not below another of them."""
-    return [path for path in paths if not any(path != other and path.startswith(other + "/") for other in paths)]
