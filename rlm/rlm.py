@@ -37,8 +37,14 @@ _WINDOW_TOKENS = 128_000  # the smallest of today's root models; an LM that know
 READ_ALL = "Please read through the context and answer any queries or respond to any instructions contained within it."
 """The default question, as in rlm-minimal and rlms."""
 
-# Fields of our metadata, without which no run can be resumed.
-_OWN_FIELDS = {"query", "context", "budget", "max_depth", "environment_type", "environment_kwargs", "backend_kwargs"}
+# Fields of our metadata, without which no run can be resumed, and their types; `a.b` is the field b inside a.
+_OWN_FIELDS: Mapping[str, Any] = {
+    "query": str, "context": dict, "context.length": int | None, "context.type": str, "budget": dict, "max_depth": int,
+    "environment_type": str, "environment_kwargs.cell_timeout": float | int | None,
+    "environment_kwargs.output_limit": int, "backend": str, "backend_kwargs.model_name": str, "sub_model": str | None,
+    "sub_backend": str | None, "sub_base_url": str | None, "sampling": dict | None, "sub_sampling": dict | None,
+    "models": list | None, "source": str | None,
+}  # fmt: skip
 _NOT_GIVEN: Any = object()
 
 
@@ -204,7 +210,7 @@ class RLM:
         if self._persistent and budget is None and trajectory is None:
             return self._session(context).ask(query)
         setup = replace(self._setup, budget=budget or self._setup.budget)
-        recording, whole_bytes = Recording.load(trajectory) if trajectory and _has_begun(trajectory) else (None, 0)
+        recording, whole_bytes = load_run(trajectory) if trajectory and _has_begun(trajectory) else (None, 0)
         if recording and recording.metadata.get("query") != query:
             raise TrajectoryError(f"{trajectory} records the run of another question: give another path")
         with closing(Session(setup, context, path=trajectory)) as session:
@@ -349,14 +355,14 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords of an RLM that continues a recorded run, from its metadata; models are given by name."""
     options: dict[str, Any] = {
         "budget": Budget(**metadata["budget"]), "max_depth": metadata["max_depth"],
-        "runner": metadata["environment_type"], "cell_timeout": metadata["environment_kwargs"]["cell_timeout"],
+        "runner": metadata["environment_type"], "cell_timeout": metadata["environment_kwargs"].get("cell_timeout"),
         "output_limit": metadata["environment_kwargs"]["output_limit"], "models": metadata.get("models"),
     }  # fmt: skip
     if backends.is_known(backend := metadata["backend"]):
         named, sub_backend = metadata["backend_kwargs"], metadata.get("sub_backend")
         options |= {
             "model": f"{backend}:{named['model_name']}",
-            "sub_model": f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata["sub_model"],
+            "sub_model": f"{sub_backend}:{metadata['sub_model']}" if sub_backend else metadata.get("sub_model"),
             "base_url": named.get("base_url"),
             "sampling": metadata.get("sampling"),
             "sub_sampling": metadata.get("sub_sampling"),
@@ -370,10 +376,20 @@ def recorded_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
     """The recording of a run of this package, and how many bytes of its file are whole lines. Raises TrajectoryError,
-    also for a recording of another program."""
+    also for a recording of another program, or one with fields of other types."""
     recording, whole_bytes = Recording.load(path)
-    if not recording.metadata.keys() >= _OWN_FIELDS or not isinstance(recording.metadata["context"], dict):
-        raise TrajectoryError(f"{path} cannot be resumed: another program wrote it, without the question and settings")
+    fields = dict(recording.metadata)
+    for name in ("context", "environment_kwargs", "backend_kwargs"):
+        if isinstance(inner := fields.get(name), dict):
+            fields |= {f"{name}.{key}": value for key, value in inner.items()}
+    if wrong := [name for name, kind in _OWN_FIELDS.items() if not isinstance(fields.get(name), kind)]:
+        reason = f"its {wrong[0]!r} is missing or of another type, unless another program wrote it"
+        raise TrajectoryError(f"{path} cannot be resumed: {reason}")
+    try:
+        Budget(**fields["budget"])
+    except (TypeError, ValueError) as exc:
+        raise TrajectoryError(f"{path} cannot be resumed: {exc}") from None
+    recording.check_turns()
     return recording, whole_bytes
 
 

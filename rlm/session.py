@@ -161,7 +161,7 @@ class Session:
         the complete lines in the trajectory's file. Raises TrajectoryError for a recording over another context.
         """
         with self._lock:
-            recorded = recording.metadata["context"]["length"]
+            recorded = recording.metadata["context"].get("length")
             if recorded != self._description.length:
                 raise TrajectoryError(
                     f"the trajectory was recorded over a context of length {recorded}, and this one has length "

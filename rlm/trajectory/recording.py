@@ -20,7 +20,8 @@ from rlm.trajectory import fields
 from rlm.trajectory.step import Cell, Step
 from rlm.trajectory.trajectory import VERSION, partial_of
 
-_SHAPE_ERRORS = (KeyError, TypeError, AttributeError, RecursionError)  # errors of reading JSON that is not a trajectory
+# Errors of reading JSON that is not a trajectory.
+_SHAPE_ERRORS = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
 
 
 class Recording:
@@ -64,7 +65,7 @@ class Recording:
             raise
         except FileNotFoundError:
             raise TrajectoryError(f"there is no trajectory at {path}") from None
-        except (OSError, ValueError, *_SHAPE_ERRORS) as exc:
+        except (OSError, *_SHAPE_ERRORS) as exc:
             raise TrajectoryError(f"{path} is not a trajectory: {_describe_error(exc)}") from exc
 
     def take(self, key: str) -> Reply | None:
@@ -122,9 +123,17 @@ class Recording:
         return len(self.open) + sum(len(call.get("iterations", ())) for call in _sub_calls(self.open))
 
     def steps(self) -> list[Step]:
-        """All recorded turns, as far as the loop needs them to go on. Raises TrajectoryError."""
+        """All recorded turns, as far as the loop needs them to go on."""
+        return [_step(line) for line in self.iterations]
+
+    def check_turns(self) -> None:
+        """Raise TrajectoryError if a turn lacks what a resumed run needs, or has it in another type."""
         try:
-            return [_step(line) for line in self.iterations]
+            self.steps()
+            count_lines(self.iterations, Usage())
+            self.count_into(Usage())
+        except TrajectoryError:
+            raise
         except _SHAPE_ERRORS as exc:
             raise TrajectoryError(f"a turn of this trajectory is damaged: {_describe_error(exc)}") from exc
 
@@ -161,10 +170,16 @@ def _count(recorded: object) -> int:
 
 
 def _amount(recorded: object) -> float | None:
-    """Dollars, None where unknown. Raises TrajectoryError for an invalid amount."""
+    """Dollars or seconds, None where unknown. Raises TrajectoryError for an invalid amount."""
     if recorded is None or is_amount(recorded):
         return cast("float | None", recorded)
-    raise TrajectoryError(f"damaged trajectory: expected an amount of dollars, found {recorded!r}")
+    raise TrajectoryError(f"damaged trajectory: expected an amount of dollars or seconds, found {recorded!r}")
+
+
+def _text(recorded: object) -> str:
+    if isinstance(recorded, str):
+        return recorded
+    raise TrajectoryError(f"damaged trajectory: expected a text, found {recorded!r}")
 
 
 def _describe_error(exc: Exception) -> str:
@@ -190,28 +205,31 @@ def _reply_of_turn(line: Mapping[str, Any]) -> Reply:
     counts = {kind: _count(counted.get(kind)) for kind in ("cache_read", "cache_write", "cache_write_1h", "reasoning")}
     details = TokenDetails(**counts, tier=str(counted.get("tier", "")), endpoint=str(counted.get("endpoint", "")))
     return Reply(
-        line["response"], _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
-        line.get("model") or "", estimated=line.get("estimated") is True, details=details,
+        _text(line["response"]), _count(line.get("prompt_tokens")), _count(line.get("completion_tokens")),
+        _text(line.get("model") or ""), estimated=line.get("estimated") is True, details=details,
         cut=line.get("cut") is True, called=str(line.get("called") or ""), thinking=str(line.get("thinking") or ""),
         call_arguments=str(line.get("call_arguments") or ""),
     )  # fmt: skip
 
 
 def _step(line: Mapping[str, Any]) -> Step:
+    *before, last = [{"role": _text(item["role"]), "content": _text(item["content"])} for item in line["prompt"]]
     return Step(
-        line["iteration"], tuple(line["prompt"]), _reply_of_turn(line), tuple(map(_cell, line["code_blocks"])),
-        line["final_answer"], line.get("notice"), thinking_seconds=line.get("thinking_seconds") or 0.0,
-        seconds=line.get("iteration_time") or 0.0, reason=line.get("reason"), repeats=_count(line.get("repeats")),
+        line["iteration"], (*before, last), _reply_of_turn(line), tuple(map(_cell, line["code_blocks"])),
+        line["final_answer"], _text(line.get("notice") or "") or None,
+        thinking_seconds=_amount(line.get("thinking_seconds")) or 0.0,
+        seconds=_amount(line.get("iteration_time")) or 0.0, reason=line.get("reason"),
+        repeats=_count(line.get("repeats")),
     )  # fmt: skip
 
 
 def _cell(block: Mapping[str, Any]) -> Cell:
     recorded = block["result"]
     result = CellResult(
-        recorded["stdout"], recorded["stderr"], recorded["locals"], final_answer=recorded.get("final_answer"),
-        execution_seconds=recorded.get("execution_time") or 0.0,
+        _text(recorded["stdout"]), _text(recorded["stderr"]), dict(recorded["locals"]),
+        final_answer=recorded.get("final_answer"), execution_seconds=recorded.get("execution_time") or 0.0,
     )  # fmt: skip
-    return Cell(block["code"], result, ranges=fields.ranges(block), handed=fields.ranges(block, "handed"))
+    return Cell(_text(block["code"]), result, ranges=fields.ranges(block), handed=fields.ranges(block, "handed"))
 
 
 class ReplayLM:

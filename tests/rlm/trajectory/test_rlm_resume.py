@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import os
 import subprocess
 import sys
@@ -225,3 +227,31 @@ def test_a_call_whose_code_was_interrupted_runs_unpaid(tmp_path: Path, monkeypat
         with pytest.raises(KeyboardInterrupt):
             RLM(lm=Calling(["FINAL(6 * 7)"]), trajectory=path).completion("q", "text")
     assert RLM(lm=ScriptedLM([])).resume(path).answer == "42"
+
+
+@pytest.mark.parametrize(
+    ("number", "place", "value"),
+    [
+        (0, ("query",), 1), (0, ("budget",), None), (0, ("budget", "calls"), "x"), (0, ("max_depth",), None),
+        (0, ("environment_kwargs",), {}), (0, ("environment_kwargs", "output_limit"), "x"), (0, ("context",), {}),
+        (0, ("backend",), []), (0, ("sampling",), "x"), (1, ("prompt",), []), (1, ("prompt", 0), None),
+        (1, ("prompt", 0, "content"), []), (1, ("code_blocks", 0, "code"), None), (1, ("notice",), 1),
+        (1, ("code_blocks", 0, "result", "stdout"), None), (1, ("code_blocks", 0, "result", "stderr"), 1),
+        (1, ("code_blocks", 0, "result", "locals"), [1]), (1, ("iteration_time",), "x"), (1, ("model",), 1),
+        (1, ("code_blocks", 0, "result", "rlm_calls", 0, "usage_summary"), {}), (1, ("response",), []),
+    ],
+)  # fmt: skip
+def test_a_field_of_another_type_is_a_trajectory_error(
+    tmp_path: Path, number: int, place: tuple[Any, ...], value: object
+) -> None:
+    run, sub = tmp_path / "run.jsonl", ScriptedLM(str.upper)
+    with pytest.raises(ScriptExhausted):
+        RLM(lm=ScriptedLM(["```repl\nx = llm_query('a')\n```"]), sub_lm=sub, runner="local", trajectory=run).completion(
+            "q", "text"
+        )
+    lines = [json.loads(line) for line in run.read_text().splitlines()]
+    *path, last = place
+    functools.reduce(operator.getitem, path, lines[number])[last] = value
+    run.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with pytest.raises(TrajectoryError):
+        RLM.resume_run(run, lm=ScriptedLM(["FINAL(3)"]), sub_lm=sub)
