@@ -297,16 +297,16 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         """Characters [start, stop) of this text."""
         if stop <= start:
             return ""
-        source = self._source
+        kept, source = self._kept, self._source  # in this order: `refresh` replaces the source first
         if isinstance(source, StoredSource):
             if (piece_log := source.reader.piece_log) is not None:
                 piece_log.add(self._start + start, self._start + stop)
             elif abs(start - self._last_read) <= NEAR_CHARACTERS:
-                self._keep(source, start, stop)
+                self._keep(source, kept, start, stop)
             self._last_read = start
         return source.read(self._start + start, self._start + stop)
 
-    def _keep(self, source: StoredSource, start: int, stop: int) -> None:
+    def _keep(self, source: StoredSource, kept: list[tuple[int, str]], start: int, stop: int) -> None:
         """Keep the frame with characters [start, stop) as text, if one holds them all."""
         frame_text = source.reader.text_within(self._start + start, self._start + stop)
         if frame_text is None:
@@ -314,8 +314,8 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         first = frame_text.frame.start
         low, high = max(first, self._start), min(first + frame_text.frame.characters, self._stop)
         self._forget_kept()
-        self._kept[0] = low - self._start, frame_text.slice(low - first, high - first)
-        source.kept = self._kept
+        kept[0] = low - self._start, frame_text.slice(low - first, high - first)
+        source.kept = kept
 
     def _forget_kept(self) -> None:
         """Drop the kept text of all texts over the source."""
@@ -596,8 +596,8 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             raise ValueError("only the text that was opened can be refreshed, not a part of it")
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
-            self._forget_kept()
             self._source, self._stop, self._code = StoredSource(reader), reader.characters, None
+            self._kept = [NOTHING_KEPT]  # a thread that reads meanwhile fills the list of before
         return self
 
     def close(self) -> None:

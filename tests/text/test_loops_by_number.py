@@ -33,8 +33,13 @@ def test_reads_of_a_kept_frame_are_logged_closed_and_refreshed(tmp_path: Any) ->
     text = Monocontext.open(tmp_path)
     publish("newest" * 99, tmp_path, replace=True)
     assert text[3:5] + text[4] + text.refresh()[4] == " oos"
+    text = Monocontext.open(tmp_path)
+    publish("latest" * 99, tmp_path, replace=True)
+    first, read = text[0], text._reader.text_within
+    text._reader.text_within = lambda start, stop: (text.refresh(), read(start, stop))[1]  # as another thread may
+    assert first + text[1] + text[2] == "net"
     part = text.view(2, 9)
-    assert part[0] + part[1] + part[2] == "wes"
+    assert part[0] + part[1] + part[2] == "tes"
     text.close()
     with pytest.raises(ContextClosed):
         part[0]
