@@ -52,8 +52,8 @@ def python_view() -> FolderView:
     c_library, links = _find_c_library()
     readable = [python, *library, *map(str, homes), *others, *c_library]
     import_path = [*(str(home.parent) for home in homes), *library]
-    paths = dict.fromkeys(map(os.path.realpath, readable))
-    outermost = [path for path in paths if not any(path != other and path.startswith(other + "/") for other in paths)]
+    real = dict.fromkeys(map(os.path.realpath, readable))
+    outermost = [path for path in real if not any(path != other and path.startswith(other + "/") for other in real)]
     return FolderView(python, tuple(outermost), tuple(links), tuple(dict.fromkeys(map(os.path.realpath, import_path))))
 
 
