@@ -383,7 +383,7 @@ def generation_in(key: str) -> int | None:
 def _read_root(store: Store, key: str, generation: int | None = None) -> Root:
     """Read one root; if it is damaged, or is other JSON by a flipped bit, read it again: it may be intact in the store.
     Raises `DamagedData` for the root of another generation than that of the key: it would be followed for ever."""
-    read_bytes = 0
+    data, read_bytes = b"", 0
     for gets in (1, 2):
         try:
             data = get_bounded(store, key, MOST_ROOT_BYTES).data
