@@ -99,8 +99,7 @@ class DocumentTable:
         return page[number - page.first]
 
     def first_ending_after(self, characters: Sequence[int]) -> list[int]:
-        """For each character, the number of the first document that ends after it, or the number of documents if none
-        does (1 GET a page, many at once)."""
+        """For each character, the number of the first document that ends after it, else of all (1 GET a page)."""
         by_page: dict[int, list[int]] = {}
         for character in characters:
             by_page.setdefault(bisect_right(self._ends, character), []).append(character)
@@ -189,8 +188,7 @@ class _PageLoader:
         return None
 
     def _find_in_tables(self, raw_name: bytes) -> int | None:
-        """The last document with a name in the stored tables. Raises `DamagedData` if the document that they name has
-        another name."""
+        """The last document with a name in the stored tables. Raises `DamagedData` if its own name differs."""
         hashed, tables = name_hash(raw_name), self._ref.names
         buckets = self._fetcher.fetch_all([_bucket_item(table, bucket_of(hashed, table)) for table in tables])
         for table, bucket in zip(reversed(tables), reversed(buckets), strict=True):

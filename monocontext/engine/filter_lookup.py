@@ -284,8 +284,7 @@ def _cut_sections(entries: Sequence[FilterRef | FilterDirectory], first: int, st
 
 
 def _rows_for(planner: Planner, query: Query, get_loaded: GetLoaded) -> Rows | Missing:
-    """The rows of filters that decide a query, or the stored blocks that are missing. A few rows are read first, and
-    the others only if these do not suffice."""
+    """The rows of filters that decide a query, or the missing blocks. A few are read first, others only if needed."""
     rows = _read_rows(planner.rows_to_read(query, first=True), get_loaded)
     if isinstance(rows, Missing) or planner.suffices(query, rows):
         return rows

@@ -135,8 +135,7 @@ class FrameTable:
             fetcher.cache.put(-tree.count, self._last_page[1])
 
     def look_up_and_fetch(self, look_up: Callable[[GetLoaded], _T | Missing]) -> _T:
-        """Call `look_up` until nothing is missing, and fetch what is between two calls (1 GET an item, each wave in
-        parallel)."""
+        """Call `look_up` until nothing is missing, and fetch what is (1 GET an item, those of a call in parallel)."""
         fetched: dict[Hashable, Any] = {}  # the cache may be too small for them
 
         def get_loaded(key: Hashable) -> Any:
@@ -175,8 +174,7 @@ class FrameTable:
         return self.locate(character).number
 
     def numbers(self, start: int, stop: int) -> range:
-        """The numbers of the frames that hold characters [start, stop), a non-empty range (1 GET for the index page of
-        each end that is not an end of the text)."""
+        """The frames that hold characters [start, stop), a non-empty range (1 GET for each index page at its ends)."""
         return self.look_up_and_fetch(lambda get_loaded: self.range_in_memory(start, stop, get_loaded))
 
     def byte_frame(self, byte: int) -> Frame:

@@ -350,8 +350,7 @@ class Reader:
     # -- lines -----------------------------------------------------------------------------------------------------
 
     def line_start(self, line: int) -> int:
-        """The first character of line number `line`, from 0; the length of the text for the line after its last (at
-        most 2 GETs: index page and frame)."""
+        """The first character of line `line`, from 0; the text's length after the last one (at most 2 GETs)."""
         manifest = self.manifest
         if line <= 0:
             return 0

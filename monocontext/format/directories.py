@@ -55,8 +55,7 @@ def rows_text(data: bytes, key: str) -> bytes:
 
 
 def entries_in(ref: Directory, data: bytes, before: Any = None) -> Entries:
-    """The entries in the bytes of a directory, without filters of unknown kinds. `before` is the entry of the page
-    before them. Raises `DamagedData`."""
+    """The entries in a directory, which follow the page `before`, without unknown filters. Raises `DamagedData`."""
     check_stored(ref.key, data, ref)
     text = rows_text(data, ref.key)
     try:

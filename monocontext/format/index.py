@@ -258,8 +258,7 @@ class Page:
         )
 
     def between(self, start: int, stop: int, backward: bool = False) -> range:
-        """The numbers, in the page, of the frames with characters [start, stop), of which the page has some, in order
-        or from the end."""
+        """The numbers, in the page, of its frames with characters of [start, stop), in order or from the end."""
         low, high = self.at_character(max(start, self.starts[0])), self.at_character(min(stop, self.starts[-1]) - 1)
         return range(high, low - 1, -1) if backward else range(low, high + 1)
 

@@ -81,8 +81,7 @@ class InputOptions:
     follow_links: bool = False
     """Take files and folders that links in a directory lead to, also outside it. Else links are left out and named."""
     note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
-    """Called with a line for each thing that was changed or left out: a byte order mark, links, binary files. By
-    default it warns."""
+    """Called with a line for each change or omission: a byte order mark, links, binary files. By default it warns."""
 
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "replace"):
@@ -135,8 +134,7 @@ class Decoder:
         self._begun = start > 0
 
     def feed(self, data: bytes, final: bool = False) -> Utf8:
-        """Decode the next piece, up to its last whole character, or the `final` one, which must end in one. Raises
-        `InvalidText`, with the offset in bytes."""
+        """Decode the next piece up to its last whole character, which ends the `final` one. Raises `InvalidText`."""
         pending = self._decoder.getstate()[0]  # the beginning of a character
         encoding = self._reading.encoding
         if self._begun and self._is_utf8 and not pending and data.isascii():  # a tenth of the time of an upload

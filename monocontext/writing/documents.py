@@ -3,8 +3,7 @@
 publish({"name": text, ...}, url)
 publish(documents([(name, text, metadata), ...]), url)
 
-`DocumentRows` collects those of a new text, `join_documents` adds them to a context, and `change_documents` changes
-single ones.
+`DocumentRows` collects those of a new text, `join_documents` adds them to a context, `change_documents` changes some.
 """
 
 from __future__ import annotations
@@ -223,8 +222,7 @@ def names_in(pages: Iterable[DocumentPage]) -> list[bytes]:
 
 
 def join_documents(store: Store, base: Manifest | None, new: DocumentRows | None) -> DocumentsRef | None:
-    """The documents of the newest root `base` with those of an appended text after them, whose pages and names are
-    stored (1 PUT each)."""
+    """The documents of the root `base` and, after them, those of an appended text (1 PUT for each page and table)."""
     before = base.documents if base else None
     if new is None or not new.count:
         return before
@@ -339,8 +337,7 @@ def _add_changed(
     changes: Mapping[int, Change],
     patches: Mapping[int, Patch],
 ) -> Offset:
-    """Add the documents of an old page after their changes. `shift` is how much later than before they begin; returned
-    is that of the documents after them."""
+    """Add the changed documents of an old page, which begin `shift` later. Returns the shift of those after them."""
     characters, newlines = ref.start, ref.start_newline  # the offset in the old text
     for number, row in enumerate(page.rows(), page.first):
         characters, newlines = characters + row.gap, newlines + row.gap_newlines

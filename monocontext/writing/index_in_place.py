@@ -66,8 +66,7 @@ def index(
     `concurrent.futures.Executor`, whose workers then read the objects, each by one of them, and make the filters.
 
     Raises `InvalidText` for an object that is compressed or not UTF-8 (a byte order mark is skipped with a note);
-    `AlreadyExists` for an existing context without `replace`; `NotFound` if a source has no objects; `NotAContext` if a
-    source holds a context.
+    `AlreadyExists` without `replace`; `NotFound` if a source has no objects; `NotAContext` if one holds a context.
     """
     layout = SegmentLayout(frame_bytes=frame_bytes, codec="raw", filters=filters)
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)

@@ -24,8 +24,7 @@ def read_pieces(
 ) -> Iterator[bytes]:
     """Yield the text of the sources, in order, as UTF-8 in pieces that end between characters.
 
-    Neighbouring `bytes` are one stream. Each file or item of `DocumentInputs` becomes a document of `rows`. Raises
-    `InvalidText` and `NotFound`.
+    Neighbouring `bytes` are one stream. Files and `DocumentInputs` fill `rows`. Raises `InvalidText`, `NotFound`.
     """
     if isinstance(sources, Mapping):
         sources = documents(sources)

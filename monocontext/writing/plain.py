@@ -1,7 +1,6 @@
 """Open a plain file, folder or object as a text, in its state at that moment.
 
-The text of a small file, and of a folder, is kept in memory. A large file or an object is read once and indexed in
-place. Nothing is written anywhere.
+The text of a small file or a folder is kept in memory; a large file or an object is indexed. Nothing is written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Find the files and objects to read, name their documents, and read each of them as text.
 
-What is named by itself must be text, perhaps compressed; what is found in a folder or a place is left out, and named,
-if it is none.
+A source that is named by itself must be text, perhaps compressed; in a folder or place, other files are left out.
 """
 
 from __future__ import annotations
@@ -135,13 +134,13 @@ def _not_ignored(path: Path) -> set[str] | None:
     if not ((path / ".git").is_file() or (path / ".git" / "HEAD").exists()):
         return None
     command = [*_GIT, "-C", str(path), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    remedy = "ignored=True (--no-ignore) takes all files without asking git"
     try:
         listed = subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
-        reason = os.fsdecode(listed.stderr).strip() or "git failed" if listed.returncode else ""
     except OSError as error:
-        reason = f"git cannot be run: {error}"
-    if reason:
-        raise NotFound(f"{path}: {reason}; ignored=True (--no-ignore) takes all files without asking git")
+        raise NotFound(f"{path}: git cannot be run: {error}; {remedy}") from None
+    if listed.returncode:
+        raise NotFound(f"{path}: {os.fsdecode(listed.stderr).strip() or 'git failed'}; {remedy}")
     return {os.fsdecode(name) for name in listed.stdout.split(b"\0") if name}
 
 

@@ -81,8 +81,7 @@ class Cache:
         return sum([entry.size_bytes for entry in self._expected.values()])
 
     def mark_expected(self, key: Hashable) -> bool:
-        """Keep a used entry as long as a prefetched one, since another use is predicted. Returns False if the cache has
-        none, or expects it already."""
+        """Keep a used entry as long as a prefetched one: it is needed again. False if absent or expected already."""
         entry = self._used.get(key)
         if entry is not None:
             self._expected[key] = entry

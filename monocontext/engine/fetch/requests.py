@@ -17,8 +17,7 @@ GAP_BYTES = 128 << 10
 """Read over a gap of up to this size rather than send two requests: a request costs 0.11 ms of the client's CPU, as
 much as it takes to receive 800 KiB. The gap delays the data after it by 1.5 ms at 90 MB/s."""
 WIDER = (1, 2, 4, 8)
-"""Factors by which gaps grow while more requests are needed than may run at once: each one less saves a round trip
-(docs/decisions/006)."""
+"""Factors by which gaps grow while more requests are needed than may run at once (docs/decisions/006)."""
 FILTER_GAP_BYTES = 4 << 10
 """The gap for blocks of a filter: they are small and far apart, and a whole filter is a fifth of the text."""
 PART_BYTES = 1 << 20
@@ -127,8 +126,7 @@ class FetchRequest(Arrival):
 
 
 def part_bytes(total_bytes: int) -> int:
-    """The size of each request when `total_bytes` are wanted at once: small reads are spread over connections, large
-    ones do not become a storm of requests."""
+    """The size of each request for `total_bytes`: small reads use many connections, large ones few requests."""
     return min(max(total_bytes // FAN_OUT, PART_BYTES), MAX_PART_BYTES)
 
 

@@ -97,8 +97,7 @@ class Streams:
     """The last reads outside of streams."""
 
     def read(self, read: SeenRead, waited: bool, room: int) -> list[tuple[int, int]]:
-        """Record a read, and return the ranges to fetch now: whole frames, at most `room` characters in all. `waited`:
-        the caller waited for storage."""
+        """Record a read; returns the ranges of at most `room` characters to fetch now. `waited`: the caller waited."""
         stream = self._walk_of(read, waited) or self._stride_of(read, waited)
         return self._predict(stream, room) if stream else []
 

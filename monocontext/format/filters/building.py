@@ -1,7 +1,6 @@
 """Build search filters from the frames of a text, in bounded memory, and store them.
 
-Frames come in the order of the text, and each becomes a column in a temporary file (`columns`). At the end, rows are
-read across all columns and stored.
+Each frame, in order, becomes a column in a temporary file (`columns`). At the end, rows across them are stored.
 """
 
 from __future__ import annotations

@@ -22,8 +22,7 @@ from monocontext.format.filters.layout import CHECKSUM_BYTES, FilterLayout
 from monocontext.format.refs import GRAM_BYTES, FilterRef
 
 _GRAMS_AT_ONCE = 1 << 15
-"""The most grams that are hashed at once. 256 KiB fit the processor's cache; with less, threads would wait for each
-other."""
+"""The most grams that are hashed at once: 256 KiB fit the processor's cache; with less, threads would wait."""
 _GROUPS = 4  # the words of a slot are counted in this many groups, of which the most frequent one counts
 _LONGEST_WORD = 99  # longer words count as words of this length
 _CJK_LEADS = range(0xE3, 0xEA)

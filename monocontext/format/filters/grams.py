@@ -121,8 +121,7 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
 
 
 def word_rows(words: tuple[str, ...], level: int, bits: int) -> tuple[int, ...]:
-    """The rows of folded words at a level: a frame with one of the words at least `LEVELS[level]` times has a bit in at
-    least one of them."""
+    """The rows of folded words: a frame with one of these at least `LEVELS[level]` times has a bit in some row."""
     slots = (1 << bits) >> SLOT_BITS
     first = (1 << bits) + level * slots
     rows = (first + (_hash(word) % (1 << _TOP_BITS) * slots >> _TOP_BITS) for word in words)

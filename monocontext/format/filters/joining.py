@@ -126,8 +126,7 @@ def _joined_bits(refs: Sequence[FilterRef]) -> int:
 
 
 def join(refs: Sequence[FilterRef], get: Get, put: Put) -> FilterRef:
-    """Store one filter with the columns of the frames of several, in the order of the text, without other columns
-    (1 GET and 1 PUT for each object)."""
+    """Store one filter with the columns of several, in the order of the text (1 GET and 1 PUT for each object)."""
     import numpy as np
 
     from monocontext.format.filters.columns import StoredRows

@@ -40,9 +40,8 @@ def compact(
     stays, without filters if it may not be read (`allow`, as for `Monocontext.open`). If there is nothing to do,
     returns the newest root. `progress` takes the bytes of text read so far. Raises `NotFound` if there is no context.
 
-    Cost: 1 GET for each index page and for some 8 MiB of text that is stored again, once more for its filters; 1 PUT
-    for each segment, page and 16 MiB of filter; 1 LIST a thousand segments; about 6 requests for the commit; the memory
-    of `publish`, and some 400 bytes a frame.
+    Cost: 1 GET for each index page and for 8 MiB of text that is stored again, once more for its filters; 1 PUT for
+    each segment, page and 16 MiB of filter; 1 LIST a thousand segments; 6 requests for the commit; 400 bytes a frame.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest | None:

@@ -50,8 +50,7 @@ def restore(
     all pages are stored again, since `gc` may be about to remove their objects. `allow`: as for `Monocontext.open`.
 
     Cost: 1 GET for each index page of both versions, each page of documents, and 8 MiB of frames that are stored again;
-    1 PUT for 16 MiB of these and for each page; some 6 requests for the commit. Raises `NotFound` if there is no such
-    version, or no longer, or if a `forget` came after it.
+    1 PUT for 16 MiB of these and for each page; 6 to commit. Raises `NotFound` if the version is gone or forgotten.
     """
 
     def change(base: Manifest, store: Staged) -> Manifest:
