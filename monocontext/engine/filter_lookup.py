@@ -145,8 +145,7 @@ class FilterLookup:
     def _look_up(
         self, section: _Section, query: Query, within_line: bool, get_loaded: GetLoaded, records: Records
     ) -> FilterHits | Missing:
-        """The answer of a section's filters, which the cache then keeps. Records of frames are needed only if a literal
-        may begin in a later frame than its match."""
+        """The answer of a section, for the cache. `records`: for literals that may begin in a later frame."""
         assert section.planner is not None  # `narrow` opens sections first
         rows = _rows_for(section.planner, query, get_loaded)
         if isinstance(rows, Missing):

@@ -216,8 +216,7 @@ class FrameTable:
         self.fetch_pages(list(dict.fromkeys(self._pages_of(list(numbers))))[:most])
 
     def frames_of_runs(self, runs: Iterable[tuple[int, int]], start: int, stop: int, reverse: bool) -> Iterator[Frame]:
-        """The frames with these numbers that hold any of characters [start, stop), in order or from the end (1 GET for
-        each index page, `CANDIDATE_PAGES` in parallel)."""
+        """The given frames that hold any of [start, stop), in order or backwards (1 GET a page, many in parallel)."""
         numbers = [number for first, last in runs for number in range(first, last)]
         if reverse:
             numbers.reverse()
@@ -255,9 +254,8 @@ class FrameTable:
         return self._fetcher.fetch_all([self.page_item(number) for number in numbers])
 
     def frames_without(self, flag: int, start: int, stop: int) -> Candidates | None:
-        """The frames of characters [start, stop) that lack a flag of `format.index`; None if these are more than 64 and
-        more than 2 % of all (no GET if the root says that none does; else 1 for each index page, `PAGES_AHEAD` in
-        parallel)."""
+        """The frames of characters [start, stop) that lack a flag of `format.index`; None if over 64 and over 2 %
+        (no GET if the root says that none does; else 1 for each index page, `PAGES_AHEAD` in parallel)."""
         runs: list[tuple[int, int]] = []
         if start < stop and not self.manifest.flags & flag:
             pages = range(self._number("characters", start), self._number("characters", stop - 1) + 1)

@@ -300,8 +300,7 @@ class Reader:
         return result
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
-        """The answer of search filters for matches that begin in [start, stop), a non-empty range. The cost is that of
-        `candidates`, without the index pages of these frames."""
+        """The answer of filters for matches that begin in [start, stop), a non-empty range; cost as `candidates`."""
         if self.manifest.text:
             return Narrowing(frames=0, runs=None, reason="all of the text came with the root")
         if self.is_one_wave(start, stop):
@@ -337,8 +336,7 @@ class Reader:
         return 4 * memory_bytes <= cache.capacity_bytes and self.fetcher.link.carries(stored_bytes)
 
     def record_hit(self, character: int) -> Frame | None:
-        """Record a hit of a search at this character, for the read-ahead. Returns its frame (at most 1 GET, for its
-        index page); None if that is the frame of the previous hit."""
+        """Record a hit, for the read-ahead. Returns its frame (at most 1 GET), or None for that of the previous hit."""
         if character in self._last_hit:
             return None
         frame = self.locate(character)

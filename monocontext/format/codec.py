@@ -23,8 +23,7 @@ _OTHER_BREAKS = tuple(c.encode() for c in "\x85\u2028\u2029")
 
 
 def frame_end(data: bytes | bytearray, start: int, frame_bytes: int) -> int:
-    """The end of the frame that begins at byte `start`. `data` has more than `frame_bytes` bytes from there on, and all
-    of the character or CR LF that crosses the limit."""
+    """The end of the frame that begins at byte `start`. `data` is longer, and has all of the character at the limit."""
     limit = start + frame_bytes
     newline = data.rfind(b"\n", limit - frame_bytes // 4, limit)
     if newline >= 0:

@@ -58,9 +58,8 @@ class Gathered:
 
 
 def copies(base: Manifest | None, added: Gathered, *, may_be_whole: bool) -> Copies:
-    """The copies in the root of a text that consists of the text of `base`, if given, and added frames. `may_be_whole`
-    says that the root has the records of all frames. Text in foreign objects is not copied: if such an object is
-    replaced, a read must be an error."""
+    """The copies in the root of the text of `base`, if given, and added frames. `may_be_whole`: the root has all
+    records of frames. Foreign text is not copied: once its object is replaced, a read must be an error."""
     if base is None or not base.frames:
         if may_be_whole and added.stored is not None:
             return whole(bytes(added.stored))

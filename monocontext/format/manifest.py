@@ -317,9 +317,8 @@ class Root(NamedTuple):
 
 
 def find_root(store: Store, generation: int | None = None) -> Root:
-    """Read the root of a generation, by default the one in `manifest.json` (1 GET; 1 more if it is damaged). If that is
-    missing after a crash, the newest one is read (2 more). Raises `NotFound`, `NotAContext`, `DamagedData`,
-    `UnsupportedFormat`."""
+    """Read the root of a generation, by default that in `manifest.json` (1 GET; 1 more if it is damaged; 2 if missing,
+    for the newest one). Raises `NotFound`, `NotAContext`, `DamagedData`, `UnsupportedFormat`."""
     if generation is not None:
         try:
             return _read_root(store, generation_key(check_int("generation", generation, 0)), generation)

@@ -331,8 +331,7 @@ def check_filters(refs: Sequence[FilterRef], frames: int) -> None:
 
 
 def check_filter_directories(refs: Sequence[FilterDirectory], covered: int = 0) -> int:
-    """The number of frames up to the end of the last of these directories. Raises `ValueError` unless they can follow
-    each other and filters of the first `covered` frames."""
+    """The frames up to the end of these directories, or `ValueError` if they cannot follow `covered` frames."""
     for number, ref in enumerate(refs):
         where = f"filter directory {number}"
         check_entry(where, ref, refs[number - 1] if number else None)

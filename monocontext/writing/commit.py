@@ -148,8 +148,7 @@ class Staged(StoreWrapper):
             self.discard(root)
 
     def discard(self, root: Manifest | None) -> None:
-        """Remove what was put, except what a root names (1 DELETE each, and 1 GET for each index page of the root). An
-        object that cannot be removed stays until `gc` removes it."""
+        """Remove what was put, except what a root names (1 DELETE each, 1 GET an index page). `gc` removes the rest."""
         with suppress(MonocontextError):
             named = named_objects(self.store, root) if root is not None else set()
             for key in sorted(self.keys):

@@ -103,8 +103,7 @@ class DocumentWriter:
     def keep(
         self, page: DocumentPageRef, before: DocumentPageRef | None, shift: Offset, copy: bytes | None = None
     ) -> None:
-        """Add an old page, which followed `before`, as it is stored, with documents that begin `shift` later. `copy` is
-        the page itself if only the root holds it."""
+        """Add an old page, which followed `before`, `shift` later. `copy`: the page if only the root holds it."""
         self.end_page()
         self.store_page()
         old, new = before or _NO_PAGE, self.pages[-1] if self.pages else _NO_PAGE
@@ -146,8 +145,7 @@ class DocumentWriter:
 
 
 class DocumentRows(DocumentWriter):
-    """Collects the documents of a new text while it is read. Report all text in order, also that between documents, and
-    call `begin` and `end_document` around that of each."""
+    """Collects the documents of a text. Report all of it in order, with `begin` and `end_document` around documents."""
 
     def __init__(self, store: Store):
         super().__init__(store)

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from io import BytesIO
 
 from monocontext.engine.malloc import give_back_memory
@@ -25,8 +25,7 @@ FRAME_BYTES = 256 << 10
 """A frame of 256 KiB compresses 4-5 % worse than one of 1 MiB, and a small read fetches a quarter of the bytes."""
 SEGMENT_BYTES = 16 << 20
 SALT_BYTES = 16
-"""The random end of a segment, so that no name is stored twice, and `gc` never removes a new object under an old name.
-It is a line of text, so that raw segments stay plain text."""
+"""The random end of a segment, so that no name is stored twice. It is a line of text, as raw segments are."""
 ENCODERS = 2  # the threads that compress frames
 _UPLOADS = 4  # the PUTs at once: about this many segments are in memory, and the HTTP client has a copy of each
 
@@ -88,23 +87,16 @@ def write_segments(
     frames_before: int = 0,
 ) -> Written:
     """Store a text, given as UTF-8 in pieces that end between characters, and its filters (1 PUT a segment)."""
-    with ThreadPoolExecutor(ENCODERS) as encoders, ThreadPoolExecutor(_UPLOADS) as uploads:
-        pending: deque[Future[str]] = deque()
 
-        def put(key: str, body: bytes) -> None:
-            while len(pending) >= _UPLOADS:
-                pending.popleft().result()
-            pending.append(uploads.submit(store.put, key, body))
-            if len(written.runs) % _SEGMENTS_PER_TRIM == 0:
-                give_back_memory()
+    def encoded(frame: bytes) -> tuple[bytes, bytes, FrameRecord]:
+        return frame, *encode(frame, layout.codec)
 
-        def encoded(frame: bytes) -> tuple[bytes, bytes, FrameRecord]:
-            return frame, *encode(frame, layout.codec)
-
-        segments = Segments(put, layout)
+    columns = layout.columns(frames_before)
+    text_bytes = 0
+    with ThreadPoolExecutor(ENCODERS) as encoders, ThreadPoolExecutor(_UPLOADS) as threads:
+        uploads = _Uploads(store, threads)
+        segments = Segments(uploads.put, layout)
         written = segments.written
-        columns = layout.columns(frames_before)
-        text_bytes = 0
         frames = cut_frames(pieces, layout.frame_bytes)
         for frame, stored, record in in_order(encoders, encoded, frames, 4 * ENCODERS):
             if columns:
@@ -114,13 +106,35 @@ def write_segments(
             text_bytes += record.bytes
             progress(text_bytes)
         segments.finish()
-        for upload in pending:
-            upload.result()
+        uploads.finish()
     give_back_memory()  # segments were large, and filters follow
     if columns:
         columns.finish()
         written.filters = columns.store(store.put)
     return written
+
+
+class _Uploads:
+    """Stores segments by threads, of which at most `_UPLOADS` are in memory."""
+
+    def __init__(self, store: Store, threads: Executor):
+        self._store, self._threads = store, threads
+        self._pending: deque[Future[str]] = deque()
+        self._begun = 0
+
+    def put(self, key: str, body: bytes) -> None:
+        """Begin to store a segment, once there is room in memory. Raises the error of an earlier one."""
+        while len(self._pending) >= _UPLOADS:
+            self._pending.popleft().result()
+        self._pending.append(self._threads.submit(self._store.put, key, body))
+        self._begun += 1
+        if self._begun % _SEGMENTS_PER_TRIM == 0:
+            give_back_memory()
+
+    def finish(self) -> None:
+        """Wait until all segments are stored."""
+        for upload in self._pending:
+            upload.result()
 
 
 def cut_frames(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
@@ -189,13 +189,7 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
     """
     for attempt in range(_READS):
         notes: list[str] = []
-        try:
-            opened = source.open()
-        except FileNotFoundError:
-            if not source.where:
-                raise
-            raise NotText(source.label, "removed meanwhile") from None
-        with opened as file:
+        with _open(source) as file:
             before = None if isinstance(file, BytesIO) else os.fstat(file.fileno())
             pieces = _decode(file, source, replace(reading, note=notes.append))
             head = list(islice(pieces, _KEPT_PIECES))
@@ -204,7 +198,8 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
             if was_cut and attempt < _READS - 1:
                 continue
             if not is_whole and source.where:
-                deque(pieces, 0)  # raises `NotText` while the source can still be left out
+                for _ in pieces:  # to the end: `NotText` must be raised while the source can still be left out
+                    pass
                 file.seek(0)
                 head, pieces = [], _decode(file, source, replace(reading, note=lambda text: None))
             for note in notes:
@@ -217,6 +212,16 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
                     f"next sync reads it again"
                 )
             return
+
+
+def _open(source: InputFile) -> IO[bytes]:
+    """Open a source. Raises `NotText` if it was found in a folder, and removed since."""
+    try:
+        return source.open()
+    except FileNotFoundError:
+        if not source.where:
+            raise
+        raise NotText(source.label, "removed meanwhile") from None
 
 
 def read_found(

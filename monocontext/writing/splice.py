@@ -29,8 +29,7 @@ from monocontext.writing.stored_text import StoredText
 
 EMPTY_ROOT = Manifest(generation=0, write_id="", created="")  # the root before the first one, without frames
 _SPLIT_FRAMES = 256
-"""A page with at least this many frames is not stored again because text is appended after them: they become a page,
-and the last frames another, so an append writes some 6 KB of index."""
+"""A page of so many frames is not stored again for an append, whose frames make another page of some 6 KB."""
 
 
 @dataclass(slots=True)

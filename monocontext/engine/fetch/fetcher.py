@@ -36,14 +36,12 @@ from monocontext.stores import log
 from monocontext.stores.protocol import Blob, CopyKeeper, RangeReader
 
 MIN_WINDOW_BYTES = 24 << 20
-"""Requests in flight may take this much memory whatever the cache's size: without it an uncached reader of a far store
-would fetch one frame after another."""
+"""Requests in flight may take this much memory even without a cache, so that several frames come at once."""
 
 GIVEN_BACK_BYTES = 16 << 20
 """A closed reader gives this much memory or more back to the system; what was less is for the next reader."""
 NEAR_SECONDS = 0.001
-"""A store that answers faster is memory, a disk or a server next door: there a round trip costs nothing. The fastest
-remote store, S3 Express, takes 2.2 ms."""
+"""A store that answers faster is near: there a round trip costs nothing. S3 Express takes 2.2 ms."""
 FIRST_BYTES_PER_SECOND = 100e6
 """The assumed rate before a transfer was measured: a laptop's or a container's link."""
 FIRST_WAVE_BYTES = 8 << 20

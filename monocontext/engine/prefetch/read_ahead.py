@@ -202,8 +202,7 @@ class ReadAhead:
     def search(
         self, query: Query | None, start: int, stop: int, within_line: bool, backward: bool, reach: Reach
     ) -> Route:
-        """The first frames that a search reads, after rows of filters: candidates if filters name some, else all frames
-        from its beginning, if that is known. `reach`: see `hints.Reach`."""
+        """The first frames that a search reads: candidates of filters, else from its beginning. `reach`: `hints.Reach`."""
         narrowed = yield from self._narrow(query, start, stop, within_line)
         if narrowed is None:
             return
@@ -272,8 +271,7 @@ class ReadAhead:
                 self._requests += [request for request in set(requests.values()) if request not in self._requests]
 
     def _advance(self, plan: Plan, room_bytes: int, share_bytes: int) -> list[FetchItem]:
-        """Walk a plan until what it needs next is missing or exceeds the room; returns the items to request. Frames
-        larger than its whole share of the cache are passed over."""
+        """Walk a plan until what it needs next is missing or exceeds the room; returns the items to request."""
         items: list[FetchItem] = []
         if any(self._fetcher.is_fetching(item.key) for item in plan.missing):
             return items

@@ -23,8 +23,7 @@ _HELD_FRAMES = 1024
 """A new filter of up to this many frames is joined with others before it is stored: it takes some 5 to 40 MB."""
 LEAST_FRAMES = 9  # the least number of frames of a text with a filter: two requests read all of a shorter text
 OVERLAP_BYTES = 4096
-"""The most folded text after a frame that its column covers too, so that one column finds a needle that begins in the
-frame and ends after it."""
+"""The most folded text after a frame that its column covers, so that one column finds a match across its end."""
 
 
 class Columns:

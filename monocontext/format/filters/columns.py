@@ -44,8 +44,7 @@ _TILE_ROW_BYTES = _TILE_FRAMES // 8
 
 
 def compute_column(frame: bytes, following: bytes, rows: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """The column of a frame (UTF-8) with the folded text that follows it. `rows` is an array of zeros to use instead of
-    a new one. Words are counted in the frame alone."""
+    """The column of a frame (UTF-8) and the folded text after it. `rows`: zeros to use instead of a new array."""
     folded = fold_bytes(frame)
     rows = np.zeros(HIGHEST, np.uint8) if rows is None else rows
     _set_word_rows(rows[1 << MAX_BITS :], folded)

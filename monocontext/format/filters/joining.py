@@ -84,8 +84,7 @@ def added(
     refs: Sequence[FilterRef], new: Sequence[FilterRef], get: Get, put: Put, most_times: int = 2
 ) -> tuple[FilterRef, ...]:
     """All filters of a text, given those before and new ones (1 GET for each object that is joined, 1 PUT). A filter is
-    joined with later ones if it has at most twice their frames, or `most_times` if it is small, and all can be read:
-    their number stays small."""
+    joined with later ones of half its frames or more (`most_times`: if it is small), if all can be read."""
     kept = _count_kept(refs, new, most_times) if new else len(refs)
     if kept == len(refs):
         return (*refs, *new)
@@ -112,8 +111,7 @@ def _count_kept(refs: Sequence[FilterRef], new: Sequence[FilterRef], most_times:
 
 
 def can_join(refs: Sequence[FilterRef]) -> bool:
-    """Whether filters may become one: their rows mean the same, none loses more than half of them, and the columns are
-    not too many."""
+    """Whether filters may be one: rows mean the same, none loses more than half of them, columns are few enough."""
     if len({(ref.fold, ref.overlap_bytes) for ref in refs}) > 1 or sum(ref.frames for ref in refs) > _MOST_FRAMES:
         return False
     return max(ref.bits for ref in refs) - _joined_bits(refs) < 2

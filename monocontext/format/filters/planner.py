@@ -96,8 +96,7 @@ class Planner:
         return [rows_to_read(leaf.text, ref.bits, ref.overlap_bytes, ref.fold != TABLES) for ref in refs]
 
     def _candidates(self, query: Query | None, rows: Rows, records: Records | None, within_line: bool) -> Frames | None:
-        """As `candidates`, for a query that filters can answer. Without `records` it is not looked where a match
-        begins: the frames are those of the literals."""
+        """As `candidates`, for a query with an answer. Without `records`, the frames of the literals are returned."""
         if query is None:
             return None
         if isinstance(query, FrequencyQuery):

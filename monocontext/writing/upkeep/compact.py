@@ -48,20 +48,26 @@ def compact(
         layout = SegmentLayout(frame_bytes or base.frame_bytes, segment_bytes, base.codec, False)
         old = expanded(store, base)
         with StoredText(store, old, allow=allow, store_options=store_options, progress=progress) as text:
-            stretches, new = [], Written()
-            for first, stop in plan(text.frames(0, old.frames), layout, dead_bytes(text)):
-                key = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
-                write = partial(write_segments, store, text.texts(text.frames(first, stop)), layout)
-                written = store.once(key, write, again=True)
-                stretches.append(Stretch(first, stop, len(written.records)))
-                new.runs += written.runs
-                new.records += written.records
-            root = splice(text, stretches, new, frame_bytes=layout.frame_bytes) if stretches else old
+            root = _with_full_segments(text, store, layout)
             if filters:
                 root = _with_filters(text.after(root))
             return None if root is old else with_copies(text.after(root), old)
 
     return commit_at(url, store_options, "to compact", change)
+
+
+def _with_full_segments(text: StoredText, store: Staged, layout: SegmentLayout) -> Manifest:
+    """The root after its small segments are stored again as full ones; the same if `plan` finds none."""
+    stretches: list[Stretch] = []
+    new = Written()
+    for first, stop in plan(text.frames(0, text.root.frames), layout, dead_bytes(text)):
+        places = tuple((frame.object, frame.offset) for frame in text.frames(first, stop))
+        write = partial(write_segments, store, text.texts(text.frames(first, stop)), layout)
+        written = store.once(places, write, again=True)
+        stretches.append(Stretch(first, stop, len(written.records)))
+        new.runs += written.runs
+        new.records += written.records
+    return splice(text, stretches, new, frame_bytes=layout.frame_bytes) if stretches else text.root
 
 
 def add_filters(
@@ -114,8 +120,7 @@ def _with_filters(text: StoredText) -> Manifest:
 
 
 def plan(frames: Iterable[Frame], layout: SegmentLayout, dead: Mapping[str, int]) -> list[tuple[int, int]]:
-    """The ranges of frames to store again: neighbours that become fewer segments, or half the frames, or whose objects
-    have many dead bytes (`dead`, by object). A compacted text has none."""
+    """The ranges of frames whose segments would become fewer or half as many frames, or have many `dead` bytes."""
 
     def is_packed(run: list[Frame]) -> bool:
         """Whether a run is outside of the context, or at least half full, in such an object with few dead bytes."""

@@ -162,8 +162,7 @@ def _patterns_in(names: str | Iterable[str]) -> dict[str, bool]:
 
 
 def _matching(may_be_glob: Mapping[str, bool], names: Sequence[bytes]) -> dict[str, list[int]]:
-    """For each pattern, the numbers of the documents with this name; if there are none, those that it matches as a
-    glob. `names` are those of all documents, in UTF-8."""
+    """The documents with each name, by number; if there are none, those that it matches as a glob. `names` is UTF-8."""
     results: dict[str, list[int]] = {pattern: [] for pattern in may_be_glob}
     by_name = {pattern.encode("utf-8", "surrogatepass"): numbers for pattern, numbers in results.items()}
     for number, name in enumerate(names):

@@ -92,19 +92,8 @@ def gc(
         if not dry_run:
             _remove(store, garbage, threads, progress)
         temporaries, temporary_bytes = innermost(store).sweep(cutoff, dry_run=dry_run)
-        kinds = Counter(info.key.partition("/")[0] for info in garbage.objects)
-        return Collected(
-            store.url,
-            dry_run,
-            kept_generations=garbage.kept_generations,
-            generations=len(garbage.roots),
-            segments=kinds["segments"],
-            pages=kinds["index"],
-            filters=kinds["filters"],
-            bytes=temporary_bytes + sum(info.size_bytes for info in [*garbage.roots.values(), *garbage.objects]),
-            temporaries=temporaries,
-            documents=kinds["documents"],
-        )
+        collected = garbage.collected(store.url, dry_run)
+        return replace(collected, temporaries=temporaries, bytes=collected.bytes + temporary_bytes)
 
 
 _Roots = dict[int, ObjectInfo]  # the stored roots by generation
@@ -116,6 +105,20 @@ class _Garbage:
     objects: list[ObjectInfo]
     kept_generations: int
     needs_fence: bool  # whether a writer that has not committed yet may need any of it
+
+    def collected(self, url: str, dry_run: bool) -> Collected:
+        kinds = Counter(info.key.partition("/")[0] for info in self.objects)
+        return Collected(
+            url,
+            dry_run,
+            kept_generations=self.kept_generations,
+            generations=len(self.roots),
+            segments=kinds["segments"],
+            pages=kinds["index"],
+            filters=kinds["filters"],
+            bytes=sum(info.size_bytes for info in [*self.roots.values(), *self.objects]),
+            documents=kinds["documents"],
+        )
 
 
 def _superseded(roots: _Roots, *, cutoff: float) -> set[int]:
@@ -140,18 +143,19 @@ def _find_garbage(
 
 def _garbage_among(store: Store, roots: _Roots, old: list[ObjectInfo], threads: Executor, chosen: set[int]) -> _Garbage:
     kept: list[_StoredRoot] = []
-    with suppress(NotFound):
+    with suppress(NotFound):  # after a crash: then readers open the newest generation
         kept.append(_read_root(store, ROOT_KEY))
     if not kept and not roots:
         raise NotFound(f"no context at {store.url}: nothing to remove")
-    opened = kept[0].manifest.generation if kept else max(roots)
+    opened = kept[0].manifest.generation if kept else max(roots)  # by readers
     gone = {number for number in chosen if number < opened}
     staying = sorted(roots.keys() - gone)
     kept += threads.map(lambda number: _read_root(store, roots[number].key), staying)
     pages: dict[str, NamedPage] = {}
-    for page in (page for root in kept for page in root.pages):
-        if page.copy or page.ref.id not in pages:  # a page with a copy in its root costs no request
-            pages[page.ref.id] = page
+    for root in kept:
+        for page in root.pages:
+            if page.copy or page.ref.id not in pages:  # a page with a copy in its root costs no request
+                pages[page.ref.id] = page
     named = set().union(*(root.ids for root in kept), *threads.map(partial(ids_in_page, store), pages.values()))
     unnamed = [info for info in old if id_in(info.key) not in named]
     newest = max((root.manifest for root in kept), key=lambda manifest: manifest.generation)
@@ -178,8 +182,7 @@ def _read_root(store: Store, key: str) -> _StoredRoot:
 
 
 def _commit_fence(store: Store) -> None:
-    """Commit the newest text once more, as a fence: writers that stored objects before it find it when they commit, and
-    store them again under new names, or give up."""
+    """Commit the newest text once more: writers that find this fence store their objects again, or give up."""
 
     def fence(base: Manifest, _: Store) -> Manifest:
         number = base.generation + 1

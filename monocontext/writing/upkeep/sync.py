@@ -147,8 +147,7 @@ class _Planner:
 def _compare(
     text: StoredText, pages: list[DocumentPage], files: dict[str, InputFile], options: InputOptions, deletes: bool
 ) -> _Differences:
-    """Compare sources with the documents of a text; reads those that may differ. Of several documents with the name of
-    a source, the last one counts, and the others go."""
+    """Compare sources with documents; reads those that may differ. Of several with one name, only the last stays."""
     stored: dict[str, list[tuple[DocumentPage, int]]] = {}
     for page in pages:
         for i, name in enumerate(page.names()):
