@@ -202,7 +202,7 @@ class ReadAhead:
     def search(
         self, query: Query | None, start: int, stop: int, within_line: bool, backward: bool, reach: Reach
     ) -> Route:
-        """The first frames that a search reads: candidates of filters, else from its beginning. `reach`: `hints.Reach`."""
+        """The first frames that a search reads: candidates of filters, else its beginning. `reach`: `hints.Reach`."""
         narrowed = yield from self._narrow(query, start, stop, within_line)
         if narrowed is None:
             return
