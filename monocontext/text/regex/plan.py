@@ -84,7 +84,7 @@ def _plan_tree(real: re.Pattern[str], tree: Any) -> PatternPlan:
     remaining = 1 + sum(body.getwidth()[1] for body in behind)
     within_line = not any(_may_match_newline(node, flags) for node, flags in nodes)
     has_runs = any(op in _REPEATS and value[1] == _op.MAXREPEAT for (op, value), _ in nodes)
-    query = _required(tree)
+    query = _Collector(tree.state).collect(tree, tree.state.flags)
     literal = longest_literal(query)
     result = PatternPlan(
         real=real,
@@ -229,13 +229,6 @@ def _holds_newline(items: list[Node]) -> bool:
 # -- literals ----------------------------------------------------------------------------------------------------------
 
 
-def _required(tree: Any) -> Query | None:
-    """The literals that every match of a tree contains; None if unknown."""
-    collector = _Collector(tree.state)
-    collector.sequence(tree, tree.state.flags)
-    return collector.query()
-
-
 class _Collector:
     """Walks a sequence of nodes and collects runs of adjacent literal characters."""
 
@@ -251,14 +244,16 @@ class _Collector:
         self._run_start = (0, 0)
         """The fewest and the most characters from the start of a match to the run."""
 
-    def query(self) -> Query | None:
-        """All that was collected."""
-        self._end_run()
-        if not self._queries:
+    def collect(self, body: Any, flags: int) -> Query | None:
+        """The literals that every match of a body has, which begins at the next node; None if there are none."""
+        inner = _Collector(self._state, self._least, self._most)
+        inner._sequence(body, flags)
+        inner._end_run()
+        if not inner._queries:
             return None
-        return self._queries[0] if len(self._queries) == 1 else All(tuple(self._queries))
+        return inner._queries[0] if len(inner._queries) == 1 else All(tuple(inner._queries))
 
-    def sequence(self, nodes: Iterable[Node], flags: int) -> None:
+    def _sequence(self, nodes: Iterable[Node], flags: int) -> None:
         for op, value in nodes:
             self._node(op, value, flags)
 
@@ -267,25 +262,25 @@ class _Collector:
             self._character(chr(value), flags & int(re.I | re.A) if flags & re.I else 0)
         elif op in (_op.SUBPATTERN, _op.ATOMIC_GROUP):
             for body in _bodies(op, value):
-                self.sequence(body, _inner_flags(op, value, flags))
+                self._sequence(body, _inner_flags(op, value, flags))
         elif op is _op.AT:
             pass
         elif op in (_op.ASSERT, _op.ASSERT_NOT):
-            if op is _op.ASSERT and value[0] > 0 and (query := self._collect(value[1], flags)):
+            if op is _op.ASSERT and value[0] > 0 and (query := self.collect(value[1], flags)):
                 self._queries.append(query)
         elif op in _REPEATS and value[0]:
             self._repeat(value, flags)
         else:
             self._end_run()
             if op is _op.BRANCH:
-                options = [self._collect(option, flags) for option in value[1]]
+                options = [self.collect(option, flags) for option in value[1]]
                 if all(options):
                     self._queries.append(AnyOf(tuple(query for query in options if query is not None)))
             self._move(*_parser.SubPattern(self._state, [(op, value)]).getwidth())
 
     def _repeat(self, repeat: tuple[int, int, Any], flags: int) -> None:
         low, high, body = repeat
-        self.sequence(body, flags)
+        self._sequence(body, flags)
         if high != 1:
             self._end_run()
             least, most = body.getwidth()
@@ -304,12 +299,6 @@ class _Collector:
         if self._run:
             self._queries.append(Literal("".join(self._run), self._run_flags, *self._run_start))
         self._run = []
-
-    def _collect(self, body: Any, flags: int) -> Query | None:
-        """The literals of a body that begins at this place; None if there are none."""
-        inner = _Collector(self._state, self._least, self._most)
-        inner.sequence(body, flags)
-        return inner.query()
 
     def _move(self, least: int, most: int) -> None:
         """Go on to the next node. `re` counts widths up to `MAXREPEAT`, which stands for no limit."""

@@ -39,8 +39,11 @@ def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narro
     candidates = span.candidates(plan.query, pos, end, plan.within_line)
     if candidates is not None and not candidates.runs:
         return
-    if plan.parts or not plan.streams:
-        yield from (_scan_parts if plan.parts else _scan_whole)(plan, span, limit, pos, end)
+    if plan.parts:
+        yield from _scan_parts(plan, span, limit, pos, end)
+        return
+    if not plan.streams:
+        yield from _scan_whole(plan, span, limit, pos, end)
         return
     text = _Text(span, max(0, pos - plan.left), end, plan, candidates, eager=not narrow)
     try:
@@ -217,9 +220,10 @@ class _Text:
         while offset < stop:
             parts.append(self._read_some(offset, stop))
             offset += len(parts[-1])
-        if len(parts) > 1:
-            self._kept, self._start = "".join(parts), start
-        return self._kept if len(parts) > 1 else parts[0]
+        if len(parts) == 1:
+            return parts[0]
+        self._kept, self._start = "".join(parts), start
+        return self._kept
 
     def assume_newline(self, character: int) -> None:
         """Take a newline for this character, just before the next window, instead of reading it."""

@@ -141,12 +141,12 @@ class _LinePass:
         self._first_number = number + 1
         self._is_bounded = is_bounded
         self._candidates: Candidates | None = None
-        self._at = 0
-        """The beginning of a line. The hits before it are yielded."""
-        self._reached = 0
-        """The end of the last window."""
+        self._next_line = 0
+        """The first character of the next line to search, where a search of windows begins."""
+        self._read_until = 0
+        """The character after the last window that was searched."""
         self._is_inside = False
-        """Whether `_reached` is inside a line."""
+        """Whether `_read_until` is inside a line."""
         self._open_line: _OpenLine | None = None
         """That line, if its beginning was read."""
 
@@ -156,23 +156,23 @@ class _LinePass:
             is_at_end = yield from self._search_windows()
 
     def _search_windows(self) -> Generator[Hit, None, bool]:
-        """Search lines from `_at` on."""
-        span, offset = self._span, self._at
+        """Search the lines from `_next_line` on. Returns False if it ends after a long line, with more to search."""
+        span, offset = self._span, self._next_line
         only = self._candidates = span.candidates(self._linewise.query, offset, None, within_line=True)
         is_eager = only is not None and only.frames <= EAGER_FRAMES and not self._is_bounded
-        self._reached, self._is_inside, self._open_line = offset, False, None
+        self._read_until, self._is_inside, self._open_line = offset, False, None
         regions = iter(()) if only is None else only.regions()
         for block in self._blocks(span.windows(offset, None, eager=is_eager, only=only, is_search=True)):
-            if block.start > self._reached:
+            if block.start > self._read_until:
                 yield from self._skip_frames()
                 region = next((region for region in regions if region.start - span.start >= block.start), None)
                 self._is_inside = region is None or not region.begins_line
             yield from self._search_block(block)
-            self._reached = block.stop
+            self._read_until = block.stop
             if self._open_line and self._open_line.size > LONG_LINE:
                 yield from self._search_long_line(self._open_line.block, self._open_line.position)
                 return False
-        if self._open_line and only is not None and self._reached < len(span):
+        if self._open_line and only is not None and self._read_until < len(span):
             yield from self._skip_frames()
         elif self._open_line:
             yield from self._finish_line()
@@ -182,7 +182,9 @@ class _LinePass:
         """The windows that have text. A window of a derived text does not know its line, so the lines are counted."""
         source, shift = self._span.source, self._span.start
         last: _Block | None = None
-        for window in filter(lambda window: window.data, windows):
+        for window in windows:
+            if not window.data:
+                continue
             if window.newlines_before is not None:
                 yield _Block(window, shift, None)
                 continue
@@ -196,7 +198,7 @@ class _LinePass:
     def _search_block(self, block: _Block) -> Iterator[Hit]:
         data = block.data
         low = 0
-        if self._is_inside or block.start < self._at:
+        if self._is_inside or block.start < self._next_line:
             low = block.head or len(data)
             yield from self._continue_line(block, data[:low])
         if block.tail > low:
@@ -224,7 +226,7 @@ class _LinePass:
             self._open_line.add(part)
             if block.head:
                 yield from self._finish_line()
-        elif block.start >= self._at and self._linewise.may_begin_in(part, goes_on=not block.head):
+        elif block.start >= self._next_line and self._linewise.may_begin_in(part, goes_on=not block.head):
             yield from self._search_long_line(block, 0)
 
     def _finish_line(self) -> Iterator[Hit]:
@@ -247,13 +249,13 @@ class _LinePass:
         """Search the line at a position on its own (GETs: 1 for the frame at each end, and those of its text)."""
         span, number = self._span, self._number(block, position)
         self._open_line = None
-        start, self._at = span.line_start(number), span.line_start(number + 1)
-        if self._at - start <= LONG_LINE:
-            line = span.read(start, self._at).removesuffix("\n")
+        start, self._next_line = span.line_start(number), span.line_start(number + 1)
+        if self._next_line - start <= LONG_LINE:
+            line = span.read(start, self._next_line).removesuffix("\n")
             if match := self._linewise.search(line):
                 yield self._hit(start, number, line, match.start())
             return
-        stop = self._at - (span.read(self._at - 1, self._at) == "\n")
+        stop = self._next_line - (span.read(self._next_line - 1, self._next_line) == "\n")
         results = [_match_start(plan, span.between(start, stop), self._limit) for plan in self._linewise.plans]
         offset = min((item for item in results if item is not None), default=None)
         if offset is not None:

@@ -12,7 +12,10 @@ _HEAD_LINES = 200
 """The most lines that are looked at to recognise logs, CSV and JSON lines."""
 _ROWS = 0.5
 """The share of these lines that must have the form of a log or of JSON lines."""
-
+_CSV_ROWS = 0.8
+"""The share of these lines that must have the same number of delimiters in a CSV."""
+_KINDS_OF_ROWS = {"CSV": "record", "JSON lines": "record", "log": "log line"}
+"""What a line is called (`Heading.kind`), by the kind of its text."""
 _LOG = re.compile(
     r"""\W{0,2}(?:
         \d{4}-\d\d-\d\d(?:T|[ ]\S)                     # 2026-11-23 07:00, also ISO 8601
@@ -66,8 +69,8 @@ def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, Heading
     if not lines:
         return "", []
     if kind := _kind_of_rows(lines):
-        head = {"CSV": "columns" if begins_line else "record", "JSON lines": "record", "log": "log line"}[kind]
-        return kind, _first_and_last(text, first, head)
+        has_column_names = kind == "CSV" and begins_line
+        return kind, _first_and_last(text, first, "columns" if has_column_names else _KINDS_OF_ROWS[kind])
     headings = [
         _Heading(str(match.lastgroup), match.start(), _level(match[0])) for match in _HEADINGS.finditer(text, first)
     ]
@@ -75,7 +78,9 @@ def find_headings(text: str, begins_line: bool, most: int) -> tuple[str, Heading
     if counts["definition"] >= max(_ENOUGH, counts["turn"]):
         return "code", _pick([item for item in headings if item.kind != "heading"], most)  # in code these are comments
     headings = [item for item in headings if item.kind != "definition"]
-    kind = "session" if counts["turn"] >= _ENOUGH else "Markdown" if counts["heading"] >= _ENOUGH else "prose"
+    kind = "Markdown" if counts["heading"] >= _ENOUGH else "prose"
+    if counts["turn"] >= _ENOUGH:
+        kind = "session"
     return kind, _pick(headings, most) or [("line", next(_lines(text, first))[0])]
 
 
@@ -89,7 +94,7 @@ def _kind_of_rows(lines: Sequence[str]) -> str:
     for delimiter in "\t,;|":
         counts = [line.count(delimiter) for line in lines]
         usual = max(set(counts), key=counts.count)
-        if usual and len(lines) > _ENOUGH and counts.count(usual) >= 0.8 * len(lines):
+        if usual and len(lines) > _ENOUGH and counts.count(usual) >= _CSV_ROWS * len(lines):
             return "CSV"
     return ""
 
