@@ -24,7 +24,7 @@ from rlm.prompts import messages as prompts
 from rlm.prompts.messages import ModelWindow, compact
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
 from rlm.runners.runner import CellResult, Runner
-from rlm.runners.syntax import compiles, statements
+from rlm.runners.syntax import compiles, statements_of
 from rlm.runners.text_final import TextFinal
 from rlm.trajectory.step import Cell, Step
 
@@ -301,7 +301,7 @@ class Loop:
             else:
                 with self._meter.measure() as reads:
                     result = self._runner.run(block.code)
-                self.has_run = self.has_run or bool(statements(block.code))
+                self.has_run = self.has_run or bool(statements_of(block.code))
                 if block.cut:
                     result = replace(result, stdout=result.stdout + prompts.CUT_AND_RUN)
             waited = self._subcalls.waited.seconds - waited

@@ -23,7 +23,7 @@ from rlm.models.lm import Message
 from rlm.prompts import messages as prompts
 from rlm.prompts.system import opening_messages, system_prompt
 from rlm.runners import make_runner
-from rlm.runners.syntax import statements
+from rlm.runners.syntax import statements_of
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.fields import union
@@ -220,7 +220,7 @@ class Session:
             if step.final_answer is not None:
                 self._runner.run(prompts.NEW_QUESTION)
             self._loop.window = self._loop.window.after(step.prompt, step.reply)
-        self._loop.has_run = any(statements(cell.code) for step in steps for cell in step.cells)
+        self._loop.has_run = any(statements_of(cell.code) for step in steps for cell in step.cells)
 
     def _finish(self, query: str, earlier: Sequence[Step] = (), *, is_later: bool = False) -> Completion:
         """Run the turns of a question until it ends; `earlier` are its turns that were run before. `is_later`: the

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from rlm.runners.syntax import ANSWERS, HELPERS, acts, assigned_names, is_unrun, loaded_names, parse
+from rlm.runners.syntax import ANSWERS, HELPERS, assigned_names, does_something, has_code_line, loaded_names, parse
 from rlm.runners.text_final import TextFinal
 
 NOT_RUN = (
@@ -89,7 +89,7 @@ def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str
     rest = hidden[: last.span[0]] + hidden[last.span[1] :]
     assigned = assigned_names([rest])
     names = last.is_name or (last.call and loaded_names(last.call)) or assigned & set(re.findall(r"\w+", last.text))
-    return UNRUN if (assigned and names) or is_unrun(rest) else ""
+    return UNRUN if (assigned and names) or has_code_line(rest) else ""
 
 
 def explain_code(reply: str, hidden: str) -> str:
@@ -106,7 +106,7 @@ def explain_code(reply: str, hidden: str) -> str:
         return _nothing(f"`{call[0][:30]}` calls a tool, and there are no tools. Write its code into a ```repl block.")
     if re.search(r"```[ \t]*(?:repl|py)", reply):
         return _nothing("```repl must begin a line, and the code must stand on the lines below. Send the same code so.")
-    if is_unrun(reply) or assigned_names([reply]) or re.match(r"\W{0,3}(?:repl|python)\W{0,3}\n", reply):
+    if has_code_line(reply) or assigned_names([reply]) or re.match(r"\W{0,3}(?:repl|python)\W{0,3}\n", reply):
         return _nothing(f"your code has no line ```repl before it and no ``` after it{_mistake(reply)}. Send it so.")
     if _IN_LINE.search(reply):
         return _nothing("FINAL(...) counts at the start of a line only. Send it in a ```repl block, and nothing else.")
@@ -130,7 +130,7 @@ def explain_final(final: TextFinal, known: Collection[str], is_alone: bool, seen
     loaded = loaded_names(final.call)
     is_words = re.fullmatch(r"[\w\s,/-]+", final.text) and (not loaded <= set(known) or " is " in final.text)
     is_expression = loaded & {*known, *HELPERS, *ANSWERS} and not is_words
-    return NOT_RUN if is_expression or (acts(ast.unparse(final.call)) and final.text not in seen) else ""
+    return NOT_RUN if is_expression or (does_something(ast.unparse(final.call)) and final.text not in seen) else ""
 
 
 def _mistake(code: str) -> str:

@@ -16,7 +16,7 @@ from rlm.errors import PromptTooLong
 from rlm.models.lm import Message, Reply, estimate_text_tokens, estimate_tokens
 from rlm.prompts.system import LOOK_FIRST, conversation
 from rlm.prompts.written_calls import codes_of_json
-from rlm.runners.syntax import statements
+from rlm.runners.syntax import statements_of
 from rlm.trajectory.step import Cell, Step
 
 _AGAIN = "Your last reply and its output were the same as before: do something else now. "
@@ -120,7 +120,8 @@ def history(step: Step, window: ModelWindow) -> list[Message]:
         lines = [f"REPL output (block {number}):" if len(step.cells) > 1 else "REPL output:"]
         lines += [fit(part.rstrip("\n"), window) for part in (result.stdout, result.stderr) if part]
         if not (result.stdout or result.stderr):
-            lines.append(NO_STATEMENT if statements(cell.code) == [] else "No output: use print(...) to see a value.")
+            is_empty = statements_of(cell.code) == []
+            lines.append(NO_STATEMENT if is_empty else "No output: use print(...) to see a value.")
         if "TypeError" in result.stderr and ("Monocontext" in result.stderr or "LazyList" in result.stderr):
             lines.append(NO_STR)
         names = [name for name in result.variables if name != "context"]

@@ -17,7 +17,7 @@ from typing import Literal
 
 from rlm.prompts import faults, marks
 from rlm.prompts.written_calls import CALL_MARK, codes_of_calls, codes_of_json
-from rlm.runners.syntax import acts, assigned_names, compiles, is_code, statements
+from rlm.runners.syntax import assigned_names, compiles, does_something, is_code, statements_of
 from rlm.runners.text_final import TextFinal, find_finals
 
 _INVISIBLE = "\ufeff\u200b\u00a0"  # characters that hide a fence at the start of a reply
@@ -109,14 +109,14 @@ def _leading_code(parts: Sequence[_Part]) -> str:
     prose = list(takewhile(lambda part: part.kind == "prose", parts))
     code = dedent("\n".join(line for part in prose for line in part.lines)).strip("\n")
     following = parts[len(prose) :]
-    if not acts(code) or (following and (following[0].kind != "loose" or is_code(following[0].code))):
+    if not does_something(code) or (following and (following[0].kind != "loose" or is_code(following[0].code))):
         return ""
     return code
 
 
 def _codes_of_fences(fences: Sequence[_Part], finals: Sequence[TextFinal]) -> Iterator[str]:
     """The code in fences without the tag of Python, and in the JSON of calls. Beside answers it must act."""
-    runs = acts if finals else is_code
+    runs = does_something if finals else is_code
     for part in fences:
         is_in_answer = any(part.code in final.text for final in finals)
         if part.kind == "loose" and not is_in_answer and runs(part.code):
@@ -179,7 +179,7 @@ class _Reader:
             part = _Part("python", lines[start : end if opens_next else end + 1], code)
             if self.tries <= 0 or (opens_next and commented):
                 return commented or broken or part
-            is_complete = statements(code) is not None
+            is_complete = statements_of(code) is not None
             if is_complete and "#" not in (last or ""):
                 return part
             if is_complete:
@@ -253,7 +253,7 @@ def _is_code_on_fence(first: str, code: str) -> bool:
     """Whether the text behind an opening fence is code. `x=1` is an attribute, unless `code` has the name `x`, which
     would then have the value of an earlier turn."""
     attribute = marks.FENCE_ATTRIBUTE.match(first)
-    is_code_line = acts(first) or assigned_names([first])
+    is_code_line = does_something(first) or assigned_names([first])
     return bool(is_code_line and (not attribute or re.search(rf"\b{attribute[1]}\b", code)))
 
 

@@ -14,18 +14,23 @@ from typing import Any
 ANSWERS = frozenset(("FINAL", "FINAL_VAR", "SUBMIT"))  # the functions that give an answer
 HELPERS = frozenset(("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS"))
 _KNOWN = HELPERS | frozenset(dir(builtins))
+# What an assignment, a `def`, a `for` or a `with ... as` binds, in text that need not be well-formed.
 _ASSIGNED = re.compile(
-    r"^[ \t]*(?:>>> ?)?(?:([A-Za-z_]\w*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)[ \t]*[-+*/|&%]?=(?!=)"
-    r"|(?:async +)?def +([A-Za-z_]\w*)\(|for +([A-Za-z_]\w*) in\b|with\b[^\n]* as +([A-Za-z_]\w*):)",
-    re.MULTILINE,
+    r"""^[ \t]*(?:>>>[ ]?)?(?:
+      ([A-Za-z_]\w*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)[ \t]*[-+*/|&%]?=(?!=)
+      |(?:async[ ]+)?def[ ]+([A-Za-z_]\w*)\(
+      |for[ ]+([A-Za-z_]\w*)[ ]in\b
+      |with\b[^\n]*[ ]as[ ]+([A-Za-z_]\w*):)""",
+    re.MULTILINE | re.VERBOSE,
 )
-_lock = Lock()
+_warnings_lock = Lock()  # `catch_warnings` changes the filters of all threads
+NOT_LITERAL = object()  # what `literal_value` returns for another expression
 
 
 @contextmanager
 def hide_syntax_warnings() -> Iterator[None]:
     r"""Hide warnings inside: models write `"\d+"` often, and a SyntaxWarning would mark a good cell as failed."""
-    with _lock, warnings.catch_warnings():
+    with _warnings_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
@@ -39,7 +44,7 @@ def parse(code: str, filename: str = "<cell>") -> ast.Module:
         raise SyntaxError(f"this source cannot be parsed: {exc or type(exc).__name__}") from None
 
 
-def statements(code: str) -> list[ast.stmt] | None:
+def statements_of(code: str) -> list[ast.stmt] | None:
     """The statements of `code`, none for comments only; None if it is not complete, well-formed source."""
     try:
         return parse(code).body
@@ -49,14 +54,13 @@ def statements(code: str) -> list[ast.stmt] | None:
 
 def compiles(code: str) -> bool:
     """Whether `code` is complete, well-formed source."""
-    return statements(code) is not None
+    return statements_of(code) is not None
 
 
-def acts(code: str) -> bool:
-    """Whether code compiles and does something: assigns, imports, loops, defines, calls a method, a known function or
-    one written as code is, reads a part of `context`, slices, or formats a str. `FINAL(...)` alone does what its
-    arguments do; one before statements does nothing."""
-    body = statements(code) or []
+def does_something(code: str) -> bool:
+    """Whether code compiles and does something besides giving an answer; a bare name or prose does not. Code with an
+    answer before its last statements does nothing."""
+    body = statements_of(code) or []
     if len(body) > 1:
         while body and _is_final(body[-1]):
             body.pop()
@@ -71,42 +75,41 @@ def acts(code: str) -> bool:
             case ast.Call(func=ast.Name(id=name)) if name in _KNOWN or _is_written_as_code(code, node):
                 return True
             case ast.Subscript(value=ast.Name(id="context")) | ast.Subscript(slice=ast.Slice()) | ast.JoinedStr():
-                return True
-            case ast.BinOp(left=ast.Constant(value=str())):
+                return True  # reads a part of the context or a slice, or is an f-string
+            case ast.BinOp(left=ast.Constant(value=str())):  # such as "%d" % x
                 return True
     return False
 
 
 def gives_answer(code: str) -> bool:
     """Whether code may end the run: it compiles, and uses one of the ways to answer."""
-    nodes = (node for statement in statements(code) or [] for node in ast.walk(statement))
+    nodes = (node for statement in statements_of(code) or [] for node in ast.walk(statement))
     return any(isinstance(node, ast.Name) and node.id in ANSWERS | {"answer"} for node in nodes)
 
 
 def is_code(code: str) -> bool:
     """Whether text is code to run: it does something, or may end the run."""
-    return acts(code) or gives_answer(code)
+    return does_something(code) or gives_answer(code)
 
 
-def is_unrun(text: str) -> bool:
+def has_code_line(text: str) -> bool:
     """Whether a line of the text is code that calls, reads, imports or loops."""
-    lines = (re.sub(r"^[ \t]*>>> ?", "", line).strip() for line in text.split("\n"))
-    return any(
-        acts(line) or (line.endswith(":") and acts(f"{line} pass"))
-        for line in lines
-        if re.match(r"[A-Za-z_(\[]", line) and re.search(r"[(:]|context|import", line)
-    )
+    for line in (re.sub(r"^[ \t]*>>> ?", "", line).strip() for line in text.split("\n")):
+        may_be_code = re.match(r"[A-Za-z_(\[]", line) and re.search(r"[(:]|context|import", line)
+        if may_be_code and (does_something(line) or (line.endswith(":") and does_something(f"{line} pass"))):
+            return True
+    return False
 
 
 def assigned_names(texts: Iterable[str]) -> set[str]:
     """The names that lines of these texts assign, whether or not the lines ran."""
-    result = (next(filter(None, match.groups())) for text in texts for match in _ASSIGNED.finditer(text))
-    return {name.strip() for names in result for name in names.split(",")}
+    targets = [match[match.lastindex or 0] for text in texts for match in _ASSIGNED.finditer(text)]
+    return {name.strip() for target in targets for name in target.split(",")}
 
 
 def call_of(inside: str) -> ast.Call | None:
     """The call with this text between its parentheses; None if it is not Python."""
-    match statements(f"f({inside})"):
+    match statements_of(f"f({inside})"):
         case [ast.Expr(value=ast.Call(func=ast.Name(id="f")) as call)]:
             return call
     return None
@@ -118,12 +121,12 @@ def loaded_names(call: ast.Call) -> set[str]:
     return {node.id for node in names} - {node.id for node in names if isinstance(node.ctx, ast.Store)}
 
 
-def literal(node: ast.expr) -> Any:
-    """The value of a literal; for anything else this function itself, which is not the value of a literal."""
+def literal_value(node: ast.expr) -> Any:
+    """The value of a literal, or `NOT_LITERAL`."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return literal
+        return NOT_LITERAL
 
 
 def _is_written_as_code(code: str, call: ast.Call) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from rlm.runners.claims import Claim, read_claims
-from rlm.runners.syntax import call_of, literal
+from rlm.runners.syntax import NOT_LITERAL, call_of, literal_value
 
 _FINAL = re.compile(r"^[ \t]*(?P<mark>\*{1,3}|_{1,2}|`)?(?P<name>FINAL_VAR|FINAL|SUBMIT)[ \t]*[(（]", re.MULTILINE)
 _LITERAL = re.compile(r"\s*(?:[rRbBuUfF]{0,2}[\"']|[\[{(]|\w+=)")  # the beginning of Python, which may hold parentheses
@@ -115,15 +115,15 @@ def read_written(inside: str, call: ast.Call | None) -> tuple[str, tuple[Claim, 
         return inside[1:-1], ()
     match call:
         case ast.Call(args=[value], keywords=[ast.keyword(arg="sources", value=sources)]):
-            written, claims = ast.get_source_segment(f"f({inside})", value) or "", read_claims(literal(sources))
+            written, claims = ast.get_source_segment(f"f({inside})", value) or "", read_claims(literal_value(sources))
         case ast.Call(args=[value], keywords=[]):
             written, claims = inside, ()
         case ast.Call(args=[], keywords=[_, *_] as keywords):
-            fields = {str(key.arg): literal(key.value) for key in keywords if key.arg}
-            if len(fields) == len(keywords) and not any(value is literal for value in fields.values()):
+            fields = {str(key.arg): literal_value(key.value) for key in keywords if key.arg}
+            if len(fields) == len(keywords) and not any(value is NOT_LITERAL for value in fields.values()):
                 inside = str(next(iter(fields.values())) if len(fields) == 1 else fields)
             return inside, ()
         case _:
             return inside, ()
-    text = literal(value)
+    text = literal_value(value)
     return text if isinstance(text, str) else written, claims
