@@ -28,7 +28,7 @@ from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.fields import union
 from rlm.trajectory.recording import Recording, count_lines
-from rlm.trajectory.source import Read, Source, cite, places_of
+from rlm.trajectory.source import Read, Source, cite, reads_of
 from rlm.trajectory.step import Step
 from rlm.trajectory.trajectory import Trajectory
 
@@ -273,7 +273,7 @@ class Session:
         are_known = any(cell.ranges is not None for cell in cells)
         try:
             sources, notes = cite(self.context, steps[-1].claims, union(read) if are_known else None)
-            reads = places_of(self.context, union(handed))
+            reads = reads_of(self.context, union(handed))
         except Exception as exc:  # a context is any object: whatever its reading raises, the answer is there
             sources, reads = [], []
             notes = [f"the sources of the answer could not be read back: {type(exc).__name__}: {exc}"]

@@ -16,7 +16,7 @@ from rlm.context.description import describe
 from rlm.context.excerpt import shorten
 from rlm.context.lazy import is_text, thinking
 from rlm.errors import LLMError, PromptTooLong
-from rlm.models.lm import LM, Reply, call_key
+from rlm.models.lm import LM, Message, Reply, call_key
 
 CONCURRENCY = 16  # calls of one batch that are under way at once; the figure of rlms
 CHILDREN = 4  # child runs of one batch at once; the figure of rlms
@@ -64,7 +64,9 @@ class SubCalls:
         self, lm: LM, usage: Usage, *, model: str | None = None, gate: Gateway | None = None,
         texts: Sequence[LazyContext] = (), spawn: Spawn | None = None,
     ) -> None:  # fmt: skip
-        """- `lm`, `model`: the model of sub-calls, and the name to ask it for
+        """Parameters:
+
+        - `lm`, `model`: the model of sub-calls, and the name to ask it for
         - `usage`: counts the calls, unless there is a `gate`
         - `texts`: lazy texts, which may read ahead while calls are under way
         - `spawn`: starts child runs; without it `rlm_query` asks as `llm_query` does
@@ -144,26 +146,30 @@ class SubCalls:
         display = name or getattr(self._lm, "model", None) or "unknown"
         messages = [{"role": "user", "content": prompt}]
         started = self.gate.elapsed()
-        reply = Reply("", 0, 0, display)
-        error: LLMError | None = None
-        cause: BaseException | None = None
-        try:
-            reply = self.gate.ask(self._lm, messages, model=name, order=order, whole=True)  # cut or empty: error
-        except LLMError as exc:
-            error, cause = exc, exc.__cause__
-        except Exception as exc:
-            error, cause = LLMError(f"{type(exc).__name__}: {exc}"), exc
-        if error:
-            if isinstance(error, PromptTooLong):
-                self._explain_too_long(error, len(prompt))
-            reply = error.reply or reply  # one that is not an answer was paid for all the same
-        cost = cost_of(reply, self.gate.usage.prices) if error is None or error.reply else None
+        result = self._try_model(messages, name, order)
+        error = result if isinstance(result, LLMError) else None
+        if isinstance(error, PromptTooLong):
+            self._explain_too_long(error, len(prompt))
+        paid = error.reply if error else result  # a reply that is no answer was paid for all the same
+        reply = paid or Reply("", 0, 0, display)
+        cost = cost_of(paid, self.gate.usage.prices) if paid else None
         sent = messages[0]["content"]  # cleaned by the gateway
         key, seconds = call_key(display, messages), self.gate.elapsed() - started
         self._record(SubCall(sent, reply, cost, started, seconds, key, order, str(error) if error else None))
         if error:
-            raise error from cause
+            raise error from error.__cause__
         return reply.text
+
+    def _try_model(self, messages: list[Message], name: str | None, order: int) -> Reply | LLMError:
+        """The reply, or the error of a call that failed; a cut or empty reply has failed too."""
+        try:
+            return self.gate.ask(self._lm, messages, model=name, order=order, whole=True)
+        except LLMError as exc:
+            return exc
+        except Exception as exc:
+            error = LLMError(f"{type(exc).__name__}: {exc}")
+            error.__cause__ = exc
+            return error
 
     def _explain_too_long(self, error: PromptTooLong, characters: int) -> None:
         """Add about how many characters fit to the error: by the endpoint's counts less a tenth, else half."""
@@ -182,28 +188,26 @@ class SubCalls:
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
         key = call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{describe(context).sentence}"}])
-        started = self.gate.elapsed()
-
-        def record(
-            reply: Reply, cost: float | None, child: Mapping[str, Any] | None = None, error: str | None = None
-        ) -> None:
-            seconds = self.gate.elapsed() - started
-            self._record(SubCall(prompt, reply, cost, started, seconds, key, order, error, child))
-
+        call = SubCall(prompt, Reply("", 0, 0, model or "child run"), None, self.gate.elapsed(), 0.0, key, order)
         try:
-            if self.gate.paid and (paid := self.gate.paid.take(key)):
-                record(paid, paid.dollars)
+            if self.gate.paid and (paid := self.gate.paid.take(key)):  # a resumed run has this answer already
+                self._record_child(call, reply=paid, dollars=paid.dollars)
                 return paid.text
             answer, used, child = self._spawn(query, context, model)
         except LLMError as exc:
-            record(Reply("", 0, 0, model or "child run"), None, error=str(exc))
+            self._record_child(call, error=str(exc))
             raise
         name = model or next(iter(used.models), "child run")
         if self.gate.journal:  # a resumed run does not repeat the child
             ended = {"key": key, "root_model": name, "turn": None, "order": order, "response": answer}
             self.gate.journal({"type": "child", **ended})
-        record(Reply(answer, used.input_tokens, used.output_tokens, name), used.dollars, child)
+        reply = Reply(answer, used.input_tokens, used.output_tokens, name)
+        self._record_child(call, reply=reply, dollars=used.dollars, child=child)
         return answer
+
+    def _record_child(self, call: SubCall, **fields: Any) -> None:
+        """Record a child run that ends now, with `fields` in place of those it began with."""
+        self._record(replace(call, execution_seconds=self.gate.elapsed() - call.start_seconds, **fields))
 
     def _join_context(self, prompt: str, context: object) -> str:
         """A prompt with its context, where no child run is allowed. Raises LLMError for one that does not fit."""
@@ -246,7 +250,7 @@ class SubCalls:
         if not calls:
             return []
         jobs = [partial(attempt, *job) for job in zip(calls, self.gate.number_calls(len(calls)), strict=True)]
-        # The clock runs until the lock is released, even by an interrupt.
+        # An interrupt releases the lock, wherever it strikes, and so stops the clock.
         with (lock := threading.Lock()), self.waited.running(lock), thinking(self._texts):
             return run_side_by_side(jobs, most)
 

@@ -110,7 +110,7 @@ class OpenAILM(SDKModel):
         reader: ModuleType
         if self._api == "responses" or name in self._wants_responses:
             resource, reader, prompt = client.responses, responses, "input"
-            options = {"store": False, **responses.rename(options)}
+            options = {"store": False, **responses.rename_fields(options)}
             stream_options: Mapping[str, Any] = {"stream": True}
         else:
             resource, reader, prompt = client.chat.completions, chat, "messages"

@@ -16,32 +16,36 @@ from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, ge
 from rlm.models.lm import Listener, Reply, ReportedUsage
 
 _NAME_CHARACTERS = 80  # the most of a reason, or of a tool's name, that is kept
-_REPEATED_CHARACTERS, _UNIT_CHARACTERS = 8_000, 2_000
-"""How much of a reply's end must repeat itself, and the longest text that it may repeat."""
+_REPEATED_CHARACTERS = 8_000  # how much of a reply's end must repeat itself
+_UNIT_CHARACTERS = 2_000  # the longest text that it may repeat
+_MOST_DEPTH = 4  # of objects and lists in a field with thinking
 
 # Searched in a reason without case and punctuation: `MAX_TOKENS`, `MaxTokens` and `max-tokens` read the same.
 _CUT = re.compile("length|max(?:output|completion|new)?tokens|max(?:len|context)|limit|exceeded|truncated|incomplete")
+# `language` is Google's: the language is not supported.
 _REFUSED = re.compile("contentfilter|safety|recitation|blocklist|prohibitedcontent|spii|refusal|refused|sensitive"
                       "|guardrail|moderation|blocked|contentpolicy|language|toxic|modelarmor")  # fmt: skip
+# `other` is Google's too: it stopped for a reason of its own.
 _BROKEN = re.compile("error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout"
                      "|interrupt|repetition")  # fmt: skip
 _NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")  # not yet (DashScope, watsonx, Google)
 # Google's numbers, from 0. The APIs number further reasons differently, but each of those is a block.
 _NUMBERED = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _CALLED = re.compile("toolcall|tooluse|functioncall")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # the two surrogates of one character
 
 
 @dataclass(slots=True)
 class ReplyBuilder:
     """The parts of one reply that have arrived so far."""
 
-    on_piece: Listener = field(default_factory=Listener)  # gets each piece of text, and an empty one of thinking
+    on_piece: Listener = field(default_factory=Listener)  # called with each piece of the text; with "" for thinking
     text: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
     tool: str = ""  # the name of a tool that the model calls
     tool_index: object = None  # the number of the content block with that call, in a stream of Anthropic
-    arguments: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)  # of that call, as pieces of JSON
     end_reason: str = ""  # the endpoint's word for why the reply ended, such as `stop`
     end_details: str = ""  # the endpoint's explanation of that in a sentence, if it sends one
     is_whole: bool = False  # whether the end has arrived: a reason, the mark of the end of a stream, or the whole body
@@ -71,28 +75,24 @@ class ReplyBuilder:
             self.refusal.append(text)
 
     def set_end(self, reason: object) -> None:
-        """Record why the reply ended, by the endpoint's word or Google's number; a value for "not yet" is ignored."""
+        """Record why the reply ended, by the endpoint's word or Google's number, which makes it whole. A value for "not
+        yet" is ignored."""
         if type(reason) is int and reason > 0:
             reason = _NUMBERED[reason] if reason < len(_NUMBERED) else f"BLOCKED, reason {reason}"
         if isinstance(reason, str) and reason and _letters(reason) not in _NOT_ENDED:
-            self.end_reason, self.is_whole = one_line(reason)[:_NAME_CHARACTERS], True
+            self.end_reason = one_line(reason)[:_NAME_CHARACTERS]
+            self.is_whole = True
 
     def add_tool_call(self, name: object, arguments: object = None) -> None:
         """Record the first tool that the model calls; ignore later ones."""
         if not self.tool:
-            self.tool = (one_line(name)[:_NAME_CHARACTERS] if isinstance(name, str) else "") or "unnamed"
+            self.tool = one_line(_as_text(name))[:_NAME_CHARACTERS] or "unnamed"
             self.add_arguments(arguments)
 
     def add_arguments(self, arguments: object) -> None:
-        """Add the arguments of that call, or a piece of their JSON."""
+        """Add arguments of the recorded call: an object, or a piece of JSON."""
         if arguments:
             self.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
-
-    def _look_for_repeats(self, pieces: list[str]) -> None:
-        self._unchecked += len(pieces[-1])
-        if self._unchecked >= _REPEATED_CHARACTERS // 4:
-            self._unchecked = 0
-            self.repeats = _ends_in_repeats(pieces)
 
     def build(self, target: CallTarget, usage: ReportedUsage) -> Reply:
         """Make the reply, which may be cut or empty. Raises ReplyRefused, and LLMError for one that broke off."""
@@ -113,6 +113,12 @@ class ReplyBuilder:
         if not self.is_whole and not self.repeats:
             raise LLMError(f"{target}: the stream ended in the middle, after {len(text):,} characters", transient=True)
         return reply
+
+    def _look_for_repeats(self, pieces: list[str]) -> None:
+        self._unchecked += len(pieces[-1])
+        if self._unchecked >= _REPEATED_CHARACTERS // 4:
+            self._unchecked = 0
+            self.repeats = _ends_in_repeats(pieces)
 
     def _refused(self, target: CallTarget, reply: Reply, refusal: str) -> ReplyRefused:
         """The error for a reply that the model or a filter refused, with what they say about it."""
@@ -136,6 +142,7 @@ def _ends_in_repeats(pieces: list[str]) -> bool:
     """Whether the last 8,000 characters are one text of at most 2,000, again and again."""
     # Pieces are not empty, so the last 8,000 hold the last 8,000 characters.
     end = "".join(pieces[-_REPEATED_CHARACTERS:])[-_REPEATED_CHARACTERS:]
+    # A text that repeats begins with the same characters again after one unit.
     length = end.find(end[:_UNIT_CHARACTERS], 1, 2 * _UNIT_CHARACTERS)
     return len(end) == _REPEATED_CHARACTERS and length > 0 and end[length:] == end[:-length]
 
@@ -143,9 +150,6 @@ def _ends_in_repeats(pieces: list[str]) -> bool:
 def _letters(reason: str) -> str:
     """A reason in small letters, without punctuation and spaces."""
     return re.sub(r"[\W_]", "", reason.lower())
-
-
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def join_surrogates(text: str) -> str:
@@ -170,8 +174,7 @@ def read_parts(content: object) -> ContentParts:
         if isinstance(part, str):
             text.append(part)
             continue
-        kind = get(part, "type")
-        kind = kind if isinstance(kind, str) else ""
+        kind = _as_text(get(part, "type"))
         if "think" in kind or "reason" in kind or get(part, "thought") is True:
             thinking.append(read_thinking(part))
         elif kind == "refusal":
@@ -186,7 +189,7 @@ def read_thinking(value: object, depth: int = 0) -> str:
     """The thinking in a text, in an object with one of several fields, or in a list of either."""
     if isinstance(value, str):
         return value
-    if depth > 4:
+    if depth > _MOST_DEPTH:
         return ""
     if isinstance(value, list):
         return "".join(read_thinking(item, depth + 1) for item in value)

@@ -19,7 +19,7 @@ _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "i
 
 
 def read_chunk(value: object, builder: ReplyBuilder) -> None:
-    """Take one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
+    """Read one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
     raise_failure(value)
     kind = get(value, "type")
     if kind == "response.output_item.added" and get(value, "item", "phase") == "commentary":
@@ -44,14 +44,14 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
 
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
-    """Take a whole response. Raises EndpointError for a failure, LLMError for an answer without output."""
+    """Read a whole response into the builder. Raises EndpointError for a failure, LLMError for one without output."""
     raise_failure(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
         raise LLMError(f"{target}: the answer has no `output` (is base_url right?): {one_line(value)[:120]}")
     _read_response(value, builder)
 
 
-def rename(fields: Mapping[str, Any]) -> dict[str, Any]:
+def rename_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a chat completion by the names of this API."""
     renamed = dict(fields)
     for name in ("max_completion_tokens", "max_tokens"):
@@ -62,7 +62,8 @@ def rename(fields: Mapping[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-count_usage = partial(chat.count_usage, kinds=("input", "output"))  # tokens in and out, details and dollars
+count_usage = partial(chat.count_usage, kinds=("input", "output"))
+"""As `chat.count_usage`, with this API's names of the counts."""
 
 
 def _read_response(response: object, builder: ReplyBuilder) -> None:
@@ -72,7 +73,8 @@ def _read_response(response: object, builder: ReplyBuilder) -> None:
     _read_output(response, builder)
     if error := get(response, "error"):
         raise EndpointError(read_error(error))
-    if (status := get(response, "status")) is not None:
+    status = get(response, "status")
+    if status is not None:
         _set_end(status, response, builder)
     if status == "completed" and any(get(item, "status") == "incomplete" for item in _messages(response)):
         builder.set_end("incomplete")
@@ -84,11 +86,14 @@ def _read_output(response: object, builder: ReplyBuilder) -> None:
     text, thinking, refusal = list[str](), list[str](), list[str]()
     for item in output if isinstance(output, list) else []:
         kind = get(item, "type")
+        # A commentary that is the only message is the answer.
         if kind == "message" and get(item, "phase") == "commentary" and len(messages) > 1:
             thinking.append(read_parts(get(item, "content")).text)
         elif kind == "message":
-            for into, part in zip((text, thinking, refusal), read_parts(get(item, "content")), strict=True):
-                into.append(part)
+            parts = read_parts(get(item, "content"))
+            text.append(parts.text)
+            thinking.append(parts.thinking)
+            refusal.append(parts.refusal)
         elif kind == "reasoning":
             thinking.append(read_thinking(get(item, "summary")) or read_thinking(get(item, "content")))
         elif isinstance(kind, str) and kind.endswith("_call") and not (kind in _BY_SERVER and messages):

@@ -1,7 +1,7 @@
-"""The sources that a model names for its answer, read back from the context, and the places that its code was handed.
+"""The sources that a model names for its answer, looked up in the context; and the ranges that its code has read.
 
 A range must be inside the text, and a quote must occur in what the run has read; a note names each claim that is left
-out. Nobody infers what an answer rests on.
+out. Only sources that the model names are listed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rlm.context.text_parts import TextPart, text_parts
 from rlm.runners.claims import Claim
 from rlm.trajectory.fields import Range
 
-MOST_CHARACTERS = 1_000_000  # the longest source, in characters
-MOST_READS = 200  # the most places of a `Completion.reads`
+MOST_CHARACTERS = 1_000_000  # the longest source; as much as `monocontext cite` reads (`_MOST_CITED`)
+MOST_READS = 200  # the most items of a `Completion.reads`
 _MOST_SEARCHED = 256_000_000  # the most characters that are searched for a quote
 _SHOWN = 1_000  # the characters of a source that a completion holds; a longer one keeps its ends
 _LISTED_CHARACTERS = 100  # the most text of a source in a list
@@ -49,7 +49,7 @@ class Read:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Self:
-        """The place for the fields that `to_dict` returned."""
+        """The range for the fields that `to_dict` returned."""
         lines, names = row.get("lines"), {field.name for field in fields(cls)}
         values = {"document": None, **row, "lines": None if lines is None else tuple(lines)}
         return cls(**{name: value for name, value in values.items() if name in names})
@@ -57,7 +57,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Source(Read):
-    """A place that the model named for its answer, and the text there."""
+    """A range that the model named for its answer, and the text there."""
 
     text: str
     """The text; head and tail of a long one."""
@@ -103,30 +103,30 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
     sources, notes = [], []
     for number, claim in enumerate(claims, 1):
         try:
-            location = _locate(parts, claim, read, is_whole=parts[0].text is context)
+            cited = _locate(parts, claim, read, is_whole=parts[0].text is context)
         except _ClaimRefused as exc:
             notes.append(f"source {number} of the answer is left out: {exc}")
         else:
-            sources.append(_source(location))
+            sources.append(_source_of(cited))
     return sources, notes
 
 
-def places_of(context: object, handed: Sequence[Range]) -> list[Read]:
-    """The first `MOST_READS` places of ranges that code was handed, one for each document that a range touches. Costs
+def reads_of(context: object, handed: Sequence[Range]) -> list[Read]:
+    """The first `MOST_READS` reads of ranges that code was handed, one for each document that a range touches. Costs
     the GETs of the pages of documents and of frames that are no longer in the cache."""
-    places: list[Read] = []
+    reads: list[Read] = []
     parts = text_parts(context)
     for start, stop in handed:
         for part in parts:
             for span in part.by_document(max(0, start - part.start), min(len(part.text), stop - part.start)):
-                if len(places) == MOST_READS:
-                    return places
-                places.append(_place(_Location(part, *span)))
-    return places
+                if len(reads) == MOST_READS:
+                    return reads
+                reads.append(_read_of(_PartRange(part, *span)))
+    return reads
 
 
 @dataclass(frozen=True, slots=True)
-class _Location:
+class _PartRange:
     """Characters `start` to `stop` of one part of the context, counted within the part."""
 
     part: TextPart
@@ -138,8 +138,8 @@ class _ClaimRefused(ValueError):
     """A claim does not hold; the message says why."""
 
 
-def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | None, *, is_whole: bool) -> _Location:
-    """The place of a claim. `is_whole`: the context is one text, so ranges can be cited. Raises _ClaimRefused."""
+def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | None, *, is_whole: bool) -> _PartRange:
+    """The range of a claim. `is_whole`: the context is one text, so ranges can be cited. Raises _ClaimRefused."""
     if claim is None:
         raise _ClaimRefused("it is neither a pair of characters nor a quote")
     if isinstance(claim, str):
@@ -148,16 +148,16 @@ def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | Non
         raise _ClaimRefused("the context has several documents, where only quotes can be cited, not ranges")
     start, stop = claim
     if stop > len(parts[0].text):
-        raise _ClaimRefused(f"{start}:{stop} reaches past the end of the text, {len(parts[0].text)}")
+        raise _ClaimRefused(f"characters {start:,} to {stop:,} reach past the end of the text, {len(parts[0].text):,}")
     if stop - start > MOST_CHARACTERS:
-        raise _ClaimRefused(f"{start}:{stop} are more than {MOST_CHARACTERS:,} characters")
-    return _Location(parts[0], start, stop)
+        raise _ClaimRefused(f"characters {start:,} to {stop:,} are more than the {MOST_CHARACTERS:,} that may be cited")
+    return _PartRange(parts[0], start, stop)
 
 
-def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] | None) -> _Location:
+def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] | None) -> _PartRange:
     """The first occurrence of a quote in the ranges `read`, or in all of the parts if that is None."""
     remaining = _MOST_SEARCHED
-    for start, stop in [(0, sys.maxsize)] if read is None else read:
+    for start, stop in [(0, sys.maxsize)] if read is None else read:  # None: all of the text
         for part in parts:
             first, last = max(0, start - part.start), min(len(part.text), stop - part.start)
             if first >= last:
@@ -166,14 +166,14 @@ def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] |
                 raise _ClaimRefused(f"{quote[:80]!r} is not in the {_MOST_SEARCHED:,} characters that were searched")
             offset = part.text.find(quote, first, last)
             if offset >= 0:
-                return _Location(part, offset, offset + len(quote))
+                return _PartRange(part, offset, offset + len(quote))
             remaining -= last - first
     raise _ClaimRefused(f"{quote[:80]!r} is not {'there' if read is None else 'where the run has read'}")
 
 
-def _place(location: _Location) -> Read:
-    """A location as characters of the whole context, with its lines and the name of its document."""
-    part, start, stop = location.part, location.start, location.stop
+def _read_of(span: _PartRange) -> Read:
+    """A range of a part as characters of the whole context, with its lines and the name of its document."""
+    part, start, stop = span.part, span.start, span.stop
     document = part.document_at(start)
     before = part.line_of(int(document.start)) - 1 if document else 0
     lines = part.line_of(start) - before, part.line_of(stop - 1) - before
@@ -181,14 +181,16 @@ def _place(location: _Location) -> Read:
     return Read(part.start + start, part.start + stop, lines, "/".join(name for name in names if name) or None)
 
 
-def _source(location: _Location) -> Source:
-    """A location with its text (1 GET, if that is not in the cache)."""
-    part, place = location.part, _place(location)
-    text = str(part.text[location.start : location.stop])
+def _source_of(cited: _PartRange) -> Source:
+    """A range of a part with its text (1 GET, if that is not in the cache)."""
+    part, read = cited.part, _read_of(cited)
+    text = str(part.text[cited.start : cited.stop])
     half = _SHOWN // 2
     display = text if len(text) <= _SHOWN else join_ends(text[:half], text[-half:], len(text) - _SHOWN)
+    # Only a text in storage that is the whole context has a version to cite.
+    is_stored = part.name is None and not isinstance(part.text, str)
     return Source(
-        place.start, place.stop, place.lines, place.document, text=display,
-        generation=None if part.name is not None or isinstance(part.text, str) else part.text.generation,
-        sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), url=part.url_at(location.start),
+        read.start, read.stop, read.lines, read.document, text=display,
+        generation=part.text.generation if is_stored else None,
+        sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), url=part.url_at(cited.start),
     )  # fmt: skip
