@@ -64,9 +64,7 @@ class SubCalls:
         self, lm: LM, usage: Usage, *, model: str | None = None, gate: Gateway | None = None,
         texts: Sequence[LazyContext] = (), spawn: Spawn | None = None,
     ) -> None:  # fmt: skip
-        """Parameters:
-
-        - `lm`, `model`: the model of sub-calls, and the name to ask it for
+        """- `lm`, `model`: the model of sub-calls, and the name to ask it for
         - `usage`: counts the calls, unless there is a `gate`
         - `texts`: lazy texts, which may read ahead while calls are under way
         - `spawn`: starts child runs; without it `rlm_query` asks as `llm_query` does
@@ -106,9 +104,7 @@ class SubCalls:
 
     def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
         """Let a child run answer `prompt` over `context`, with code; at the limit of depth, ask as llm_query does.
-
-        Raises LLMError when the child fails.
-        """
+        Raises LLMError when the child fails."""
         (answer,) = self._make_all([partial(self._run_child, _check_prompt(prompt), context, model)], 1)
         if isinstance(answer, LLMError):
             raise answer
@@ -147,12 +143,11 @@ class SubCalls:
         messages = [{"role": "user", "content": prompt}]
         started = self.gate.elapsed()
         result = self._try_model(messages, name, order)
-        error = result if isinstance(result, LLMError) else None
+        error, paid = (result, result.reply) if isinstance(result, LLMError) else (None, result)
         if isinstance(error, PromptTooLong):
             self._explain_too_long(error, len(prompt))
-        paid = error.reply if error else result  # a reply that is no answer was paid for all the same
-        reply = paid or Reply("", 0, 0, display)
         cost = cost_of(paid, self.gate.usage.prices) if paid else None
+        reply = paid or Reply("", 0, 0, display)  # one that is not an answer was paid for all the same
         sent = messages[0]["content"]  # cleaned by the gateway
         key, seconds = call_key(display, messages), self.gate.elapsed() - started
         self._record(SubCall(sent, reply, cost, started, seconds, key, order, str(error) if error else None))
@@ -265,8 +260,8 @@ class SubCalls:
         """Record a call; of failed ones, only the first 10,000, without long prompts and without text."""
         has_failed = call.error is not None
         if has_failed:
-            prompt, reply = shorten(call.prompt, _FAILED_PROMPT_CHARACTERS), replace(call.reply, text="")
-            call = replace(call, prompt=prompt, reply=reply)
+            prompt = shorten(call.prompt, _FAILED_PROMPT_CHARACTERS)
+            call = replace(call, prompt=prompt, reply=replace(call.reply, text=""))
         with self._lock:
             self._failed += has_failed
             if not has_failed or self._failed <= _FAILED_KEPT:

@@ -27,7 +27,7 @@ _POSITIONAL = frozenset((Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL))  
 def interpreter(
     context: object, *, runner: str = DEFAULT_RUNNER, timeout: float = 600, **runner_options: Any
 ) -> InterpreterFactory:
-    """What `dspy.RLM` takes as `interpreter_factory`; its `inputs` are the texts by name, a single one as `context`."""
+    """A factory for `dspy.RLM(interpreter_factory=...)`. Its `inputs` are the texts by name, one alone as `context`."""
     texts = {"context": context} if is_lazy(context) or not isinstance(context, Mapping) else context
     return InterpreterFactory(texts, {"runner": runner, "timeout": timeout, **runner_options})
 
@@ -49,7 +49,7 @@ class LazyInput(dspy.SandboxSerializable):  # type: ignore[misc]
 
     def rlm_preview(self, max_chars: int = 500) -> str:
         described = describe(self.text)
-        note = f"{described.sentence} (a length given elsewhere is that of this note). {described.access}"
+        note = f"{described.sentence} (DSPy gives the length of this note, not of the text). {described.access}"
         return note.strip()[:max_chars]
 
 
@@ -71,10 +71,11 @@ class DspyInterpreter(Interpreter):
     """The interpreter of one run, as DSPy's protocol `CodeInterpreter` asks."""
 
     output_fields: Sequence[dict[str, Any]] = ()  # the fields of the program's output, in the order of `SUBMIT`
+    _vars: contextvars.Context  # of the thread that called `execute`, with its `dspy.context`: tools run in it
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> Any:
         """Run code. Returns what it printed, or a `FinalOutput`. Raises `CodeExecutionError`."""
-        self._vars = contextvars.copy_context()  # of the thread of the program: its `dspy.context`
+        self._vars = contextvars.copy_context()
         out, err = self._run_code(code, variables)
         if self._submitted is not None:
             return FinalOutput(self._submitted)
@@ -93,7 +94,7 @@ class DspyInterpreter(Interpreter):
 
 
 def _call_tool(tool: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """What a tool returns, awaited if need be. By keyword, as DSPy calls its own tools, unless a parameter refuses."""
+    """Call a tool, and await it if need be. Arguments go by keyword, as in DSPy, unless a parameter takes none."""
     bound = inspect.signature(tool).bind(*arguments, **options)
     kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
     if _POSITIONAL.isdisjoint(kinds.values()):
@@ -104,5 +105,5 @@ def _call_tool(tool: Callable[..., Any], arguments: Sequence[Any], options: Mapp
     return asyncio.run(_await(returned)) if inspect.isawaitable(returned) else returned
 
 
-async def _await(awaitable: Awaitable[Any]) -> Any:
+async def _await(awaitable: Awaitable[Any]) -> Any:  # `asyncio.run` takes only a coroutine
     return await awaitable

@@ -30,6 +30,7 @@ from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.lazy import is_lazy
 from rlm.errors import LLMError, RunnerUnavailable
+from rlm.interpreter.worker import OWN_PREFIX
 from rlm.models.lm import LM, ScriptedLM
 from rlm.runners import make_runner
 from rlm.runners.runner import DEFAULT_RUNNER, Runner
@@ -38,7 +39,6 @@ from rlm.runners.values import is_plain_data
 STDOUT_CHARACTERS = 10_000  # the longest printed text that is returned; a longer one is summarized
 _PREFIX_CHARACTERS = 200  # the beginning of a long output that is shown
 _FOLDER = "/data"  # where code finds the files of the volume
-_OWN = "_own_"  # before a name of the code, where the runner has a name of its own (`context`, say)
 _OUTPUT_CHARACTERS = 4_000_000  # the most output of one cell
 # The cell that calls a method of the worker's namespace, which the first cell makes.
 _CELL = """
@@ -138,11 +138,9 @@ class Interpreter:
         self.shutdown()
 
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> str | FinalOutput:
-        """Run code. Returns the submitted value, or else the printed text, with the traceback if it failed.
-
-        `variables` go into its namespace: plain data as it is, anything else as its `str`. Raises TypeError for a lazy
-        text, which `context=` and `names=` of `Interpreter` take.
-        """
+        """Run code. Returns the submitted value, or else the printed text, with the traceback if it failed. `variables`
+        go into its namespace: plain data as it is, anything else as its `str`. Raises TypeError for a lazy text, which
+        `context=` and `names=` of `Interpreter` take."""
         out, err = self._run_code(code, variables)
         if self._submitted is not None:
             return FinalOutput(self._submitted)
@@ -171,11 +169,9 @@ class Interpreter:
     def upload_to_volume(
         self, local_dirs: Mapping[str, str] | None = None, local_files: Mapping[str, str] | None = None
     ) -> list[str]:
-        """Put folders and files of this machine on the volume. Returns the paths that were written.
-
-        Files that are unchanged on the volume are not written. Links in a folder that lead out of it are left out, and
-        a warning names them. Raises `ValueError` without a volume, `OSError`.
-        """
+        """Put folders and files of this machine on the volume. Returns the paths that were written: files that are
+        unchanged there are not. Links in a folder that lead out of it are left out, and a warning names them. Raises
+        `ValueError` without a volume, `OSError`."""
         if self.volume is None:
             raise ValueError("No volume_name configured on this interpreter: pass volume_name= to Interpreter.")
         stored_sizes = {info.key: info.size_bytes for info in self.volume.list()}
@@ -225,7 +221,7 @@ class Interpreter:
                 "_interpreter_put": lambda path, data: volume.put(self._key(path), base64.b64decode(data)),
                 "_interpreter_drop": lambda path: volume.delete(self._key(path)),
             }
-        names = {f"{_OWN}{name}": value for name, value in self._names.items()} | functions
+        names = {f"{OWN_PREFIX}{name}": value for name, value in self._names.items()} | functions
         listed = [*names, "llm_query", "llm_query_batched"]
         return {**names, "_interpreter_names": lambda: listed}
 

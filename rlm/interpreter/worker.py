@@ -18,14 +18,17 @@ from typing import Any, NoReturn
 from rlm.context.lazy import lazy_parts
 from rlm.runners.local import cell_traceback
 
+HOST_PREFIX = "_interpreter_"  # before the name of a function that serves `WorkerNamespace`
+OWN_PREFIX = "_own_"  # before a name of the code, where the runner has a name of its own (`context`, say)
+
 
 class Submitted(BaseException):
     """Ends the code. It is not an `Exception`, since `except Exception` would catch it."""
 
 
 class WorkerNamespace:
-    """One namespace over one volume, whose files are below `folder`. Functions of the `host` whose names begin with
-    `_interpreter_` serve this class, the others are for the code."""
+    """The namespace of an interpreter, and its volume: the files below `folder`. Functions of the `host` whose names
+    begin with `HOST_PREFIX` serve this class, the others are for the code."""
 
     def __init__(self, host: Mapping[str, Callable[..., Any]], given_builtins: Any, folder: str | None) -> None:
         self._host = host
@@ -36,12 +39,11 @@ class WorkerNamespace:
         if folder:
             os.makedirs(os.path.realpath(folder), exist_ok=True)  # the sandbox may have made it a link to nothing
             self.load()
-        for_code = {name: value for name, value in host.items() if not name.startswith("_interpreter")}
+        for_code = {name: value for name, value in host.items() if not name.startswith(HOST_PREFIX)}
         self.namespace: dict[str, Any] = {
             "__name__": "__main__", "__builtins__": given_builtins, "SUBMIT": _submit,
             "save_to_volume": self.save_to_volume, "load_from_volume": self.load_from_volume,
-            # `_own_` marks a name of the code that the runner uses itself, such as `context`.
-            **{name.removeprefix("_own_"): value for name, value in for_code.items()},
+            **{name.removeprefix(OWN_PREFIX): value for name, value in for_code.items()},
         }  # fmt: skip
         # The runner's builtins include those of the patch already.
         for part in lazy_parts(list(host.values())):
@@ -99,8 +101,10 @@ class WorkerNamespace:
     def _files(self) -> dict[str, tuple[int, int]]:
         """The modification time in nanoseconds and the size in bytes of each file, by its path below the folder. Raises
         OSError for a folder that cannot be read: its files are there, and must not count as deleted."""
+        if not self._folder:
+            return {}
         states = {}
-        for folder, _, names in os.walk(self._folder, onerror=_fail) if self._folder else ():
+        for folder, _, names in os.walk(self._folder, onerror=_fail):
             for path in (os.path.join(folder, name) for name in names):
                 state = os.lstat(path)
                 if stat.S_ISREG(state.st_mode):
@@ -108,7 +112,7 @@ class WorkerNamespace:
         return states
 
     def save_to_volume(self, path: str, content: str) -> str:
-        """Write a text. Returns the full path."""
+        """Write a text. Returns the full path, or `[error: ...]` for a path outside of the volume."""
         try:
             full = self._resolve(path)
         except ValueError as error:
@@ -119,7 +123,7 @@ class WorkerNamespace:
         return full
 
     def load_from_volume(self, path: str, default: str | None = None, *, strict: bool = False) -> str:
-        """Read a text. If there is none: `default`, FileNotFoundError with `strict`, or else a text that says so."""
+        """Read a text. If there is none: `default`, FileNotFoundError with `strict`, or else `[error: ...]`."""
         try:
             full = self._resolve(path)
             if os.path.isfile(full):

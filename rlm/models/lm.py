@@ -285,10 +285,8 @@ class ScriptedLM:
     def complete(
         self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
-        """The next reply, handed to `on_delta` line by line. Tokens are estimated: four characters each.
-
-        Raises ScriptExhausted when the list is at its end.
-        """
+        """The next reply, handed to `on_delta` line by line. Tokens are estimated: four characters each. Raises
+        ScriptExhausted when the list is at its end."""
         with self._lock:
             turn = len(self.calls)
             self.calls.append([dict(message) for message in messages])

@@ -72,7 +72,7 @@ def _confine(plan: LaunchPlan, view: FolderView, bounds: Limits) -> NoReturn:
         os.execve(program[0], program, {})
     if plan["way"] == "namespaces":
         namespaces.build_view(view, bounds)
-        namespaces.become_nobody()
+        namespaces.become_ordinary_user()
         namespaces.check_readable(view)
     else:
         os.chdir("/")

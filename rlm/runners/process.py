@@ -30,38 +30,38 @@ class ProcessRunner(RemoteRunner):
         self, context: object, subcalls: SubCalls, *, limits: Limits | None = None, ways: Sequence[str] = WAYS,
         scratch: str | None = None, **shared: Unpack[SharedOptions],
     ) -> None:  # fmt: skip
-        """`ways`: of confining, tried in order. `scratch`: a path that cells may write below, but for `landlock`."""
+        """`ways`: of confining, tried in order. `scratch`: a folder that cells may write to; rules out `landlock`."""
         self._limits = limits or Limits()
         self._ways = tuple(ways)
         self._scratch = scratch
         super().__init__(context, subcalls, **shared)
 
     def launch(self) -> tuple[Process, Mapping[str, Any]]:
-        """A worker, confined in the first way that works here. Raises RunnerUnavailable, with the reasons of all."""
+        """A worker, confined in the first of the ways that works here. Raises RunnerUnavailable, with all reasons."""
         view = python_view()
         if self._scratch:
             view = view.with_scratch(self._scratch)
-        methods = list(self._ways)
-        if os.geteuid() == 0:  # with namespaces, its worker is a user of its own, not a mapped root
-            methods.sort(key=lambda method: method != "namespaces")
-        working = _working_way.get(self._ways)
-        methods.sort(key=lambda method: method != working)
         reasons = []
-        for method in methods:
-            if method == "landlock" and self._scratch:
-                reasons.append(f"landlock: it gives a worker no {self._scratch} to write to")
+        for way in self._ways_to_try():
+            if way == "landlock" and self._scratch:
+                reasons.append(f"landlock: cells cannot write to {self._scratch} with it")
                 continue
             try:
-                process, hello = _start_worker(method, view, self._limits)
+                process, hello = _start_worker(way, view, self._limits)
             except RunnerUnavailable as exc:
-                reasons.append(f"{method}: {exc}")
+                reasons.append(f"{way}: {exc}")
                 continue
-            _working_way[self._ways] = method
+            _working_way[self._ways] = way
             return process, hello
         raise NothingConfines(
             f"nothing here can confine the code of a model ({'; '.join(reasons)}); to run it with your own rights use "
             f"--runner local"
         )
+
+    def _ways_to_try(self) -> list[str]:
+        """The way that worked last first. For root `namespaces` before the rest: its worker is a user of its own."""
+        preferred = [_working_way.get(self._ways), "namespaces" if os.geteuid() == 0 else None]
+        return sorted(self._ways, key=lambda way: preferred.index(way) if way in preferred else len(preferred))
 
 
 class Process(PipedProcess):
@@ -81,12 +81,12 @@ class Process(PipedProcess):
         return signal.Signals(number).name + about.get(signal.Signals(number), "")
 
 
-def _start_worker(method: str, view: FolderView, limits: Limits) -> tuple[Process, Mapping[str, Any]]:
+def _start_worker(way: str, view: FolderView, limits: Limits) -> tuple[Process, Mapping[str, Any]]:
     """A worker that is confined in this way. Raises RunnerUnavailable, with the reason alone."""
-    program = bubblewrap.find() if method == "bubblewrap" else None
-    if method == "bubblewrap" and program is None:
+    program = bubblewrap.find() if way == "bubblewrap" else None
+    if way == "bubblewrap" and program is None:
         raise RunnerUnavailable("bwrap is not installed")
-    plan: LaunchPlan = {"way": method, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
+    plan: LaunchPlan = {"way": way, "bwrap": program or "", "view": asdict(view), "limits": asdict(limits)}
     try:
         process = Process(command(view.python, plan, view), env={}, cwd="/", start_new_session=True)
     except OSError as exc:

@@ -67,18 +67,18 @@ class SandboxRunner(RemoteRunner):
         try:
             sandbox = self._make()
             sandbox.start(self._command)
-        except BaseException as exc:  # any refusal of the provider, or a Ctrl-C
-            if sandbox is not None:
-                _end(sandbox)
-            if not isinstance(exc, Exception):
-                raise
+        except Exception as exc:  # whatever the provider raises
+            _end(sandbox)
             raise RunnerUnavailable(f"runner {self.name!r}: {type(exc).__name__}: {exc}") from exc
+        except BaseException:  # such as a Ctrl-C
+            _end(sandbox)
+            raise
         worker = SandboxWorker(sandbox)
         return worker, receive_hello(worker, self.name)
 
 
 class SandboxWorker:
-    """A sandbox and its channel, with two threads that carry bytes as lines."""
+    """A worker in a sandbox. Two threads pass its channel's bytes to and from the provider, as lines of text."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -129,9 +129,10 @@ class SandboxWorker:
             self._theirs.shutdown(socket.SHUT_RDWR)
 
 
-def _end(sandbox: Sandbox) -> None:
-    """End a sandbox. A failure is only a warning, since the run has its answer."""
+def _end(sandbox: Sandbox | None) -> None:
+    """End a sandbox, if there is one. A failure is only a warning, since the run has its answer."""
     try:
-        sandbox.end()
+        if sandbox is not None:
+            sandbox.end()
     except Exception as exc:  # whatever the provider raises
         log(WARNING, "a sandbox was not ended, and may cost money: %s: %s", type(exc).__name__, exc)

@@ -103,11 +103,9 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
     sources, notes = [], []
     for number, claim in enumerate(claims, 1):
         try:
-            cited = _locate(parts, claim, read, is_whole=parts[0].text is context)
+            sources.append(_source_of(_locate(parts, claim, read, is_whole=parts[0].text is context)))
         except _ClaimRefused as exc:
             notes.append(f"source {number} of the answer is left out: {exc}")
-        else:
-            sources.append(_source_of(cited))
     return sources, notes
 
 

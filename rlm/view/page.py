@@ -50,13 +50,14 @@ def export(feed: RowFeed, target: Path) -> None:
     if target.exists() and target.samefile(feed.path):
         raise RLMError(f"{target} is the trajectory itself: give another file to export to")
     state = feed.state()
-    generation = state["generation"]
+    generation, still_running = state["generation"], state["live"]["status"] != "ended"
+    turns = len(state["rows"]) + (1 if still_running else 0)  # the last one has no row yet
 
     def data() -> Iterator[str]:
         yield data_block("state", state)
         if state["rows"]:
             yield data_block("prompt-0", feed.prompt(0, generation))
-        for number in range(len(state["rows"]) + (state["live"]["status"] != "ended")):
+        for number in range(turns):
             yield data_block(f"turn-{number}", feed.turn(number, generation))
 
     with target.open("w", encoding="ascii", newline="\n") as file:

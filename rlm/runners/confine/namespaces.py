@@ -37,7 +37,7 @@ def build_view(view: FolderView, limits: Limits) -> None:
     """Mount Python's files read-only, an empty /tmp, and nothing else. For the first process of the namespaces."""
     system.mount("none", "/", None, system.MS_REC | system.MS_PRIVATE)
     quiet = system.MS_NOSUID | system.MS_NODEV
-    system.mount("tmpfs", "/tmp", "tmpfs", quiet, "mode=755,size=1m")
+    system.mount("tmpfs", "/tmp", "tmpfs", quiet, "mode=755,size=1m")  # room for `old` and `new` only
     os.mkdir("/tmp/old")
     os.mkdir("/tmp/new")
     system.pivot_root("/tmp", "/tmp/old")
@@ -55,25 +55,25 @@ def build_view(view: FolderView, limits: Limits) -> None:
         os.makedirs(os.path.dirname(f"/new{path}"), exist_ok=True)
         os.symlink(target, f"/new{path}")
     os.chdir("/new")
-    system.pivot_root(".", ".")
+    system.pivot_root(".", ".")  # puts the old root on top of the new one, where it is unmounted
     system.unmount(".")
     os.chdir("/tmp")
     system.mount("none", "/", None, system.MS_REMOUNT | system.MS_BIND | system.MS_RDONLY | quiet)
 
 
-def become_nobody() -> None:
+def become_ordinary_user() -> None:
     """Give up the rights of root for good. Other users are in a user namespace, and only drop their capabilities."""
     if os.geteuid() == 0:
         os.setgroups([])
         # Random, since the process id of each worker is the first of its namespace.
-        own = _FIRST_ID + os.getppid() % 1_000_000 + int.from_bytes(os.urandom(3), "big")
+        own = _FIRST_ID + int.from_bytes(os.urandom(3), "big")
         for number in (own, _NOBODY):
             with suppress(OSError):  # not an id of the container that this runs in
                 os.setresgid(number, number, number)
                 os.setresuid(number, number, number)
                 break
         if os.geteuid() == 0:
-            raise system.SystemFailed("cannot become an ordinary user")
+            raise system.SystemFailed(f"cannot become an ordinary user: this container has no user {own} or {_NOBODY}")
 
 
 def check_readable(view: FolderView) -> None:
