@@ -16,12 +16,9 @@ _random = SystemRandom()
 class Backoff:
     """Exponential waits with full jitter, so that the calls of a batch that failed together do not return together."""
 
-    retries: int = 5
-    """Tries after the first one."""
-    first_seconds: float = 1.0
-    """The longest first wait; each later one may take twice as long."""
-    most_seconds: float = 30.0
-    """The longest wait, unless the endpoint demands a longer one."""
+    retries: int = 5  # tries after the first one
+    first_seconds: float = 1.0  # the longest first wait; each later one may take twice as long
+    most_seconds: float = 30.0  # the longest wait, unless the endpoint demands a longer one
 
     def wait(self, error: LLMError, tries: int, patience_seconds: float = PATIENCE_SECONDS) -> float | None:
         """The seconds to wait after `error`, before another try; None for no other try. `tries`: those made so far.

@@ -55,28 +55,17 @@ class Reply:
     """One answered call."""
 
     text: str
-    """The model's text."""
-    input_tokens: int
-    """0 if the endpoint reports none."""
-    output_tokens: int
-    """0 if the endpoint reports none."""
-    model: str
-    """The name of the model in the call."""
-    dollars: float | None = None
-    """The cost that the endpoint reports; None if it reports none, and the price table decides."""
-    cached: bool = False
-    """Whether the cache of sub-calls answered: then no call was made and none is counted."""
-    estimated: bool = False
-    """The endpoint reported no tokens; see `with_counted_usage`."""
+    input_tokens: int  # 0 if the endpoint reports none
+    output_tokens: int  # 0 if the endpoint reports none
+    model: str  # the name of the model in the call
+    dollars: float | None = None  # the cost that the endpoint reports; None if it reports none: the price table decides
+    cached: bool = False  # whether the cache of sub-calls answered: then no call was made and none is counted
+    estimated: bool = False  # whether the endpoint reported no tokens; see `with_counted_usage`
     details: TokenDetails = _NO_DETAILS
-    thinking: str = ""
-    """The model's thinking, as far as the endpoint sends it. Neither code nor answer."""
-    cut: bool = False
-    """A limit of tokens ended the text in the middle."""
-    called: str = ""
-    """The tool that the model called instead of an answer, although none was offered."""
-    call_arguments: str = ""
-    """The arguments of that call, as JSON."""
+    thinking: str = ""  # the model's thinking, as far as the endpoint sends it; neither code nor answer
+    cut: bool = False  # whether a limit of tokens ended the text in the middle
+    called: str = ""  # the tool that the model called instead of an answer, although none was offered
+    call_arguments: str = ""  # the arguments of that call, as JSON
     notes: tuple[str, ...] = ()
     """The refused options that the request therefore lacked, in words for the notes of a run."""
 
