@@ -16,7 +16,7 @@ from monocontext.format.documents import Document
 from monocontext.shell.tree import TextFiles
 
 _WRITE_CHARACTERS = 64 << 10  # output is written in pieces of about this size
-_NOT_FILES = {"": "No such file or directory", "directory": "Is a directory"}
+NO_FILES = {"": "No such file or directory", "directory": "Is a directory"}
 
 Command = Callable[["ShellCall"], Awaitable[int]]
 """Answers a call and returns its exit code. Raises `LeftToShell`, or an error whose message is for the reader."""
@@ -42,11 +42,10 @@ class ShellCall:
         self.least_status = 0  # the exit code where bashkit's own command returns 0
 
     def options(self, words: Mapping[str, str], others: Iterable[str] = ()) -> tuple[list[tuple[str, str]], list[str]]:
-        """The options by their long names, with their values, and the operands.
+        """The options by their long names, with their values, and the operands. Raises `LeftToShell` for others.
 
         `words` are long names by letter, with `:` and `=` if they take a value; `others` have no letter. `--color` is
-        dropped where it is an option, not a value or an operand. Raises `LeftToShell` for any other option.
-        """
+        dropped where it is an option, not a value or an operand."""
         end = self.arguments.index("--") if "--" in self.arguments else len(self.arguments)
         arguments = [re.sub(r"^--color=.*", "--color", word) for word in self.arguments[:end]] + self.arguments[end:]
         try:
@@ -77,8 +76,8 @@ class ShellCall:
         """What an operand is: `directory`, another kind of file, or empty if it is missing. Complains of no files."""
         path = self.path(operand)
         kind = str(self.files.stat(path)["file_type"]) if self.files.exists(path) else ""
-        if kind in _NOT_FILES:
-            await self.complain(f"{operand}: {_NOT_FILES[kind]}")
+        if kind in NO_FILES:
+            await self.complain(f"{operand}: {NO_FILES[kind]}")
         return kind
 
     async def has_input(self) -> bool:

@@ -77,8 +77,8 @@ class Capsule:
         own: dict[str, Callable[[str, Any], None]] = {
             "read_file": lambda path, result: self._lend(result[0], self.files.read(path)),
             "stat": lambda path, result: _describe(result[0], self.files.stat(path)),
-            "read_dir": self._list, "exists": self._exists,
-        }  # fmt: skip
+            "read_dir": self._list,
+        }  # fmt: skip  # bashkit never asks `exists`: it takes what `stat` says
         functions = {name: kind(self._answering(own.get(name, _refuse))) for name, kind in _FUNCTIONS.items()}
         functions |= dict.fromkeys(("free_bytes", "free_dir_entries"), _FREE(self._free))
         self._table = _Table(**functions)
@@ -114,13 +114,6 @@ class Capsule:
             _describe(entry.metadata, record)
         result[0].pointer, result[0].length = ctypes.addressof(entries), len(names)
         self._lent[ctypes.addressof(entries)] = entries, names
-
-    def _exists(self, path: str, result: Any) -> None:
-        try:
-            self.files.stat(path)
-            result[0] = True
-        except FileNotFoundError:
-            result[0] = False
 
     def _free(self, _: int, memory: _Slice) -> None:
         self._lent.pop(memory.pointer, None)

@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 
 from monocontext.globs import Globs
 from monocontext.shell.call import LeftToShell, ShellCall
-from monocontext.shell.patterns import from_perl, from_posix
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.grep import compile_query
 
@@ -38,6 +37,17 @@ _TYPES = {"py": "py,pyi", "js": "js,jsx,mjs,cjs", "ts": "ts,tsx,mts,cts", "md": 
           "c": "c,h", "cpp": "cpp,cc,cxx,hpp,hh,h", "yaml": "yaml,yml", "sh": "sh,bash,zsh"}  # fmt: skip
 """The endings of names of a type of `rg -t`; another type has one ending, its name."""
 _MOST_LINES = 1 << 40  # the largest number in an option: more lines than a text has
+_CLASSES = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
+    "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\s", "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+_CLASS = re.compile(r"\[:(\w+):\]")
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
+_ESCAPES = {r"\<": r"\b(?=\w)", r"\>": r"\b(?<=\w)", r"\`": r"\A", r"\'": r"\Z"}
+_ESCAPES |= {escape: escape for escape in (rf"\{letter}" for letter in "bBwWsS123456789")}
+_TWO_REPEATS = re.compile(r"[*+?}][*+?]")  # in Python, such a repeat is lazy or possessive
+_NO_INTERVAL = re.compile(r"\{(?!(?:\d+(?:,\d*)?|,\d+)\})")
 
 
 class GrepQuery:
@@ -84,9 +94,9 @@ class GrepQuery:
         if syntax == "fixed-strings":
             patterns = [re.escape(pattern) for pattern in patterns]
         elif syntax == "perl-regexp":
-            patterns = [from_perl(pattern) for pattern in patterns]
+            patterns = [_from_perl(pattern) for pattern in patterns]
         else:
-            patterns = [from_posix(pattern, extended=syntax == "extended-regexp") for pattern in patterns]
+            patterns = [_from_posix(pattern, extended=syntax == "extended-regexp") for pattern in patterns]
         whole = "|".join(f"(?:{pattern})" for pattern in patterns) if len(patterns) > 1 else "".join(patterns)
         if self.has("line-regexp"):
             whole = f"^(?:{whole})$"
@@ -101,12 +111,8 @@ class GrepQuery:
         if self.is_rg:
             is_hidden = any(part.startswith(".") for part in (*folders, name))
             return self._globs.select(path) and (self.has("hidden") or not is_hidden)
-        include = self._values("include")
-        return (
-            (not include or _matches(name, include))
-            and not _matches(name, self._values("exclude"))
-            and not any(self.skips(folder) for folder in folders)
-        )
+        is_included = _matches(name, self._values("include") or ["*"])
+        return is_included and not _matches(name, self._values("exclude")) and not any(map(self.skips, folders))
 
     def skips(self, folder: str) -> bool:
         """Whether `--exclude-dir` leaves out a folder, by its name."""
@@ -123,3 +129,50 @@ class GrepQuery:
 
 def _matches(name: str, globs: list[str]) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def _from_posix(pattern: str, *, extended: bool) -> str:
+    """A pattern of `grep`, or with `extended` of `grep -E`. Raises `re.error` for one that Python reads otherwise."""
+    tokens = _TOKEN.findall(pattern)
+    operators = [_operator(token, extended) for token in tokens]
+    shape = "".join(operator or token.strip("{}") for operator, token in zip(operators, tokens, strict=True))
+    is_foreign = tokens[-1:] == ["\\"] or "[" in tokens or _TWO_REPEATS.search(shape)
+    if is_foreign or (not extended and _NO_INTERVAL.search(shape)):
+        raise re.error("not a pattern of Python")
+    parts = []
+    padded = ["|", *operators, "|"]
+    for token, before, operator, after in zip(tokens, padded, operators, padded[2:], strict=False):
+        is_inside = before not in ("(", "|") if operator == "^" else after not in (")", "|")
+        is_character = not extended and operator in ("^", "$") and is_inside
+        if operator and not is_character:
+            parts.append(operator)
+        elif token[0] == "[":
+            parts.append(_bracket(token))
+        else:
+            parts.append(_ESCAPES.get(token) or re.escape(token[-1]))
+    return "".join(parts)
+
+
+def _operator(token: str, extended: bool) -> str:
+    """The operator that a token is; empty for a character."""
+    if token in ("*", "^", "$", "."):
+        return token
+    is_operator = token[-1] in "(){}|+?" and len(token) == (1 if extended else 2) and token[0] in (token[-1], "\\")
+    return token[-1] if is_operator else ""
+
+
+def _bracket(token: str) -> str:
+    r"""A bracket expression: in those of POSIX, `\` is a character."""
+    body = token[1:-1]
+    if not _CLASSES.keys() >= set(_CLASS.findall(body)):
+        raise re.error("a class that POSIX does not have")
+    negated = "^" if body.startswith("^") else ""
+    parts = _CLASS.split(body.removeprefix("^"))
+    parts[::2] = [re.sub(r"([\\\[\]&~|^])", r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [_CLASSES[name] for name in parts[1::2]]
+    return f"[{negated}{''.join(parts)}]"
+
+
+def _from_perl(pattern: str) -> str:
+    """A pattern of `grep -P` or `rg`, with the classes that Python lacks."""
+    return _CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern).replace(r"\h", r"[ \t]")

@@ -88,9 +88,8 @@ def found_lines(
 
 
 def _without_match(text: Monocontext, pattern: Linewise, start: int, stop: int) -> Iterator[Hit]:
-    offset, number = start, text.span.source.line_of(start)
-    for line in text.view(start, stop).lines:
-        number += 1
+    offset, first = start, text.span.source.line_of(start) + 1
+    for number, line in enumerate(text.view(start, stop).lines, first):
         shown = line.removesuffix("\n")
         if not pattern.search(shown):
             yield Hit(offset, number, shown)

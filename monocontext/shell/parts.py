@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from monocontext.shell.call import LeftToShell, ShellCall
+from monocontext.shell.call import NO_FILES, LeftToShell, ShellCall
 from monocontext.shell.tree import MOST_READ_BYTES
 from monocontext.text.monocontext import Monocontext
 
@@ -16,7 +16,6 @@ STOPPING |= {"tac": "s", "unexpand": "t"}
 _SIZES = {"l": "lines", "w": "words", "m": "chars", "c": "bytes"}
 _FOLDER_WIDTH = 7  # of the numbers that `wc` prints, if a folder is among its operands
 _SED = re.compile(r"([1-9]\d*|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")
-_NUMBER = re.compile(r"([+-]?)(\d+)")
 
 
 async def head_or_tail(call: ShellCall) -> int:
@@ -25,7 +24,7 @@ async def head_or_tail(call: ShellCall) -> int:
     call.arguments[:1] = [re.sub(old_form, r"-n\1", word) for word in call.arguments[:1]]
     options, operands = call.options({"n:": "lines=", "c:": "bytes="})
     unit, value = options[-1] if options else ("lines", "10")
-    number = _NUMBER.fullmatch(value)
+    number = re.fullmatch(r"([+-]?)(\d+)", value)
     if number is None:
         raise LeftToShell
     view, sign, count = _view(call, operands), number[1], int(number[2])
@@ -64,14 +63,13 @@ async def wc(call: ShellCall) -> int:
     kinds = [await call.check_kind(operand) for operand in operands]
     rows = [(item, _sizes(call, item, kind, units)) for item, kind in zip(operands, kinds, strict=True) if kind]
     total = sum((sizes for _, sizes in rows), Counter())
-    width = 1
-    if len(operands) > 1 or len(units) > 1:
-        width = max(len(str(total["bytes"])), _FOLDER_WIDTH if "directory" in kinds else 1)
+    most_width = max(len(str(total["bytes"])), _FOLDER_WIDTH if "directory" in kinds else 1)
+    width = most_width if len(operands) > 1 or len(units) > 1 else 1
     if len(operands) > 1:
         rows.append(("total", total))
     for name, sizes in rows:
         await call.write(" ".join(f"{sizes[unit]:>{width}}" for unit in units) + f" {name}\n")
-    return int(not {"", "directory"}.isdisjoint(kinds))
+    return int(not NO_FILES.keys().isdisjoint(kinds))
 
 
 def _sizes(call: ShellCall, operand: str, kind: str, units: list[str]) -> Counter[str]:
@@ -101,7 +99,7 @@ async def drop_unreadable(call: ShellCall) -> int:
     takes_value = re.compile("--[a-z-]+" + (rf"|-\w*[{letters}]" if letters else ""))
     before_each = zip(["", *call.arguments], call.arguments, strict=False)
     operands = [word for before, word in before_each if word[:1] != "-" and not takes_value.fullmatch(before)]
-    others = [word for word in operands if await call.check_kind(word) in ("", "directory")]
+    others = [word for word in operands if await call.check_kind(word) in NO_FILES]
     if others and others == operands:
         return 1
     call.arguments = [word for word in call.arguments if word not in others]
