@@ -15,8 +15,7 @@ from typing import Any
 from monocontext.format.documents import Document
 from monocontext.shell.tree import DISK_BLOCK_BYTES, TextFiles
 
-_ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.EFBIG: 0}
-"""The kinds of errors of the interface; 0 for any other."""
+_ERROR_KINDS = {errno.ENOENT: 1, errno.EROFS: 3, errno.EISDIR: 5, errno.EFBIG: 0}  # of the interface; 0 for others
 
 
 class _Slice(Structure):

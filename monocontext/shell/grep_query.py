@@ -25,8 +25,7 @@ _RG = _COMMON | {
     "S": "smart-case", "s": "case-sensitive", "N": "no-line-number", "I": "no-filename", "g:": "glob=", "t:": "type=",
 }  # fmt: skip
 _GREP_LONG = ("include=", "exclude=", "exclude-dir=", "line-buffered")
-_RG_LONG = ("files", "hidden", "no-heading", "no-ignore")
-"""Options without a letter."""
+_RG_LONG = ("files", "hidden", "no-heading", "no-ignore")  # these and those above have no letter
 _LAST_COUNTS = (
     ("with-filename", "no-filename"), ("line-number", "no-line-number"),
     ("ignore-case", "smart-case", "case-sensitive"),

@@ -89,10 +89,8 @@ class TextFiles:
         record = self._documents.at(character) or self._documents.ending_at(character)
         if record is None:
             return None
-        path = _path_of(record.name)
-        if path != f"/{record.name}" or self._documents.numbers is not None:
-            return self._paths.get(record.number)
-        return path, record
+        is_path = self._documents.numbers is None and _path_of(record.name) == f"/{record.name}"
+        return (f"/{record.name}", record) if is_path else self._paths.get(record.number)
 
     def view(self, record: Document) -> Monocontext:
         """The text of a document."""
@@ -143,10 +141,7 @@ def _path_of(name: str) -> str:
 
 def _make_folders(folders: dict[str, dict[str, Document | None]], path: str) -> bool:
     """Make a folder and those above it; returns False if one of them is a file."""
-    if path in folders:
-        return True
-    if not _make_folders(folders, dirname(path)) or basename(path) in folders[dirname(path)]:
-        return False
-    folders[dirname(path)][basename(path)] = None
-    folders[path] = {}
-    return True
+    above, name = dirname(path), basename(path)
+    if path not in folders and _make_folders(folders, above) and name not in folders[above]:
+        folders[above][name], folders[path] = None, {}
+    return path in folders
