@@ -31,7 +31,6 @@ _CASE_MATES = "\u0130\u0131\u017f\u212a"
 """The characters beyond ASCII that match ASCII letters with `re.IGNORECASE`: i, i, s and k."""
 _CASE_MATES_UTF8 = tuple(mate.encode() for mate in _CASE_MATES)
 
-
 LineMatch = tuple[int, int, str, re.Match[str]]
 """A line with a match: its first character in the text, the number of lines before it since the beginning of the
 search, the line itself, and the first match in it."""

@@ -139,8 +139,10 @@ class Pattern(Unchanging, metaclass=ABCMeta):
         items: list[Any] = []
         room, span = string._limit, string.span
         for match, base in self._scan(string, span, low, high, narrow=False):
-            items.append(item := match_item(match))
-            room -= (len(item) if isinstance(item, str) else sum(map(len, item))) or 1
+            item = match_item(match)
+            items.append(item)
+            size = len(item) if isinstance(item, str) else sum(map(len, item))
+            room -= max(size, 1)  # an empty match takes room, too
             if room < 0:
                 recipe = (self, "findall", string._snapshot, pos, endpos)
                 return LazyMatches(self._plan, span.between(0, high), string._limit, recipe, low)

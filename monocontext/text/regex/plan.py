@@ -28,7 +28,6 @@ than twice as many. Most text is so."""
 _NO_SPACE = re.compile(r"\S")
 _PARSER_FLAGS = int(re.I | re.M | re.S | re.X | re.A | re.U)
 _TYPE_FLAGS = int(re.A | re.L | re.U)
-
 _REPEATS = _parser and (_op.MAX_REPEAT, _op.MIN_REPEAT, _op.POSSESSIVE_REPEAT)
 
 Node = tuple[Any, Any]
@@ -81,7 +80,7 @@ def _plan_tree(real: re.Pattern[str], tree: Any) -> PatternPlan:
         return PatternPlan(real)
     reach = _reach(tree, tree.state, tree.state.flags) + 2  # `$` looks at two characters
     behind = (value[1] for (op, value), _ in nodes if op in (_op.ASSERT, _op.ASSERT_NOT) and value[0] < 0)
-    remaining = 1 + sum(body.getwidth()[1] for body in behind)
+    left = 1 + sum(body.getwidth()[1] for body in behind)
     within_line = not any(_may_match_newline(node, flags) for node, flags in nodes)
     has_runs = any(op in _REPEATS and value[1] == _op.MAXREPEAT for (op, value), _ in nodes)
     query = _Collector(tree.state).collect(tree, tree.state.flags)
@@ -89,7 +88,7 @@ def _plan_tree(real: re.Pattern[str], tree: Any) -> PatternPlan:
     result = PatternPlan(
         real=real,
         least_width=tree.getwidth()[0],
-        left=remaining,
+        left=left,
         reach=reach if reach <= BOUND and not (has_runs and within_line) else None,
         needs_short_runs=has_runs,
         within_line=within_line,

@@ -82,11 +82,11 @@ def _scan_candidates(
 def _scan_parts(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[WindowMatch]:
     """The matches of a pattern in parts. A window that is too short for one is read again, twice as long."""
     heads = scan(plan.parts[0], span, limit, pos, end, narrow=True)
-    while found := next(heads, None):
-        head, base = found
+    while head_match := next(heads, None):
+        head, base = head_match
         start, stop, size = base + head.start(), base + head.end(), 0
         if start < pos:
-            if stop > pos:  # it may hide one that begins later
+            if stop > pos:  # it overlaps the match before it, and may hide a head that begins later
                 heads = scan(plan.parts[0], span, limit, pos, end, narrow=True)
             continue
         window = head.string if base == 0 or head.start() >= plan.left else ""
@@ -152,7 +152,7 @@ def _scan_region(plan: PatternPlan, text: _Text, limit: int, pos: int, stop: int
             raise _LongRunError(pos)
         elif reach is None:
             decided = window.rfind("\n", pos - base) + 1
-            if not decided:  # the line is longer, and may go on after the region
+            if not decided:  # the line is longer than the window, and may continue after the region
                 reach = plan.reach
                 if reach is None and size >= max(limit, WINDOW):
                     raise _too_large(plan, pos, limit)
