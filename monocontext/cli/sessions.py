@@ -80,7 +80,7 @@ def upload(
                     _print_failure(file, error)
                 else:
                     if not watch or report.bytes:
-                        _print_report(report, as_json)
+                        _print_report(report, as_json, dry_run)
     if any_failed:
         raise click.exceptions.Exit(1)
 
@@ -279,14 +279,14 @@ def _projects(archive: Sessions, name: str | None) -> list[Project]:
     return [archive.project(item) for item in ([name] if name else archive.projects())]
 
 
-def _print_report(report: Uploaded, as_json: bool) -> None:
+def _print_report(report: Uploaded, as_json: bool, is_dry: bool) -> None:
     if as_json:
         counts = {name: getattr(report, name) for name in ("session_id", "project", "records", "turns", "bytes")}
         findings = [{"kind": f.kind, "line": f.line, "where": f.where} for f in report.findings]
         print(json.dumps({**counts, "redacted": report.counts, "findings": findings, "problems": report.problems,
-                          "dry_run": report.is_dry}), flush=True)  # fmt: skip
+                          "dry_run": is_dry}), flush=True)  # fmt: skip
         return
-    done = "would upload" if report.is_dry else "uploaded"
+    done = "would upload" if is_dry else "uploaded"
     print_line(f"{report.session_id}: {done} {report.records} records, {report.turns} turns, {report.bytes:,} bytes "
         f"to {report.project}")  # fmt: skip
     if report.counts:

@@ -29,11 +29,10 @@ _COMPLETED = {  # the types of completed items that are calls of tools, each wit
     "WebSearch": "web_search"}  # fmt: skip
 _MESSAGES = {"user_message": "user", "agent_message": "assistant", "UserMessage": "user", "AgentMessage": "assistant"}
 _RESULTS = frozenset(["function_call_output", "custom_tool_call_output", "tool_search_output"])
-LEFT_OUT = frozenset([
+LEFT_OUT = frozenset([  # types of items and records that make no turn: settings, counts, what is encrypted or elsewhere
     "reasoning", "ghost_snapshot", "additional_tools", "configuration_update", "compaction_trigger", "other",
     "world_state", "token_usage_record", "inter_agent_communication_metadata", "dynamic_tools_updated",
     "security_risk_score", "state"])  # fmt: skip
-"""Types of items and records that make no turn: settings, counts, and what is encrypted or a turn elsewhere."""
 _TWIN_SECONDS = 0.5  # the most time between two records of one message, which is an item and events
 _TWIN_RECORDS = 4  # the same, of records without a time
 _REPLAY_SECONDS = 1.0  # a record of a fork that is so much later than its parent's description is its own

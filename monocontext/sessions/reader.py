@@ -51,6 +51,7 @@ class TurnMaker(ABC):
             self.started, self.ended = min(self.started or ts, ts), max(self.ended, ts)
         if record.get("type") != "unreadable":
             return self._turns(record)
+        self._see_unknown("unreadable")
         problem, text = record.get("problem", "unknown"), text_of(record.get("text"))
         return self._turn("system", "text", f"[unreadable line: {problem}]\n{text}")
 

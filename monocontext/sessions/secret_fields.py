@@ -243,11 +243,8 @@ def _find_bare(field: _Field) -> list[Span]:
     match = _BARE.match(field.text, field.value_at)
     if not match:
         return []
-    line = field.text.rfind("\n", max(0, field.begin - 200), field.begin) + 1
-    starts_line = _LINE_START.match(field.text[max(line, field.begin - 100) : field.begin]) is not None
-    following = field.text[match.end() : match.end() + 2]
-    is_line = starts_line and (following[:1] in ("", "\n", "\r") or following in (" \n", "  ", " #"))
-    value = _without_end(_cut(match["value"], field, is_line))
+    is_line = _fills_line(field, match.end())
+    value = _without_end(_cut_off_next(match["value"], field, is_line))
     span = match.start(), match.start() + len(value)
     if value.lower() == field.name.lower() or value.lower() in _TYPE_WORDS or is_code(value.partition(",")[0]):
         return []
@@ -261,14 +258,23 @@ def _find_bare(field: _Field) -> list[Span]:
         strength = Strength.PASSWORD
     is_setting = is_line and (field.separator in (":", "：", "") or field.is_tight)
     is_sure = is_variable or (field.is_tight and field.before in ("?", "&")) or (is_setting and field.is_password)
-    head = value[:_JUDGED_CHARACTERS]
-    if len(head) < len(value):  # the cut may leave less of a part between dots than a token has
-        head = head.rpartition(".")[0] or head
-    heads = dict.fromkeys([head, _without_end(head.partition("&")[0])])  # what follows a `&` may be a further parameter
-    return [span] if any(is_secret(item, strength, is_quoted=False, is_sure=is_sure) for item in heads) else []
+    begin = value[:_JUDGED_CHARACTERS]
+    if len(begin) < len(value):  # the cut may leave less of a part between dots than a token has
+        begin = begin.rpartition(".")[0] or begin
+    forms = {begin, _without_end(begin.partition("&")[0])}  # what follows a `&` may be a further parameter
+    return [span] if any(is_secret(form, strength, is_quoted=False, is_sure=is_sure) for form in forms) else []
 
 
-def _cut(value: str, field: _Field, is_line: bool) -> str:
+def _fills_line(field: _Field, end: int) -> bool:
+    """Whether the line of a name and its value, which ends at `end`, has nothing else, as in a file of settings."""
+    line = field.text.rfind("\n", max(0, field.begin - 200), field.begin) + 1
+    following = field.text[end : end + 2]
+    if not _LINE_START.match(field.text[max(line, field.begin - 100) : field.begin]):
+        return False
+    return following[:1] in ("", "\n", "\r") or following in (" \n", "  ", " #")
+
+
+def _cut_off_next(value: str, field: _Field, is_line: bool) -> str:
     """A value up to what separates it from the next one."""
     if field.before == ";":
         return re.split(r"[;)<>\]\\]", value)[0]

@@ -57,7 +57,6 @@ class SessionInfo:
     redacted: dict[str, int] = field(default_factory=dict)  # secrets that were taken out, by kind
     is_redacted: bool = True  # False after an upload with `--no-redact`
     unknown: dict[str, int] = field(default_factory=dict)  # records that the uploader did not know, by type
-    unreadable: int = 0  # lines that were no records; they are in the archive all the same
     tools: tuple[str, ...] = ()  # names of the tools that were called, sorted
     content_sha256: str = ""  # the digest of the records as stored, which identifies what the session says
     write_id: str = ""  # a new value in each write: equal contents would have equal ETags

@@ -46,7 +46,6 @@ class Uploaded:
     bytes: int = 0  # of the object that was written; 0 if nothing was new
     findings: tuple[Finding, ...] = ()  # secrets that were taken out
     problems: tuple[str, ...] = ()  # lines that were kept as unknown, or left for later, one sentence each
-    is_dry: bool = False
     is_partial: bool = False  # whether an incomplete last line was left for later
 
     @property
@@ -97,9 +96,8 @@ def upload_session(
             copy = _copy_of(*make())
         report = _store(store, name, file.session_id, copy)
     findings = tuple(redactor.findings) if report.records else ()
-    return replace(
-        report, session_id=file.session_id, findings=findings, problems=tuple(problems), is_dry=dry_run,
-        is_partial=is_partial)  # fmt: skip
+    remarks = tuple(problems)
+    return replace(report, session_id=file.session_id, findings=findings, problems=remarks, is_partial=is_partial)
 
 
 def upload_changed(
@@ -199,14 +197,13 @@ def _describe(
     turns = [turn for record in records for turn in maker.feed(record)]
     lines, ids = [dumps(record) for record in records], ids_of(records)
     tools = {turn.tool for turn in turns if turn.kind == "tool_use"}
-    unreadable = sum(record.get("type") == "unreadable" for record in records)
     began_in = maker.began_in or maker.cwd
     return SessionInfo(
         file.session_id, project, file.agent, maker.title, maker.first_prompt, maker.cwd, began_in,
         find_repository(began_in)[0], file.path.name, maker.branch, maker.started, maker.ended,
         users=(user,) if user else (), records=len(records), turns=len(turns), identities=len(ids),
         identity=_digest(ids), redacted=dict(Counter(finding.kind for finding in redactor.findings)),
-        is_redacted=redactor.enabled, unknown=dict(maker.unknown), unreadable=unreadable,
+        is_redacted=redactor.enabled, unknown=dict(maker.unknown),
         tools=tuple(sorted(tools - {""})), content_sha256=digest_of(lines),
     ), lines  # fmt: skip
 

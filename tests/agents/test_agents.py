@@ -71,7 +71,7 @@ def check(program: Program, home: Path, model: StandIn) -> Project:
     rows: list[Row] = seen_by(model, without=[TASK])
     (main,) = (info for info in project.sessions() if "/" not in info.session_id)
     assert rows_of(project.turns(main.session_id), model.script) == rows
-    assert [(info.unknown, info.unreadable) for info in project.sessions()] == [({}, 0)] * len(project.sessions())
+    assert [info.unknown for info in project.sessions()] == [{}] * len(project.sessions())
     return project
 
 

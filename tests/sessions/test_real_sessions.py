@@ -32,7 +32,7 @@ def test_what_the_model_saw_is_in_the_archive(folder: Path, own_home: Path, tmp_
     (main,) = (info for info in sessions if "/" not in info.session_id)
     script = {**{words: () for kind, words in seen if kind == "user"}, "": [w for k, w in seen if k == "assistant"]}
     assert rows_of(archive.project(project).turns(main.session_id), script) == seen
-    assert [(info.unknown, info.unreadable) for info in sessions] == [({}, 0)] * len(sessions)
+    assert [info.unknown for info in sessions] == [{}] * len(sessions)
     assert (folder.name == "subagent") == (len(sessions) > 1)
     kinds = {turn.kind for info in sessions for turn in archive.project(project).turns(info.session_id)}
     assert (folder.name == "compaction") == ("summary" in kinds)
