@@ -118,7 +118,7 @@ class Redactor:
             return results
         is_command = any(map(_OPTION.fullmatch, items))
         separator = " " if is_command else ": "
-        words = [f"'{item}'" if " " in item else item for item in items]
+        words = [f"'{item}'" if " " in item else item for item in results]
         secrets = find_secrets(separator.join(words), self._custom) if is_command or len(items) == 2 else []
         begin = 0
         for i, (item, quoted) in enumerate(zip(items, words, strict=True)):

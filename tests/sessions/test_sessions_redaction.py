@@ -91,6 +91,13 @@ def test_fields_of_a_tool_call() -> None:
     assert '"key": "row-1"' in out
 
 
+def test_a_secret_that_is_one_argument_takes_no_others_with_it() -> None:
+    cookie, password = "--cookie=session=Zk93hfQ2mx81LpVw77", "me:Xk29fj3lq8"
+    clean = Redactor().record({"command": ["curl", cookie, "-u", password, "https://host/path", "-o", "out.html"]}, 1)
+    marks = ["--cookie=[REDACTED:cookie]", "-u", "[REDACTED:command-password]"]
+    assert clean == {"command": ["curl", *marks, "https://host/path", "-o", "out.html"]}
+
+
 @pytest.mark.parametrize(
     ("items", "secret"),
     [
