@@ -91,10 +91,8 @@ def open_store_at(url: Place, options: StoreOptions | None = None) -> Iterator[S
 
 
 class Staged(StoreWrapper):
-    """A store that remembers the objects that one writer has put and that no committed root names yet.
-
-    `gc` without a grace period commits a fence and removes such objects. `once` knows what the fence took.
-    """
+    """A store that remembers what one writer has put and no committed root names yet. `gc` without a grace period
+    commits a fence and removes such objects; `once` knows what the fence took."""
 
     def __init__(self, store: Store):
         super().__init__(store)
@@ -105,10 +103,8 @@ class Staged(StoreWrapper):
         self._made: dict[Hashable, tuple[Any, set[str]]] = {}
 
     def once(self, name: Hashable, make: Callable[[], _T], *, again: bool) -> _T:
-        """The result of `make`, which stores objects: that of an earlier attempt with this name, if there is one.
-
-        If a fence came in between, `make` is called again, or `AlreadyExists` is raised if it cannot be (`again`).
-        """
+        """The result of `make`, which stores objects, or of an earlier attempt with this name. After a fence, `make` is
+        called again, or `AlreadyExists` is raised if it cannot be (`again`)."""
         result, keys = self._made.get(name, (None, self.fenced))
         if name in self._made and not keys & self.fenced:
             return cast("_T", result)
@@ -258,8 +254,7 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
 
 
 def _withdraw_unless_followed(store: Store, root: Manifest, etag: str, newer: Manifest) -> Manifest | None:
-    """Return None if the text of `newer` was made from that of a stored root. Else remove the stored root, whose number
-    was free again because old roots were removed, and return the newest root."""
+    """Return None if `newer` follows this stored root; else remove the root, and return the newest one."""
     is_later = newer.generation > root.generation
     follows = is_later and newer.history.descends_from(root.generation, root.write_id, newer.generation)
     if follows:

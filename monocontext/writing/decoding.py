@@ -185,10 +185,8 @@ def is_binary(head: bytes, encoding: str) -> bool:
 
 
 def unexpected_utf_16(head: bytes, encoding: str) -> str:
-    """The encoding of a file that begins with `head`, if that is UTF-16 and `encoding` extends ASCII; else empty.
-
-    Without a mark it is also valid UTF-8, with a NUL next to each letter, but no search would find a word in it.
-    """
+    """The encoding of a file that begins with `head` if that is UTF-16, and `encoding` extends ASCII; else empty. It
+    may be valid UTF-8, with a NUL next to each letter, in which no search finds a word."""
     if "a".encode(encoding) != b"a":
         return ""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and encoding.lower().startswith("utf"):
@@ -227,8 +225,7 @@ class Unpacked:
 
 
 class _Streams:
-    """Reads the text of a file of compressed streams. The readers of `bz2` and `lzma` leave out what is damaged after
-    the first stream, without an error, and that of `zstandard` takes a cut file for whole."""
+    """Reads compressed streams. Unlike the readers of `bz2`, `lzma` and `zstandard`, it detects damaged ends."""
 
     def __init__(self, file: IO[bytes], decompressor: Callable[[], Any]) -> None:
         self._file, self._decompressor = file, decompressor

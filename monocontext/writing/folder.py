@@ -44,10 +44,7 @@ class Folder:
         return [name for name, reason in self.left_out.items() if reason == _CONTEXT]
 
     def files(self) -> Iterator[str]:
-        """Yield relative paths in order, the files of a folder before those of its subfolders.
-
-        Raises `OSError` for a folder that cannot be listed.
-        """
+        """Yield relative paths in order, the files of a folder before those of its subfolders. Raises `OSError`."""
         self.left_out = {}
         waiting: list[tuple[str, tuple[str, ...]]] = [("", (self.path,))]
         while waiting:

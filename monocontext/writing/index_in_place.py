@@ -187,8 +187,7 @@ def _indexed(
     put: Callable[[str, bytes], object],
     progress: Callable[[int], None] = lambda text_bytes: None,
 ) -> Written:
-    """Cut objects into frames (1 GET for 8 MiB, a few ahead), and store their filters by `put`. `store_of`: from the
-    URL of a place to its store. Raises `NotText`, with the offset in the object, in bytes."""
+    """Cut objects into frames (1 GET for 8 MiB), and store their filters by `put`. Raises `NotText`."""
 
     def read(part: tuple[TextObject, int]) -> bytes:
         source, start = part

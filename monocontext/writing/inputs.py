@@ -22,10 +22,8 @@ _NEWLINE: Utf8 = b"\n", 1
 def read_pieces(
     sources: Source | Iterable[Source] | Mapping[str, str], reading: InputOptions, rows: DocumentRows | None = None
 ) -> Iterator[bytes]:
-    """Yield the text of the sources, in order, as UTF-8 in pieces that end between characters.
-
-    Neighbouring `bytes` are one stream. Files and `DocumentInputs` fill `rows`. Raises `InvalidText`, `NotFound`.
-    """
+    """Yield the text of sources as UTF-8, in pieces that end between characters. Neighbouring `bytes` are one stream.
+    Files and `DocumentInputs` add documents to `rows`. Raises `InvalidText` and `NotFound`."""
     if isinstance(sources, Mapping):
         sources = documents(sources)
     # a bare text has no documents: nothing is counted for them

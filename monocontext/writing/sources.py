@@ -58,10 +58,8 @@ class InputFile:
 def find_files(
     paths: Sequence[Path], reading: InputOptions, prefixes: dict[Path, str] | None = None
 ) -> Iterator[InputFile]:
-    """Yield the files that are named, and those of folders, also those that are not selected.
-
-    `prefixes`: those of `prefixes_of` for these paths and others. Raises `NotFound`, also if `include` selects no file.
-    """
+    """Yield the files that are named, and those of folders, also if not selected. `prefixes`: of `prefixes_of` for
+    these paths and others. Raises `NotFound`, also if `include` selects no file."""
     prefixes = prefixes_of(paths, reading) if prefixes is None else prefixes
     for path in paths:
         prefix = prefixes.get(path, "")
@@ -183,10 +181,8 @@ def displayable(name: str) -> str:
 
 
 def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
-    """Yield the text of a source. A file that is cut while it is read is read again, or named.
-
-    Raises `NotText`; for a source that was found in a folder or a place, before the first piece.
-    """
+    """Yield the text of a source. A file that is cut while it is read is read again, or named. Raises `NotText`; for a
+    source that was found in a folder or a place, before the first piece."""
     for attempt in range(_READS):
         notes: list[str] = []
         with _open(source) as file:

@@ -47,10 +47,8 @@ class Stretch:
 def splice(
     text: StoredText, stretches: Sequence[Stretch], new: Written, *, all_pages: bool = False, **changes: Any
 ) -> Manifest:
-    """Write the index pages of a text in which `stretches`, in order, have the new frames, and return its root.
-
-    It has no copies of its text, and filters without columns of the new frames (`uncovered`). `all_pages`: write all.
-    """
+    """Write the pages of a text in which `stretches`, in order, have the new frames (`all_pages`: all). The returned
+    root has no copies of its text, and filters without columns of the new frames (`uncovered`)."""
     base = text.root
     index, dropped_bytes = _write_index(text, stretches, new, all_pages)
     fields: dict[str, Any] = {
@@ -200,10 +198,8 @@ def gaps(refs: Sequence[FilterRef], frames: int) -> list[tuple[int, int]]:
 def covered(
     text: StoredText, ranges: Iterable[tuple[int, int]], *, strict: bool = False, most_times: int = 2
 ) -> Manifest:
-    """The root of a text, with a new filter for these ranges of frames, which have none, joined (`joining.added`).
-
-    Reads some text after each range, too. Frames that may not be read get no column; with `strict`, they are an error.
-    """
+    """The root of a text, with a new filter for ranges of frames that have none. Some text after each is read, too.
+    Frames that may not be read get no column; with `strict`, they are an error."""
     root = text.root
     columns = Columns(overlap_for(root.frame_bytes), 1)
     least_after = 3 * columns.reach  # case folding can shrink a character to a third of its bytes

@@ -71,10 +71,8 @@ def update(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Replace the documents whose names exist, and append the others, in one generation; returns its root.
-
-    Parameters and cost as for `replace` and `append`. Of two writers that add one name at once, the second replaces it.
-    """
+    """Replace the documents whose names exist, and append the others, in one generation; returns its root. Parameters
+    and cost as for `replace` and `append`. Of two writers that add one name at once, the second replaces it."""
     return _store_texts(url, documents, allow, store_options, adds=True)
 
 

@@ -60,10 +60,8 @@ def without_dead_bytes(text: StoredText) -> Manifest:
 
 
 def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] | None) -> None:
-    """Remove all versions before `root`, which a deletion has committed, and empty a folder of caches.
-
-    Raises `StoreFailure` if what is left could hold the text; it says that the deletion is committed and what to do.
-    """
+    """Remove all versions before `root`, which a deletion has committed, and empty a folder of caches. Raises
+    `StoreFailure`, which says what to do, if what is left could hold the text."""
     try:
         remaining = _remove_earlier(store, root)
     except MonocontextError as error:

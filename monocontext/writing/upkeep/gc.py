@@ -129,8 +129,7 @@ def _superseded(roots: _Roots, *, cutoff: float) -> set[int]:
 def _find_garbage(
     store: Store, old: list[ObjectInfo], threads: Executor, choose: Callable[[_Roots], set[int]]
 ) -> _Garbage:
-    """The generations that `choose` returns, given all of them, and those of the `old` objects that no other one names.
-    The generation in `manifest.json` and later ones stay: it may lag after a crash, but readers open it."""
+    """The generations that `choose` picks from all, if older than `manifest.json`, and unnamed objects among `old`."""
     while True:
         roots = _list_roots(store)
         try:

@@ -18,10 +18,8 @@ from monocontext.writing.stored_text import StoredText, expanded
 def list_versions(
     url: Place, *, newest: int | None = None, store_options: StoreOptions | None = None
 ) -> list[Manifest]:
-    """The roots of all versions that `gc` has not removed, or of the last `newest`, the oldest first.
-
-    Costs 1 LIST for each thousand versions, and 1 GET for each one. Raises `NotFound` if there is no context.
-    """
+    """The roots of all versions that `gc` has not removed, or of the last `newest`, the oldest first (1 LIST a thousand
+    versions, 1 GET each). Raises `NotFound` if there is no context."""
     with open_store_at(url, store_options) as store:
         last = read_newest(store)
         if last is None:
