@@ -1,12 +1,8 @@
-"""Make a context of plain text objects without copying them: its frames are ranges of these objects.
-
-If an object is replaced later, readers get an error (`ContextChanged`), not other text.
-"""
+"""Make a context of text objects in place: its frames are ranges of these. If one is replaced, reads raise an error."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
@@ -80,7 +76,7 @@ def index(
 
         def write(staged: Staged) -> Written:
             if executor is None:
-                written = _indexed(objects, stores.__getitem__, _Collector(layout, note), staged.put, progress)
+                written = _indexed(objects, lambda place: stores[place], _Collector(layout, note), staged.put, progress)
             else:
                 target = Target(portable_place(url), options, layout)
                 shares = cut_shares(objects, lambda item: max(item.info.size_bytes, SHARE_BYTES // _MOST_OBJECTS))
@@ -110,8 +106,7 @@ def _find_objects(
     names: Sequence[str | os.PathLike[str]], options: StoreOptions, note: Callable[[str], None]
 ) -> tuple[list[TextObject], dict[str, Store]]:
     """The objects of some sources, in order, and their stores by URL."""
-    objects: list[TextObject] = []
-    stores: dict[str, Store] = {}
+    objects, stores = list[TextObject](), dict[str, Store]()
     for name in names:
         store, infos = _objects_of(name, options_for(name, options), note)
         stores[store.url] = store
@@ -146,12 +141,14 @@ def _listed(store: Store, note: Callable[[str], None]) -> list[ObjectInfo]:
     left_out: list[str] = []
     infos = list(list_usable(store, left_out))
     if not infos:
-        raise NotFound(f"{store.url}: found no object to index") from None
-    if line := describe_left_out(left_out, markers=False):
-        note(f"{store.url}: {line}")
+        raise NotFound(f"{store.url}: found no object to index")
+    description = describe_left_out(left_out, markers=False)
+    if description:
+        note(f"{store.url}: {description}")
     if isinstance(store, LocalStore):  # links, pipes and the like are not objects
         folder = Folder(parse(store.url).path)
-        deque(folder.files(), 0)
+        for _ in folder.files():  # which fills `left_out`
+            pass
         if folder.left_out:
             names = ", ".join(f"{entry} ({reason})" for entry, reason in folder.left_out.items())
             note(f"{store.url}: left out {names}")

@@ -240,5 +240,5 @@ def _readable(text: StoredText, ranges: Iterable[tuple[int, int]], reach: int) -
     for start, stop in ranges:
         for is_readable, numbers in groupby(range(start, stop), key=may_read):
             if is_readable:
-                first, *others = numbers
-                yield first, first + len(others) + 1
+                readable = list(numbers)
+                yield readable[0], readable[-1] + 1

@@ -1,7 +1,4 @@
-"""Replace, add and delete documents of a context: only frames and pages with a change are stored again.
-
-If another writer commits first, names are looked up again in the root of that writer.
-"""
+"""Replace, add and delete documents of a context: only frames and pages with a change are stored again."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def forget_rest(store: Store, root: Manifest, cache_dir: str | os.PathLike[str] 
 
 def _remove_earlier(store: Store, root: Manifest) -> set[str]:
     """Run `gc` until nothing is left of versions before `root`. Returns the keys of what is left after all rounds."""
-    remaining: set[str] = set()
+    remaining = set[str]()
     for _ in range(_ROUNDS):
         _wait_for_clock(store, root.generation)
         gc(store, older_than_seconds=0)
@@ -131,9 +131,14 @@ def find_leftovers(url: Place, texts: Collection[str], *, store_options: StoreOp
 def _contains(data: bytes, needles: list[bytes]) -> bool:
     """Whether the bytes of an object, or a value of a root, contain a needle, as they are or decompressed."""
     parts = [data]
-    with suppress(ValueError):  # text that begins like JSON
-        parts = list(_values(json.loads(data))) if data.startswith((b"{", b"[")) else parts
-    return any(needle in form for part in parts for form in (part, b"".join(_decompressed(part))) for needle in needles)
+    if data.startswith((b"{", b"[")):
+        with suppress(ValueError):  # text that begins like JSON
+            parts = list(_values(json.loads(data)))
+    for part in parts:
+        decompressed = b"".join(_decompressed(part))
+        if any(needle in part or needle in decompressed for needle in needles):
+            return True
+    return False
 
 
 def _values(value: Any) -> Iterator[bytes]:

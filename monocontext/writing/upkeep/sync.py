@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -139,7 +138,8 @@ class _Planner:
         names, left_out = list[str](), dict[str, list[str]]()
         inputs = documents(_read_new(self.result.new, self.options, left_out, names))
         if self.write is None:
-            deque(inputs.items, 0)  # reads them all, to see which are text
+            for _ in inputs.items:  # reads them, to see which are text
+                pass
             return _Added(None, names, left_out)
         return _Added(self.write(store, inputs, base), names, left_out)
 
