@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from posixpath import join
 from typing import Any
 
 from monocontext.shell.call import LeftToShell, ShellCall
@@ -42,8 +43,7 @@ async def ls(call: ShellCall) -> int:
         if not flags & {"all", "almost-all"}:
             entries = {name: info for name, info in entries.items() if not name.startswith(".")}
         if "recursive" in flags:
-            below = [name for name in _ordered(entries, flags) if is_folder(entries[name])]
-            pending[:0] = [f"{folder.rstrip('/')}/{name}" for name in below]
+            pending[:0] = [join(folder, name) for name in _ordered(entries, flags) if is_folder(entries[name])]
         if "all" in flags:
             entries |= {name: call.files.stat(call.path(folder)) for name in (".", "..")}
         if flags & set("lnog"):
@@ -139,5 +139,5 @@ def _walk(call: ShellCall, path: str, shown: str, info: Any, depth: int, stop: i
     yield depth, shown, info
     if is_folder(info) and depth + 1 < stop:
         for entry in sorted(call.files.read_dir(path), key=lambda entry: str(entry["name"])):
-            inner, name = (f"{folder.rstrip('/')}/{entry['name']}" for folder in (path, shown))
+            inner, name = (join(folder, entry["name"]) for folder in (path, shown))
             yield from _walk(call, inner, name, entry["metadata"], depth + 1, stop)

@@ -47,7 +47,7 @@ class Child:
     ) -> bytes:
         """Send a message and return the reply. `answer` gets requests for text, and the number of the text; `take` gets
         parts of the reply. After any exception the process has ended; raises `Ended` if it did so by itself."""
-        outward, inward, is_done = self.process.stdin, self.process.stdout, False
+        outward, inward = self.process.stdin, self.process.stdout
         assert outward is not None
         assert inward is not None
         began = time.monotonic()
@@ -57,17 +57,16 @@ class Child:
                 if received[:1] == b"?":
                     _write(outward, _answer(answer, received))
                 elif received[:1] != b"+":
-                    is_done = True
                     return received
                 elif take is not None:
                     take(received[1:])
             raise Ended
-        except BrokenPipeError:
-            raise Ended from None
-        finally:
+        except BaseException as error:
             self.is_late = time.monotonic() - began >= self._seconds
-            if not is_done:
-                self.close()
+            self.close()
+            if isinstance(error, BrokenPipeError):
+                raise Ended from None
+            raise
 
 
 def _answer(answer: Callable[[int, bytes], bytes], request: bytes) -> bytes:
