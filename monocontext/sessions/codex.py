@@ -51,8 +51,7 @@ class _CodexTurns(TurnMaker):
         super().__init__(session_id)
         self._thread = session_id.rpartition("/")[2]
         self._is_placed = self._is_replay = False
-        # The time of the parent's description. A fork first copies its parent's records, all at once.
-        self._forked_at: float | None = None
+        self._forked_at: float | None = None  # the time of the parent's description: a fork first copies its records
         self._before_prompts: list[int] = []
         self._messages: deque[tuple[tuple[str, str], float | None, int, set[str]]] = deque(maxlen=64)
         """The last messages: role and text, time, number of the record, and the forms in which it was read."""

@@ -10,8 +10,7 @@ _KEY_CHARACTERS = 20_000  # the longest key, with its marks
 # The text before a line of a key in a listing, a diff, a quotation or code; its base64; the text that may follow.
 _KEY_LINE = re.compile(r"[ \t]*(?:[+>#*|-][ \t]*){0,2}(?:[\w./-]{1,100}[:-](?=\d{1,6}[:-]))?(?:\d{1,6}(?:[ \t]*[:|\u2192-]|\t|[ ]{1,4})[ \t]*){0,2}[\"'`]?(?P<body>[A-Za-z0-9+/]{1,200}={0,2})"
     r"(?:\\?n)?[\"'`]?[ \t]*[+,\\$.)]{0,3}[ \t\r]*")  # fmt: skip
-# The end of a key in the middle of a line.
-_KEY_CUT = re.compile(r"[ \t\"'`\\n+>|]{0,10}(?P<body>[A-Za-z0-9+/]{40,20000}={0,2})")
+_KEY_CUT = re.compile(r"[ \t\"'`\\n+>|]{0,10}(?P<body>[A-Za-z0-9+/]{40,20000}={0,2})")  # the end of a key within a line
 _KEY_HEADER = re.compile(r"[ \t+>#*|-]*(?:\d{1,6}\W{1,6})?(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): ?[^\n]{0,100})?[ \t\r\"'$,\\n+]*")  # fmt: skip
 _KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{40,20000}")
 _LEAST_BASE64 = 40  # characters. Less base64 is no key.

@@ -16,10 +16,8 @@ class Phrase(NamedTuple):
 
 # Parts of patterns. The first refuses variables, place-holders and marks of an earlier redaction.
 _NOT_A_VARIABLE = (r"(?![$<]|\{\{|%[A-Z(]|\*{3}|\.{3}|\[REDACTED|(?:null|none|true|false|undefined|os\.|process\.|env\.)\b)")  # fmt: skip
-# Between a name and its value: `: `, `=`, `" => "`
-_GAP = r"[\"']?\s{0,3}(?:[:=]|=>|,)\s{0,3}[\"']?"
-# The arguments of a command before the option that counts
-_ARGS = r"[^\n;|]{0,300}?\s"
+_GAP = r"[\"']?\s{0,3}(?:[:=]|=>|,)\s{0,3}[\"']?"  # between a name and its value: `: `, `=`, `" => "`
+_ARGS = r"[^\n;|]{0,300}?\s"  # the arguments of a command before the option that counts
 # A secret in quotes, or up to the next blank; no option and no variable
 _WORD = r"(?:(?P<open>[\"'])(?=[^\"'\n]{3,200}[\"'])|[\"']?)(?!\[REDACTED|\$|<|-)(?P<secret>(?(open)[^\"'\n]|[^\s\"']){3,200})"
 # Options with short values, or with addresses; what is longer may be the key. Possessive, so the cost is linear.
@@ -27,8 +25,7 @@ _OPTIONS = (r"(?:[ \t]{1,4}-{1,2}[\w-]{1,30}(?:=\S{0,15}(?=\s))?(?:[ \t]{1,4}(?!
             r"(?:=|[ \t]{1,4})[\"']?")  # fmt: skip
 # `echo SECRET`
 _ECHO = (r"\b(?:echo|printf|print)\s{1,3}(?:-\w{1,3}\s{1,2})?(?:[\"']?%s[^\s\"']{0,4}[\"']?\s{1,3})?[\"']?(?!\$|\[REDACTED)")  # fmt: skip
-# `sudo -S`, which reads the password
-_STDIN = r"sudo\s[^\n|;<]{0,60}?(?:-\w{0,3}S|--stdin)\b"
+_STDIN = r"sudo\s[^\n|;<]{0,60}?(?:-\w{0,3}S|--stdin)\b"  # `sudo -S`, which reads the password
 
 PHRASES = (  # with an example of each
     Phrase(kind="authorization", pieces=("authorization",),  # Authorization: Bearer SECRET

@@ -30,7 +30,6 @@ _MOST_NAME_BYTES = 200  # file systems take 255 bytes for a name, and the store'
 _FORMAT = 2
 _HEAD_BYTES = 4096  # as much of an object as is read for its description; only a very long one needs the whole object
 _MOST_BYTES = 1 << 30  # no more is inflated of one session
-_LEVEL = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class SessionInfo:
 
 def pack(info: SessionInfo, lines: Sequence[bytes]) -> bytes:
     """The object of a session. `lines`: its records as JSON, without newlines."""
-    compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    compressor = zstandard.ZstdCompressor(level=9)
     head = json.dumps({"type": "monocontext", "format": _FORMAT, **asdict(info)}).encode()
     return compressor.compress(head + b"\n") + compressor.compress(b"".join(line + b"\n" for line in lines))
 

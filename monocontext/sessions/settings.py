@@ -71,14 +71,13 @@ CODEX_TRUST = (
     "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` says nothing of others: "
     "start `codex` there once, and accept both when it asks"
 )
-_KEPT_DAYS = 30  # then Claude Code deletes its own sessions, unless its settings say otherwise
 
 
 def describe_clean_up(agent: AgentSettings, repository: Path) -> str:
     """When an agent deletes its own copy of a session, in a sentence; empty if it does not."""
     if agent.name != "claude-code":
         return ""
-    days, source = _KEPT_DAYS, "its default"
+    days, source = 30, "its default"
     for path in (agent.settings_path(repository, True), agent.settings_path(repository, False)):
         recorded = read_settings(path).get("cleanupPeriodDays")
         if isinstance(recorded, int | float) and not isinstance(recorded, bool):

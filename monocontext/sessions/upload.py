@@ -138,9 +138,8 @@ def upload_changed(
 
 def read_states(noted: Path) -> dict[str, list[int]]:
     """The sizes and times of the files that were uploaded, by path."""
-    with suppress(OSError, ValueError):
-        result = json.loads(noted.read_bytes())
-        return result if isinstance(result, dict) else {}
+    with suppress(OSError, ValueError, TypeError):
+        return dict(json.loads(noted.read_bytes()))
     return {}
 
 
