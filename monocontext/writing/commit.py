@@ -123,8 +123,8 @@ class Staged(StoreWrapper):
         self.fence = fence
 
     def check(self, root: Manifest) -> None:
-        """Raise `AlreadyExists` if a root names an object that may be gone (after a fence, 1 GET an index page)."""
-        if self.fenced and {id_in(key) for key in self.fenced} & named_objects(self, root):
+        """Raise `AlreadyExists` if a root names an object that may be gone (1 GET an index page)."""
+        if {id_in(key) for key in self.fenced} & named_objects(self, root):
             raise self._removed()
 
     def _removed(self) -> AlreadyExists:
@@ -176,7 +176,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         staged.note_fence(base)
         try:
             root = change(base, staged)
-            if root is not None:
+            if root is not None and staged.fenced:
                 staged.check(root)
         except Exception as error:
             newest = read_newest(store) if base is not None and isinstance(error, NotFound) else None

@@ -185,7 +185,13 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
     source that was found in a folder or a place, before the first piece."""
     for attempt in range(_READS):
         notes: list[str] = []
-        with _open(source) as file:
+        try:
+            opened = source.open()
+        except FileNotFoundError:
+            if not source.where:
+                raise
+            raise NotText(source.label, "removed meanwhile") from None
+        with opened as file:
             before = None if isinstance(file, BytesIO) else os.fstat(file.fileno())
             pieces = _decode(file, source, replace(reading, note=notes.append))
             head = list(islice(pieces, _KEPT_PIECES))
@@ -208,16 +214,6 @@ def read_source(source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
                     f"next sync reads it again"
                 )
             return
-
-
-def _open(source: InputFile) -> IO[bytes]:
-    """Open a source. Raises `NotText` if it was found in a folder, and removed since."""
-    try:
-        return source.open()
-    except FileNotFoundError:
-        if not source.where:
-            raise
-        raise NotText(source.label, "removed meanwhile") from None
 
 
 def read_found(
