@@ -48,7 +48,6 @@ from monocontext.writing.pages import id_in, named_objects
 Place = str | os.PathLike[str] | Store
 _ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
 _T = TypeVar("_T")
-_proven: set[str] = set()  # servers that have refused a conditional write over an object, in this process
 
 ATTEMPTS = 100  # the most roots on which a change is made again because another writer was faster
 _COPY_ATTEMPTS = 20  # the most times that `manifest.json` is read and written again
@@ -91,8 +90,10 @@ def open_store_at(url: Place, options: StoreOptions | None = None) -> Iterator[S
 
 
 class Staged(StoreWrapper):
-    """A store that remembers what one writer has put and no committed root names yet. `gc` without a grace period
-    commits a fence and removes such objects; `once` knows what the fence took."""
+    """A store that remembers the objects that one writer has put and that no committed root names yet.
+
+    `gc` without a grace period commits a fence and removes such objects. `once` knows what the fence took.
+    """
 
     def __init__(self, store: Store):
         super().__init__(store)
@@ -103,8 +104,10 @@ class Staged(StoreWrapper):
         self._made: dict[Hashable, tuple[Any, set[str]]] = {}
 
     def once(self, name: Hashable, make: Callable[[], _T], *, again: bool) -> _T:
-        """The result of `make`, which stores objects, or of an earlier attempt with this name. After a fence, `make` is
-        called again, or `AlreadyExists` is raised if it cannot be (`again`)."""
+        """The result of `make`, which stores objects: that of an earlier attempt with this name, if there is one.
+
+        If a fence came in between, `make` is called again, or `AlreadyExists` is raised if it cannot be (`again`).
+        """
         result, keys = self._made.get(name, (None, self.fenced))
         if name in self._made and not keys & self.fenced:
             return cast("_T", result)
@@ -114,13 +117,6 @@ class Staged(StoreWrapper):
         created = make()
         self._made[name] = created, self.keys - before
         return created
-
-    def note_fence(self, newest: Manifest | None) -> None:
-        """Note the fence in the newest root: `gc` may have removed what was put before a new fence."""
-        fence = newest.history.fence if newest else 0
-        if fence > self.fence:
-            self.fenced |= self.keys
-        self.fence = fence
 
     def check(self, root: Manifest) -> None:
         """Raise `AlreadyExists` if a root names an object that may be gone (1 GET an index page)."""
@@ -137,14 +133,9 @@ class Staged(StoreWrapper):
         self.keys.add(key)
         return self.store.put(key, data, if_absent=if_absent, if_match=if_match)
 
-    def discard_intermediate(self, root: Manifest) -> None:
-        """Remove what was put on the way to the committed root: objects of steps, and filters that were joined."""
-        filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
-        if self.has_steps or any(key.startswith("filters/") and key not in filters for key in self.keys):
-            self.discard(root)
-
     def discard(self, root: Manifest | None) -> None:
-        """Remove what was put, except what a root names (1 DELETE each, 1 GET an index page). `gc` removes the rest."""
+        """Remove what was put, except what a root names (1 DELETE each, and 1 GET for each index page of the root). An
+        object that cannot be removed stays until `gc` removes it."""
         with suppress(MonocontextError):
             named = named_objects(self.store, root) if root is not None else set()
             for key in sorted(self.keys):
@@ -163,9 +154,10 @@ def commit(store: Store, change: _Change) -> Manifest | None:
     If another writer commits first, or `gc` removes objects of the root meanwhile, `change` is called again with the
     newest root (`Staged.once` keeps what need not be stored again). What no root names in the end is removed.
 
-    If old roots were removed meanwhile, an earlier number may be free again: a root under it is removed, and
-    `change` is called again. Raises `ContextChanged` if it is too late to tell, `StoreFailure` after `ATTEMPTS` lost
-    attempts, `Unsupported` for a server that ignores conditions. Cost: 5 requests and those of `change`.
+    While old roots are removed, the number of a generation that others have passed may be free again: a root under such
+    a number is removed, and `change` is called again. Raises `ContextChanged` if it is too late to tell, `StoreFailure`
+    after `ATTEMPTS` lost attempts, `Unsupported` for a server that ignores conditions. Cost: 5 requests and those of
+    `change`.
     """
     staged = Staged(store)
     base = read_newest(store)
@@ -173,29 +165,37 @@ def commit(store: Store, change: _Change) -> Manifest | None:
         if attempt:
             staged.has_steps = True
             time.sleep(random.uniform(0, min(0.005 * 2**attempt, _LONGEST_PAUSE_SECONDS)))
-        staged.note_fence(base)
+        fence = base.history.fence if base else 0
+        if attempt and fence > staged.fence:
+            staged.fenced |= staged.keys
+        staged.fence = fence
         try:
             root = change(base, staged)
-            if root is not None and staged.fenced:
+            if staged.fenced and root is not None:
                 staged.check(root)
-        except Exception as error:
-            newest = read_newest(store) if base is not None and isinstance(error, NotFound) else None
+        except NotFound:
+            newest = None if base is None else read_newest(store)
             if base is None or newest is None or newest.generation <= base.generation:
                 staged.discard(None)
                 raise
-            base = newest  # another writer replaced objects that `change` was about to read
+            base = newest  # it replaced objects that `change` has read
             continue
+        except Exception:
+            staged.discard(None)
+            raise
         if root is None:
             staged.discard(None)
             return base
         root, data = _next_root(staged, root, base)
-        newer = _put_root(store, root, data)
-        if newer is None:
-            staged.discard_intermediate(root)
+        lost = _put_root(store, root, data)
+        if lost is None:
+            filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
+            if staged.has_steps or any(key.startswith("filters/") and key not in filters for key in staged.keys):
+                staged.discard(root)  # there are objects of the steps, or filters that were joined
             return root
         event = "%s: someone else wrote generation %d; starting again from %d"
-        log.note(log.INFO, event, store.url, root.generation, newer.generation)
-        base = newer
+        log.note(log.INFO, event, store.url, root.generation, lost.generation)
+        base = lost
     staged.discard(None)
     newest_number = base.generation if base else 0
     raise StoreFailure(
@@ -222,8 +222,7 @@ def commit_at(
 
 def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
     """Write a root and its copy. Returns None if it is committed, else the newest root of other writers."""
-    key = generation_key(root.generation)
-    refusals = 0
+    key, refusals = generation_key(root.generation), 0
     while True:
         try:
             etag = put_own(store, key, data)
@@ -250,19 +249,13 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
         return None
     if newer is None or newer.write_id == root.write_id:
         return None
-    return _withdraw_unless_followed(store, root, etag, newer)
-
-
-def _withdraw_unless_followed(store: Store, root: Manifest, etag: str, newer: Manifest) -> Manifest | None:
-    """Return None if `newer` follows this stored root; else remove the root, and return the newest one."""
-    is_later = newer.generation > root.generation
-    follows = is_later and newer.history.descends_from(root.generation, root.write_id, newer.generation)
+    follows = newer.generation > root.generation and newer.history.descends_from(
+        root.generation, root.write_id, newer.generation
+    )
     if follows:
         return None
     with suppress(AlreadyExists, NotFound):
-        store.delete(
-            generation_key(root.generation), if_match=etag
-        )  # `gc` would remove it too, even if it is part of the text
+        store.delete(key, if_match=etag)  # `gc` would remove it too, even if it is part of the text
     if follows is None:
         raise ContextChanged(
             f"{store.url}: generation {root.generation} was written, and is {newer.generation - root.generation} "
@@ -292,6 +285,9 @@ def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Man
             f"{store.url}: the next root would have {len(data):,} bytes, at most {MOST_ROOT_BYTES:,} are allowed"
         )
     return root, data
+
+
+_proven: set[str] = set()  # servers that have refused a conditional write over an object
 
 
 def _refuse_without_conditions(store: Store, server: str, key: str, data: bytes) -> None:

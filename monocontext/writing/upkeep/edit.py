@@ -1,4 +1,7 @@
-"""Replace, add and delete documents of a context: only frames and pages with a change are stored again."""
+"""Replace, add and delete documents of a context: only frames and pages with a change are stored again.
+
+If another writer commits first, names are looked up again in the root of that writer.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from monocontext.errors import InvalidText, NotFound
@@ -33,7 +37,7 @@ from monocontext.writing.upkeep.forget import forget_rest, without_dead_bytes
 
 _FULL_GROUP_BYTES = 4 << 20
 """A group of at least this much old text is not joined with a change in the next frame, unless they overlap."""
-_MOST_JOINED_TIMES = 32  # the filter of an edit is joined with one of up to 32 times its frames
+_TIMES = 32  # the filter of an edit is joined with one of up to 32 times its frames
 _GROUPS_AT_ONCE = 8  # groups that are stored again in parallel, which bounds the memory
 _PURPOSE = "to change: `upload` makes one"
 
@@ -68,8 +72,11 @@ def update(
     allow: Iterable[str | os.PathLike[str]] = (),
     store_options: StoreOptions | None = None,
 ) -> Manifest:
-    """Replace the documents whose names exist, and append the others, in one generation; returns its root. Parameters
-    and cost as for `replace` and `append`. Of two writers that add one name at once, the second replaces it."""
+    """Replace the documents whose names exist, and append the others, in one generation; returns its root.
+
+    Parameters and cost as for `replace`, and those of `append`. Two writers at once that add a name both succeed: the
+    second replaces the document of the first.
+    """
     return _store_texts(url, documents, allow, store_options, adds=True)
 
 
@@ -120,19 +127,21 @@ def delete(
     Raises `NotFound`, and changes nothing, if no document has such a name; with `forget`, if none has it in an earlier
     version either (2 GETs a version more). So a deletion that was cut off, or made without `forget`, can be ended.
     """
-    may_be_glob = _patterns_in(names)
+    patterns = list(dict.fromkeys(names)) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    if wrong := [name for name in patterns if not isinstance(name, str)]:
+        raise TypeError(f"the name of a document must be a str, not {type(wrong[0]).__name__}: {str(wrong[0])[:80]!r}")
     if cache_dir is not None and not forget:
         raise ValueError("cache_dir needs forget=True, since only forget empties it")
 
+    globs = {name for name in patterns if isinstance(names, str) or any(sign in name for sign in "*?[")}
+    matching = partial(_matching, patterns, globs)
+
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
-        numbers = _matching(may_be_glob, names_in(pages))
+        numbers = matching(names_in(pages))
         changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
-        if forget and not changes:
-            for earlier_names in _earlier_names(store, base):
-                if any(_matching(may_be_glob, earlier_names).values()):
-                    return {}, None  # there is nothing to delete, only to forget
-        missing = [name for name, matches in numbers.items() if not matches]
-        if missing:
+        if forget and not changes and any(any(matching(raws).values()) for raws in _earlier_names(store, base)):
+            return {}, None
+        if missing := [name for name, matches in numbers.items() if not matches]:
             raise NotFound(f"no document is named {missing[0]!r} or matches that glob")
         return changes, None
 
@@ -145,28 +154,17 @@ def delete(
         return root
 
 
-def _patterns_in(names: str | Iterable[str]) -> dict[str, bool]:
-    """The distinct names to delete; for each, whether it may be a glob. Raises `TypeError`."""
-    is_single = isinstance(names, str) or not isinstance(names, Iterable)  # then `folder/` is a glob, too
-    results: dict[str, bool] = {}
-    for name in [names] if is_single else names:
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a document must be a str, not {type(name).__name__}: {str(name)[:80]!r}")
-        results[name] = not name.startswith("!") and (is_single or any(sign in name for sign in "*?["))
-    return results
-
-
-def _matching(may_be_glob: Mapping[str, bool], names: Sequence[bytes]) -> dict[str, list[int]]:
-    """The documents with each name, by number; if there are none, those that it matches as a glob. `names` is UTF-8."""
-    results: dict[str, list[int]] = {pattern: [] for pattern in may_be_glob}
-    by_name = {pattern.encode("utf-8", "surrogatepass"): numbers for pattern, numbers in results.items()}
-    for number, name in enumerate(names):
-        if name in by_name:
-            by_name[name].append(number)
+def _matching(patterns: Iterable[str], globs: set[str], raws: Sequence[bytes]) -> dict[str, list[int]]:
+    """The numbers of the documents with these names in UTF-8 that each pattern means: its own name, else as a glob."""
+    results: dict[str, list[int]] = {pattern: [] for pattern in patterns}
+    by_raw = {pattern.encode("utf-8", "surrogatepass"): numbers for pattern, numbers in results.items()}
+    for number, raw in enumerate(raws):
+        if raw in by_raw:
+            by_raw[raw].append(number)
     for pattern, numbers in results.items():
-        if may_be_glob[pattern] and not numbers:
+        if pattern in globs and not numbers and not pattern.startswith("!"):
             select = Globs([pattern]).select
-            numbers += [number for number, name in enumerate(names) if select(name.decode())]
+            numbers += [number for number, raw in enumerate(raws) if select(raw.decode())]
     return results
 
 
@@ -208,13 +206,19 @@ def edited(
     None if there are no changes. With `forget`, it names no object that still holds deleted text."""
     old = EMPTY_ROOT if base is None else expanded(store, base)
     pages = load_documents(store, old.documents)
-    changes, new = plan(None if base is None else old, pages, store)
+    changes, new = plan(base and old, pages, store)
     if not changes and new is None and not forget:
         return None
     with StoredText(store, old, allow=allow, store_options=options) as text:
         if changes:
             assert old.documents is not None
-            text = text.after(_with_changes(text, pages, changes))
+            stretches, frames, patches = _stored_again(text, pages, changes)
+            documents = change_documents(store, old.documents, pages, changes, patches)
+            root = splice(text, stretches, frames, documents=documents)
+            if old.filters and stretches:
+                gone, is_large = uncovered(text, stretches), wants_filters(root)
+                root = covered(text.after(root), gone, most_times=_TIMES) if is_large else replaced(root, filters=())
+            text = text.after(root)
         if new is not None:
             text = text.after(with_new(text, new))
         if forget:
@@ -244,14 +248,15 @@ class _Group:
     spans: list[_Span]
 
 
-def _with_changes(text: StoredText, pages: list[DocumentPage], changes: Mapping[int, Change]) -> Manifest:
-    """The root after changes of documents, whose frames and filters are stored again (1 PUT for 16 MiB)."""
-    old = text.root
-    assert old.documents is not None
-    segments = Segments(text.store.put, SegmentLayout(old.frame_bytes, codec=old.codec))
+def _stored_again(
+    text: StoredText, pages: Sequence[DocumentPage], changes: Mapping[int, Change]
+) -> tuple[list[Stretch], Written, dict[int, Patch]]:
+    """Store the frames of changed documents with the new texts (1 PUT for 16 MiB). Returns also the patches."""
+    root = text.root
+    segments = Segments(text.store.put, SegmentLayout(root.frame_bytes, codec=root.codec))
     stretches: list[Stretch] = []
     patches: dict[int, Patch] = {}
-    groups = _grouped(text, _spans(pages, changes, old.characters))
+    groups = _grouped(text, _spans(pages, changes, root.characters))
     for number in range(0, len(groups), _GROUPS_AT_ONCE):
         batch = groups[number : number + _GROUPS_AT_ONCE]
         rewritten = at_once(lambda group: _rewritten(text, group), batch, _GROUPS_AT_ONCE)
@@ -261,14 +266,7 @@ def _with_changes(text: StoredText, pages: list[DocumentPage], changes: Mapping[
             kept = group.spans[0].first - text.extent(group.first, group.stop)[0]  # characters: bytes, or fewer
             stretches.append(Stretch(group.first, group.stop, len(frames), kept_bytes=kept))
             patches |= patches_of_group
-    written = segments.finish()
-    documents = change_documents(text.store, old.documents, pages, changes, patches)
-    root = splice(text, stretches, written, documents=documents)
-    if not old.filters or not stretches:
-        return root
-    if not wants_filters(root):
-        return replaced(root, filters=())
-    return covered(text.after(root), uncovered(text, stretches), most_times=_MOST_JOINED_TIMES)
+    return stretches, segments.finish(), patches
 
 
 def _spans(pages: Sequence[DocumentPage], changes: Mapping[int, Change], characters: int) -> Iterator[_Span]:
@@ -310,33 +308,26 @@ def _grouped(text: StoredText, spans: Iterable[_Span]) -> list[_Group]:
 
 def _rewritten(text: StoredText, group: _Group) -> tuple[list[tuple[bytes, FrameRecord]], dict[int, Patch]]:
     """The new frames of a group, and its patches. Of a group above 8 MiB only the parts that stay are read."""
-    begin, end, size_bytes = text.extent(group.first, group.stop)
-    loaded = text.read(begin, end) if size_bytes < 2 * _FULL_GROUP_BYTES else None
-
-    def read(start: int, stop: int) -> str:
-        return text.read(start, stop) if loaded is None else loaded[start - begin : stop - begin]
-
-    patches = {span.number: _patch_for(span, read) for span in group.spans}
+    begin, end, size = text.extent(group.first, group.stop)
+    old_text = text.read(begin, end) if size < 2 * _FULL_GROUP_BYTES else ""
+    read = (lambda start, stop: old_text[start - begin : stop - begin]) if old_text else text.read
+    patches: dict[int, Patch] = {}
     parts: list[str] = []
     done = begin
-    for patch in patches.values():
-        parts += [read(done, patch.start), patch.text]
-        done = patch.stop
+    for span in group.spans:
+        start, stop, new = span.start, span.stop, span.text
+        if span.after > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
+            stop += 1  # the newline that was added after the document
+        if span.first < start and read(span.first, start).removeprefix("\n") == span.header:
+            start -= len(span.header)
+        if new and not new.endswith("\n"):
+            new += "\n"
+        patches[span.number] = Patch(start, stop, new)
+        parts += [read(done, start), new]
+        done = stop
     parts.append(read(done, end))
     frames = _cut("".join(parts).encode(), text.root.frame_bytes)
     return [encode(frame, text.root.codec) for frame in frames], patches
-
-
-def _patch_for(span: _Span, read: Callable[[int, int], str]) -> Patch:
-    """The patch of a changed document: also the newline after it and, if it is deleted, the header line before it."""
-    start, stop, new = span.start, span.stop, span.text
-    if span.after > stop > start and read(stop - 1, stop) != "\n" and read(stop, stop + 1) == "\n":
-        stop += 1  # the newline that was added after the document
-    if span.first < start and read(span.first, start).removeprefix("\n") == span.header:
-        start -= len(span.header)
-    if new and not new.endswith("\n"):
-        new += "\n"
-    return Patch(start, stop, new)
 
 
 def _cut(data: bytes, frame_bytes: int) -> Iterator[bytes]:
