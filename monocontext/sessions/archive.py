@@ -176,8 +176,7 @@ class Project:
         return text
 
     def _stored_text(self, versions: Mapping[str, str], options: TextOptions) -> ProjectText:
-        """The stored text of all sessions, after it got what is new. Who may not write gets a text in memory. A damaged
-        session is left out with a warning. Raises `NotFound` if no session is left."""
+        """The text of all readable sessions, brought up to date; in memory where it cannot be stored. Or `NotFound`."""
         below, is_done = _Below(self.store, f"{session_info.TEXTS}/{self._part}"), False
         for _ in range(_ATTEMPTS):
             stored_versions: dict[str, Any] | None = None

@@ -1,7 +1,4 @@
-"""Read the sessions on this machine as one text, from an archive in a cache folder that only the user may open.
-
-Secrets are taken out; sessions that are gone disappear. Nothing is written elsewhere, nothing is sent.
-"""
+"""Read the sessions on this machine as one text without secrets, from an archive in a private cache folder."""
 
 from __future__ import annotations
 

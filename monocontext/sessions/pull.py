@@ -139,8 +139,7 @@ def _change(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> bool:
-    """Write a session's file and its outputs; returns whether it had less before. Raises `MonocontextError` if the file
-    there has records that the archive lacks, unless it has all of the archive's: then it stays."""
+    """Write a session's file and its outputs. False if the file there already has all records of the archive."""
     records = [_change(record, change) for record in records]
     outputs = [record for record in records if record.get("type") == claude_code.TOOL_OUTPUT]
     own_records = [record for record in records if record.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]

@@ -1,8 +1,7 @@
 """Remove secrets from records, before anything leaves this machine.
 
-The strings of a parsed record are searched, not its JSON, where escapes would hide a secret or a cut would break an
-escape. Fields that tie records to each other (ids, signatures of thinking) stay in their own places; elsewhere a field
-of the same name is searched.
+The strings of a parsed record are searched, not its JSON, where escapes would hide a secret. Fields that tie records
+to each other (ids, signatures of thinking) are unchanged in their own places only.
 """
 
 from __future__ import annotations
