@@ -20,17 +20,21 @@ class LineReader(Protocol):
 
     def read(self, start: int, stop: int) -> str:
         """Lines [start, stop) joined."""
+        ...
 
     def iterate(self, start: int, stop: int, *, reverse: bool = False) -> Iterator[str]:
         """Lines [start, stop) one by one."""
+        ...
 
     @property
     def limit(self) -> int:
         """The most characters of one `str`."""
+        ...
 
     @property
     def owner(self) -> Any:
         """The context to which the lines belong, with `stats`, `close()`, `url` and `refresh()`."""
+        ...
 
 
 class LineView(Sequence[str]):

@@ -38,13 +38,16 @@ class TextSource(Protocol):
     @property
     def knows_lines(self) -> bool:
         """Whether `line_start` and `line_of` need no pass."""
+        ...
 
     @property
     def final_newline(self) -> bool | None:
         """Whether the text ends in a newline; None if only a read can tell."""
+        ...
 
     def read(self, start: int, stop: int) -> str:
         """Characters [start, stop) as one `str`."""
+        ...
 
     def windows(
         self, start: int, stop: int, *, reverse: bool = False, eager: bool = False, only: Candidates | None = None
@@ -53,15 +56,19 @@ class TextSource(Protocol):
 
         `eager`: the caller will read all. `only`: windows may leave out everything but these candidates.
         """
+        ...
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
         """The places where matches of this query that begin in [start, stop) may begin; None means anywhere."""
+        ...
 
     def line_start(self, line: int) -> int:
         r"""The first character after `line` newlines; the length of a text that has fewer."""
+        ...
 
     def line_of(self, character: int) -> int:
         r"""The number of `\n` before `character`, which may be the length of the text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

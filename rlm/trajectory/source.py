@@ -186,9 +186,8 @@ def _source_of(cited: _PartRange) -> Source:
     half = _SHOWN // 2
     display = text if len(text) <= _SHOWN else join_ends(text[:half], text[-half:], len(text) - _SHOWN)
     # Only a text in storage that is the whole context has a version to cite.
-    is_stored = part.name is None and not isinstance(part.text, str)
+    generation = part.text.generation if part.name is None and not isinstance(part.text, str) else None
     return Source(
-        read.start, read.stop, read.lines, read.document, text=display,
-        generation=part.text.generation if is_stored else None,
+        read.start, read.stop, read.lines, read.document, text=display, generation=generation,
         sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), url=part.url_at(cited.start),
     )  # fmt: skip
