@@ -2,9 +2,9 @@
 
     fsspec.open("monocontext://text::s3://bucket/prefix")
 
-The path `text`, with any suffix or none, is the whole text; every other path is the document of that name. Files hold
-the text in UTF-8. A filesystem stays on the generation that it opened, in other processes too; `invalidate_cache()`
-moves it to the newest one.
+The path `text`, with any suffix or none, is the whole text, unless a document has that name; every other path is the
+document of that name, which may begin with a slash. Files hold the text in UTF-8. A filesystem stays on the generation
+that it opened, in other processes too; `invalidate_cache()` moves it to the newest one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         results: dict[str, dict[str, Any]] = {}
         if not path and _WHOLE not in self._documents:
             results[_WHOLE] = self.info(_WHOLE)
-        for name in self._documents:
+        for name in (name.lstrip("/") for name in self._documents):
             if name == path:
                 results[name] = self.info(name)
             elif name.startswith(below):
@@ -81,7 +81,8 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """The size in bytes and the generation of a file (at most 2 GETs, for the frames at its ends)."""
         path = str(self._strip_protocol(path)).strip("/")
-        if not path or (path not in self._documents and any(name.startswith(f"{path}/") for name in self._documents)):
+        is_file = path in self._documents or f"/{path}" in self._documents
+        if not path or (not is_file and any(name.lstrip("/").startswith(f"{path}/") for name in self._documents)):
             return {"name": path, "size": 0, "type": "directory"}
         info = {"name": path, "size": len(TextBytes(self._find(path))), "type": "file"}
         return info | {"url": self._text.url, "generation": self._text.generation}
@@ -112,8 +113,9 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return self._text.documents
 
     def _find(self, path: str) -> Monocontext:
-        if path in self._documents:
-            return self._documents[path]
+        for name in (path, path.lstrip("/"), f"/{path}"):
+            if name in self._documents:
+                return self._documents[name]
         if path == _WHOLE or ("/" not in path and path.startswith(_WHOLE + ".")):
             return self._text._snapshot
         raise FileNotFoundError(errno.ENOENT, f"no document of this name in {self._text.url}", path)
