@@ -118,20 +118,20 @@ class Loop:
         Raises LLMError when the root model fails.
         """
         previous = earlier[-1] if earlier else None
-        has_refused = any(step.notice == prompts.UNSEEN for step in earlier)
+        has_refused = any(prompts.UNSEEN in (step.notice or "") for step in earlier)
         question = _Question(query, turns_before, len(earlier), previous, has_refused)
         while True:
             previous = question.previous
             try:
                 step = self._turn(question, messages)
             except ScriptExhausted:
-                if previous is None or previous.notice != prompts.UNSEEN:
+                if previous is None or prompts.UNSEEN not in (previous.notice or ""):
                     raise
                 step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
             yield step
             messages[:] = prompts.history(step, self.window)
             question.turns, question.previous = question.turns + 1, step
-            question.has_refused = question.has_refused or step.notice == prompts.UNSEEN
+            question.has_refused = question.has_refused or prompts.UNSEEN in (step.notice or "")
             if step.reason in (None, "repetition") and not step.reply.text.strip() and not step.reply.cut:
                 question.empty_replies += 1
             if step.reason is not None:
@@ -217,7 +217,7 @@ class Loop:
     def _judge(self, step: Step, rules: _Rules) -> Step:
         """The step with what its reply came to; if the run ends without an answer, with the best that there is."""
         parsed, previous = parse_reply(step.reply.text), rules.previous
-        if parsed.fault == faults.TO_COME and previous and (previous.notice or "").startswith(faults.TO_COME):
+        if parsed.fault == faults.TO_COME and previous and faults.TO_COME in (previous.notice or ""):
             parsed = replace(parsed, fault="")  # the model insists on its answer
         has_invented = parsed.own_text != step.reply.text.replace("\r\n", "\n")
         if has_invented:

@@ -139,7 +139,8 @@ def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | 
     """The notice for a reply that was cut, empty or a tool call, together with `notice`; else `notice` itself. A cut
     block needs no notice, since its output mentions the cut."""
     if reply.called and not cells:
-        return CALLED.format(name=shorten(reply.called, 80))
+        called = CALLED.format(name=shorten(reply.called, 80))
+        return called if notice in (None, NO_CODE, ONLY_THINKING) else f"{called}\n\n{notice}"
     is_mentioned = any(cell.result.stdout.endswith(CUT_AND_RUN) or cell.result.stderr == CUT_NOT_RUN for cell in cells)
     if reply.cut and not is_mentioned:
         return CUT if notice in (None, NO_CODE) else f"{CUT}\n\n{notice}"

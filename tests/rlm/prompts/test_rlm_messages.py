@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,21 @@ def test_an_answer_in_words_before_any_code_is_refused_once() -> None:
     assert (completion.answer, completion.reason, completion.iterations) == ("Service Desk", "answer", 3)
     assert [line["notice"] == UNSEEN for line in completion.trajectory[1:]] == [True, False, False]
     assert UNSEEN in lm.calls[1][-1]["content"]
+
+
+@pytest.mark.parametrize("more", [{}, {"cut": True}, {"called": "python"}])
+def test_an_answer_is_refused_once_whatever_else_its_notice_says(tmp_path: Path, more: dict[str, Any]) -> None:
+    class Noticed(ScriptedLM):
+        def complete(self, messages: Any, *, model: Any = None, on_delta: Any = None) -> Any:
+            return replace(super().complete(messages, model=model), **more)
+
+    said = "FINAL(1)\n" if more else "FINAL(1)\n\nTurn 2/30: Go on."
+    assert RLM(lm=Noticed([said])).completion("q", "text").answer == "1"
+    with pytest.raises(LLMError):
+        RLM(lm=Noticed([said, LLMError("down")]), trajectory=tmp_path / "run.jsonl").completion("q", "text")
+    completion = RLM.resume_run(tmp_path / "run.jsonl", lm=Noticed([said] * 9))
+    assert (completion.answer, completion.iterations) == ("1", 2)
+    assert completion.trajectory[1]["notice"] != UNSEEN
 
 
 @pytest.mark.parametrize(
