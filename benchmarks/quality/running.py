@@ -6,6 +6,7 @@ OUT/runs.jsonl has the plan in its first line, then a line for each run. The sam
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -155,13 +156,14 @@ def _check(plan: Plan) -> None:
 def _open(plan: Plan, out: Path) -> list[Row]:
     """The rows of the folder, which is begun if it is new. Raises `BadPlan` if it holds another plan."""
     path, ours = out / "runs.jsonl", json.loads(json.dumps(asdict(plan)))
-    if not path.exists():
+    data = path.read_bytes() if path.exists() else b""
+    whole_bytes = data.rfind(b"\n") + 1  # a kill may have cut the last line
+    if not whole_bytes:
         out.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"machine": machine_line(), "plan": ours}) + "\n")
         return []
-    whole = path.read_text().rpartition("\n")[0]  # a kill may have cut the last line
-    path.write_text(whole + "\n")
-    about, *rows = map(json.loads, whole.splitlines())
+    os.truncate(path, whole_bytes)  # in place: a kill loses no run
+    about, *rows = map(json.loads, data[:whole_bytes].splitlines())
     theirs = about["plan"]
     if differing := [name for name in ours if name not in FREE and ours[name] != theirs.get(name)]:
         raise BadPlan(f"{out} holds runs of another plan, whose {differing[0]} is {theirs.get(differing[0])!r}")

@@ -110,6 +110,17 @@ def test_a_run_goes_on_and_asks_nothing_twice(tmp_path: Path, sources: Sources) 
         run(replace(plan, seed=1), tmp_path, said, sources)
 
 
+def test_a_kill_at_the_start_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arms, "answer", lambda *given: arms.Run("x", "answer", dollars=0.4))
+    plan, path = replace(PLAN, arms=("search",), families=("needle",), each=1), tmp_path / "runs.jsonl"
+    path.write_text('{"machine": "cut')
+    assert len(run(plan, tmp_path, said, Sources(tmp_path))[0]) == 1
+    kept = path.read_text()
+    monkeypatch.setattr(Path, "write_text", lambda *_, **__: pytest.fail("a kill within this would lose the runs"))
+    assert len(run(plan, tmp_path, said, Sources(tmp_path))[0]) == 1
+    assert path.read_text() == kept
+
+
 def test_the_cap_ends_a_run_and_is_said(tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arms, "answer", lambda *given: arms.Run("x", "answer", dollars=0.4))
     plan = replace(PLAN, arms=("search",), families=("needle",), each=5, max_dollars=1.0)
