@@ -93,15 +93,20 @@ def gc(
 
 
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
-    """List the versions of the context at URL: time, characters, documents, and the changes in both."""
+    """List the versions of the context at URL: time, characters, documents, and the changes in both.
+
+    The oldest version that `gc` has left has no changes.
+    """
     options = existing_options(url, s3)
     characters = documents = 0
+    is_known = False  # the version before a row
     for root in list_versions(url, store_options=options):
         count = root.documents.documents if root.documents else 0
         row = {"version": root.generation, "created": root.created, "characters": root.characters, "documents": count}
         change = f"{root.characters - characters:+,} characters, {count - documents:+,} documents"
-        print_record(as_json, row, f"{root.generation:>8} {root.created} {root.characters:>15,} {count:>9,}  {change}")
-        characters, documents = root.characters, count
+        line = f"{root.generation:>8} {root.created} {root.characters:>15,} {count:>9,}"
+        print_record(as_json, row, f"{line}  {change}" if is_known or root.generation == 1 else line)
+        characters, documents, is_known = root.characters, count, True
 
 
 def restore(
