@@ -59,7 +59,7 @@ Pieces = Iterator[bytes]  # pieces of text in UTF-8; each ends with a newline
 
 
 def corpus(name: str, size_bytes: int) -> Path:
-    """A file with `size_bytes` bytes of the text `name`, or up to a line less. Raises `CorpusMissing`.
+    """A file with at most `size_bytes` bytes of the text `name`, a few lines less. Raises `CorpusMissing`.
 
     The first call downloads and unpacks packages, which takes a minute or two.
     """
