@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -18,7 +19,6 @@ from monocontext.options import StoreOptions
 from rlm.errors import RLMError
 
 LOCAL_SESSIONS = "sessions:"  # the CONTEXT that stands for all sessions of coding agents on this machine
-_PATH_CHARACTERS = 4_096  # to look for a longer path is an error, and a question may be longer
 
 
 class UsageError(RLMError):
@@ -30,7 +30,7 @@ def names_context(argument: str) -> bool:
     return (
         argument == "-"
         or re.match(r"[a-z][a-z0-9+.-]*://\S+\Z", argument, re.IGNORECASE) is not None
-        or (len(argument) < _PATH_CHARACTERS and Path(argument).exists())
+        or os.path.exists(argument)  # a `Path` raises for a question that is too long for a name, and takes "" for "."
     )
 
 
@@ -54,7 +54,7 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
 
     if shape not in ("text", "list", "dict"):
         raise UsageError(f"--shape must be text, list or dict, not {shape!r}")
-    if shape != "text" and (context == "-" or ("://" not in context and Path(context).is_file())):
+    if shape != "text" and (context == "-" or ("://" not in context and os.path.isfile(context))):
         raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` makes one from {context}")
     if texts := named_texts(context):
         if list(texts.values()).count("-") > 1:
@@ -68,7 +68,7 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
         yield _decode(sys.stdin.buffer.read(), "stdin")
     elif "://" not in context and Path(context).is_file():
         yield _decode(Path(context).read_bytes(), context)
-    elif "://" not in context and not Path(context).exists():
+    elif "://" not in context and not (context and Path(context).exists()):
         raise UsageError(f"{context}: no such file or directory")
     else:
         sessions = open_folder(context) if shape == "text" else None

@@ -5,6 +5,7 @@ The SDK reads annotations as objects, so this module does not import `annotation
 
 import asyncio
 import inspect
+import os
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -111,7 +112,7 @@ def _open_text(served: Served, folder: Path | None, name: str) -> Iterator[Any]:
     path = (folder / name).resolve()
     if name != "sessions":
         inside = path.relative_to(folder.resolve()).parts if path.is_relative_to(folder.resolve()) else (".",)
-        if not path.exists() or any(part.startswith(".") for part in inside):
+        if not os.path.exists(path) or any(part.startswith(".") for part in inside):
             raise NotFound(f"no text {name!r}: name a file or folder in {folder.resolve()} that is not hidden")
     with open_argument(LOCAL_SESSIONS if name == "sessions" else str(path)) as text:
         yield text

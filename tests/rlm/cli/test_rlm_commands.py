@@ -77,6 +77,14 @@ def test_a_question_may_stand_first(endpoint: Any, notes: Path, words: list[str]
     assert "which of two?" in str(endpoint.requests[0]["messages"])
 
 
+def test_a_question_may_be_longer_than_the_name_of_a_file(endpoint: Any, notes: Path) -> None:
+    endpoint.reply = lambda body: repl("FINAL(len(context))")
+    for words in ([str(notes), "why is this " * 25], ["why is this " * 25, str(notes)]):
+        result = cli.invoke(app, ["run", *words, "--runner", "local"])
+        assert result.stdout == "8\n", result.output
+    assert ": no such file" in cli.invoke(app, ["run", "", "q"]).stderr
+
+
 @pytest.mark.parametrize(
     ("given", "models", "dollars"),
     [
