@@ -54,6 +54,8 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
 
     if shape not in ("text", "list", "dict"):
         raise UsageError(f"--shape must be text, list or dict, not {shape!r}")
+    if shape != "text" and context == LOCAL_SESSIONS:
+        raise UsageError(f"--shape {shape} needs a stored context: leave it out with --sessions")
     if shape != "text" and (context == "-" or ("://" not in context and os.path.isfile(context))):
         raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` makes one from {context}")
     if texts := named_texts(context):

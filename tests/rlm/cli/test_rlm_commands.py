@@ -280,6 +280,7 @@ def test_run_over_the_sessions_of_this_machine(endpoint: Any, tmp_path: Path, mo
     assert "1 session on this machine (1 of claude-code), 1 new; secrets are taken out; kept in" in done.stderr
     folder = str(tmp_path / ".claude" / "projects")
     assert cli.invoke(app, ["run", folder, "q", "--runner", "local"]).stdout == done.stdout
+    assert "leave it out" in cli.invoke(app, ["run", "--sessions", "q", "--shape", "list"]).stderr
     refused = cli.invoke(app, ["run", "--sessions", folder, "q"])
     assert (refused.exit_code, "leave CONTEXT out" in refused.stderr) == (2, True)
 
