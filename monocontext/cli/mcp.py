@@ -22,6 +22,7 @@ from monocontext.text_tools.keep import KeepTool
 
 _RESERVED = ("kept", "memory", "sessions")  # the names of tools' other texts
 TOKEN_VARIABLE = "MONOCONTEXT_MCP_TOKEN"
+_HOST, _PORT = "127.0.0.1", 8378
 
 Contexts = Annotated[list[str] | None, Argument(metavar="[NAME=]URL...", help="Contexts, or folders of contexts.")]
 SessionsUrl = Annotated[str | None, Option("--sessions", metavar="URL", help="Also serve this archive of sessions.")]
@@ -32,11 +33,13 @@ HasShell = Annotated[bool, Option("--shell", help="Also offer a shell over the t
 
 def listen_options(
     http: Annotated[bool, Option(help="Serve streamable HTTP instead of stdio.")] = False,
-    host: Annotated[str, Option(help="Address to listen on, with --http.")] = "127.0.0.1",
-    port: Annotated[int, Option(type=click.IntRange(0, 65535), help="Port, with --http; 0 takes a free one.")] = 8378,
+    host: Annotated[str, Option(help="Address to listen on, with --http.")] = _HOST,
+    port: Annotated[int, Option(type=click.IntRange(0, 65535), help="Port, with --http; 0 takes a free one.")] = _PORT,
     token: Annotated[str | None, Option(help=f"Bearer token; by default {TOKEN_VARIABLE}, or else a new one.")] = None,
 ) -> dict[str, Any]:
-    """The keywords of `serve` on the command line."""
+    """The keywords of `serve` on the command line. Raises UsageError for those of `http` without it."""
+    if not http and (token or (host, port) != (_HOST, _PORT)):
+        raise click.UsageError("--host, --port and --token are for a server over HTTP: add --http, or leave them out")
     return {"http": http, "host": host, "port": port, "token": token}
 
 

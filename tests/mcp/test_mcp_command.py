@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
-from monocontext.cli.mcp import parse_contexts, serving
+from monocontext.cli.mcp import listen_options, parse_contexts, serving
 from monocontext.errors import InvalidUrl
 
 
@@ -33,6 +34,13 @@ def test_names_of_contexts() -> None:
 def test_names_must_be_of_their_own(given: list[str], message: str) -> None:
     with pytest.raises(click.BadParameter, match=message):
         parse_contexts(given)
+
+
+@pytest.mark.parametrize("option", [{"host": "0.0.0.0"}, {"port": 0}, {"token": "secret"}])
+def test_options_of_http_need_it(option: dict[str, Any]) -> None:
+    assert listen_options(http=True, **option).items() >= option.items()
+    with pytest.raises(click.UsageError, match="add --http"):
+        listen_options(**option)
 
 
 def test_without_the_sdk(tmp_path: Path) -> None:
