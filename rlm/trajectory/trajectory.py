@@ -95,7 +95,7 @@ class Trajectory:
         """Append a record to a file; None deletes the file. After a failure, as on a full disk, nothing is written: a
         file without one of its lines could not be resumed."""
         line = json.dumps(record)
-        for secret in self._secrets():
+        for secret in filter(None, self._secrets()):  # an empty one is between all characters
             line = line.replace(json.dumps(secret)[1:-1], "[secret]")
         with self._lock:
             try:

@@ -13,6 +13,7 @@ import pytest
 
 from rlm import RLM, LLMError, ScriptedLM
 from rlm.prompts.system import conversation
+from rlm.trajectory.trajectory import Trajectory
 
 ROOT = [
     "```repl\nbig = 'x' * 10**6\nprint(llm_query('sub'))\n```",
@@ -117,6 +118,12 @@ def test_the_key_is_never_written(tmp_path: Path, endpoint: Any) -> None:
     for secret in ("zzz", "password", "abc"):
         assert secret not in written
     assert lines_of(path)[0]["backend"] == "openai"
+
+
+def test_an_empty_key_hides_nothing(tmp_path: Path) -> None:
+    trajectory = Trajectory(tmp_path / "run.jsonl", secrets=lambda: ["", "key"])
+    trajectory.write_ahead({"prompt": "the key"})
+    assert lines_of(tmp_path / "run.jsonl.partial") == [{"prompt": "the [secret]", "iteration": 0}]
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS], ids=errno.errorcode.get)
