@@ -113,7 +113,8 @@ def search(
 ) -> None:
     """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does."""
     prefix, url = _split_prefix(arguments)
-    before_url = prefix if _is_there(url) else pattern  # before a memory, the pattern itself may look like a URL
+    # Before a memory, the pattern itself may look like a URL.
+    before_url = prefix if _is_there(url) or _looks_like_place(prefix) else pattern
     with _open_memory(url, s3, first=before_url) as memory:
         try:
             hits = memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)

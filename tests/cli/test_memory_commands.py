@@ -85,7 +85,7 @@ def test_what_is_refused(cli: Cli, place: str, tmp_path: Path) -> None:
 
 OLD_ORDER = (
     *("put {} key value", "put {} key value --create", "put {} key docs", "get {} key", "list {} prefix"),
-    *("search {} pattern", "delete {} key", "clear {} docs", "exec {} P --create"),
+    *("search {} pattern", "search pattern {} notes", "delete {} key", "clear {} docs", "exec {} P --create"),
 )
 
 
