@@ -387,9 +387,9 @@ def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
         raise TrajectoryError(f"{path} cannot be resumed: {reason}")
     try:
         Budget(**fields["budget"])
+        recording.check_turns()
     except (TypeError, ValueError) as exc:
         raise TrajectoryError(f"{path} cannot be resumed: {exc}") from None
-    recording.check_turns()
     return recording, whole_bytes
 
 

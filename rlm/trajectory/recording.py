@@ -29,30 +29,36 @@ class Recording:
 
     def __init__(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]] = ()) -> None:
         """`lines` of a trajectory, and the `partial` records of a turn that was under way. Raises TrajectoryError."""
-        if not lines or lines[0].get("type") != "metadata":
-            raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata'")
-        if lines[0].get("trajectory_version", VERSION) > VERSION:
-            raise TrajectoryError(
-                f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up to "
-                f"{VERSION}: upgrade monocontext-rlm"
-            )
-        self.metadata = lines[0]  # the first line
-        self.iterations = lines[1:]  # the lines of the turns that ended
-        self.open = self._open_lines()  # lines of a question without an answer; an earlier one may have been broken off
-        self._partial = [record for record in partial if record["iteration"] == len(lines)]
-        self._lock = threading.Lock()
-        replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
-        self._turns = {line["iteration"]: _reply_of_turn(line) for line in self.iterations}
-        self._turns |= {record["turn"]: _reply(record) for record in replies}
-        calls = _sub_calls(self.iterations) + [record for record in self._partial if record["type"] != "reply"]
-        self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))
-        """Models of the calls of cells, in the order of their first call."""
-        self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)  # by key, in the order of the calls
-        for record in sorted(calls, key=lambda record: record.get("order") or 0):
-            prompt = record.get("prompt")
-            messages = [{"role": "user", "content": prompt if isinstance(prompt, str) else ""}]
-            key = record.get("key") or call_key(record["root_model"], messages)  # other writers record no key
-            self._calls[key].append(record)
+        try:
+            if not lines or lines[0].get("type") != "metadata":
+                raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata'")
+            if lines[0].get("trajectory_version", VERSION) > VERSION:
+                raise TrajectoryError(
+                    f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up "
+                    f"to {VERSION}: upgrade monocontext-rlm"
+                )
+            self.metadata = lines[0]  # the first line
+            self.iterations = lines[1:]  # the lines of the turns that ended
+            # Lines of a question without an answer; an earlier one may have been broken off.
+            self.open = self._open_lines()
+            self._partial = [record for record in partial if record["iteration"] == len(lines)]
+            self._lock = threading.Lock()
+            replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
+            self._turns = {line["iteration"]: _reply_of_turn(line) for line in self.iterations}
+            self._turns |= {record["turn"]: _reply(record) for record in replies}
+            calls = _sub_calls(self.iterations) + [record for record in self._partial if record["type"] != "reply"]
+            self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))
+            """Models of the calls of cells, in the order of their first call."""
+            self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)  # by key, in the order of the calls
+            for record in sorted(calls, key=lambda record: record.get("order") or 0):
+                prompt = record.get("prompt")
+                messages = [{"role": "user", "content": prompt if isinstance(prompt, str) else ""}]
+                key = record.get("key") or call_key(record["root_model"], messages)  # other writers record no key
+                self._calls[key].append(record)
+        except TrajectoryError:
+            raise
+        except _SHAPE_ERRORS as exc:
+            raise TrajectoryError(f"this is not a trajectory: {_describe_error(exc)}") from exc
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[Recording, int]:
@@ -61,8 +67,8 @@ class Recording:
             lines, whole = _read_lines(Path(path))
             partial_path = partial_of(Path(path))
             return cls(lines, _read_lines(partial_path)[0] if partial_path.exists() else ()), whole
-        except TrajectoryError:
-            raise
+        except TrajectoryError as exc:
+            raise TrajectoryError(f"{path}: {exc}") from exc.__cause__
         except FileNotFoundError:
             raise TrajectoryError(f"there is no trajectory at {path}") from None
         except (OSError, *_SHAPE_ERRORS) as exc:
@@ -128,14 +134,15 @@ class Recording:
 
     def check_turns(self) -> None:
         """Raise TrajectoryError if a turn lacks what a resumed run needs, or has it in another type."""
+        turn = 1
         try:
-            self.steps()
-            count_lines(self.iterations, Usage())
+            for line in self.iterations:
+                _step(line)
+                count_lines([line], Usage())
+                turn += 1  # after the last line, the one that was under way
             self.count_into(Usage())
-        except TrajectoryError:
-            raise
         except _SHAPE_ERRORS as exc:
-            raise TrajectoryError(f"a turn of this trajectory is damaged: {_describe_error(exc)}") from exc
+            raise TrajectoryError(f"turn {turn} is damaged: {_describe_error(exc)}") from exc
 
 
 def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
@@ -166,20 +173,20 @@ def _count(recorded: object) -> int:
     """A number of calls or tokens, 0 if it is missing. Raises TrajectoryError for an invalid one."""
     if recorded is None or (type(recorded) is int and recorded >= 0):
         return recorded or 0
-    raise TrajectoryError(f"damaged trajectory: expected a number of calls or tokens, found {recorded!r}")
+    raise TrajectoryError(f"expected a number of calls or tokens, found {recorded!r}")
 
 
 def _amount(recorded: object) -> float | None:
     """Dollars or seconds, None where unknown. Raises TrajectoryError for an invalid amount."""
     if recorded is None or is_amount(recorded):
         return cast("float | None", recorded)
-    raise TrajectoryError(f"damaged trajectory: expected an amount of dollars or seconds, found {recorded!r}")
+    raise TrajectoryError(f"expected an amount of dollars or seconds, found {recorded!r}")
 
 
 def _text(recorded: object) -> str:
     if isinstance(recorded, str):
         return recorded
-    raise TrajectoryError(f"damaged trajectory: expected a text, found {recorded!r}")
+    raise TrajectoryError(f"expected a text, found {recorded!r}")
 
 
 def _describe_error(exc: Exception) -> str:
@@ -245,6 +252,8 @@ class ReplayLM:
             self._recording, _ = Recording.load(trajectory)
         else:
             self._recording = Recording(list(trajectory))
+        if "root_model" not in self._recording.metadata:
+            raise TrajectoryError("this is not a trajectory: root_model is missing")
         self.model = str(self._recording.metadata["root_model"])
         """The root model of the recorded run."""
         self._lock = threading.Lock()

@@ -157,8 +157,11 @@ def test_a_line_that_lacks_something_is_a_trajectory_error(tmp_path: Path, field
     line = json.loads(second)
     del line[field]
     run.write_text(f"{first}\n{json.dumps(line)}\n")
-    with pytest.raises(TrajectoryError, match=field):
+    with pytest.raises(TrajectoryError, match=rf"run\.jsonl.*{field}"):
         RLM.resume_run(run, lm=ScriptedLM(["FINAL(3)"]))
+    if field in ("response", "code_blocks", "final_answer", "iteration"):
+        with pytest.raises(TrajectoryError, match=field):
+            ReplayLM([json.loads(first), line])
 
 
 @pytest.mark.parametrize("text", ["5\n", "[]\n", "null\n", '{"type": "metadata", "trajectory_version": "x"}\n',
