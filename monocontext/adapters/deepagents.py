@@ -20,7 +20,8 @@ from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 
 _MOST_FOUND = 1000  # matches of a `grep`, or files of a `glob`: more would not fit into a prompt
-_GREP_SECONDS = 15.0  # after these a `grep` returns what it has
+_GREP_SECONDS = 15.0  # after these a `grep` returns what it has, at its next match or part
+_GREP_PART = 1 << 30  # characters
 _MOST_CHARACTERS = 1 << 20  # of a `read`; the agent's own limit is far lower
 _READ_ONLY = "Error: this text is read-only; CompositeBackend gives an agent other places to write to"
 
@@ -69,20 +70,23 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
     ) -> Any:
         record = self._find(path) if path else None
         folder = "" if record else _folder(path or "/")
-        start, stop = (record.start, record.stop) if record else (None, None)
+        if folder and not any(self._files(folder)):
+            return protocol.GrepResult(error=f"Error: no file or folder {path!r}")
+        start, stop = (record.start, record.stop) if record else (0, len(self._text))
         most = _MOST_FOUND if max_count is None else max_count
         matches, end = list[protocol.GrepMatch](), time.monotonic() + _GREP_SECONDS
         try:
             is_included = compile_grep_include_glob(glob) if glob else lambda name: True
-            for hit in self._text.grep(pattern, fixed=True, start=start, stop=stop):
+            for part in range(start, stop, _GREP_PART):
                 if time.monotonic() > end:
                     return protocol.GrepResult(matches=matches, truncated=True)
-                name = (hit.document or "").lstrip("/")
-                if not hit.document or not name.startswith(folder) or not is_included(name.removeprefix(folder)):
-                    continue
-                if len(matches) == most:
-                    return protocol.GrepResult(matches=matches, truncated=True)
-                matches.append(protocol.GrepMatch(path=f"/{name}", line=hit.document_line or 1, text=hit.line))
+                for hit in self._text.grep(pattern, fixed=True, start=part, stop=min(part + _GREP_PART, stop)):
+                    name = (hit.document or "").lstrip("/")
+                    if not hit.document or not name.startswith(folder) or not is_included(name.removeprefix(folder)):
+                        continue
+                    if len(matches) == most or time.monotonic() > end:
+                        return protocol.GrepResult(matches=matches, truncated=True)
+                    matches.append(protocol.GrepMatch(path=f"/{name}", line=hit.document_line or 1, text=hit.line))
         except (InvalidGlobPatternError, ContextTooLarge) as error:
             return protocol.GrepResult(error=f"Error: {error}")
         return protocol.GrepResult(matches=matches)

@@ -15,6 +15,7 @@ from contract import SHELL_QUESTIONS, lines_for, shell_text
 
 import monocontext
 from monocontext import Monocontext, publish
+from monocontext.adapters import deepagents as adapter
 from monocontext.adapters.deepagents import DocumentsBackend
 from monocontext.memory import Memory
 from monocontext.memory.langgraph_store import LangGraphStore
@@ -67,6 +68,7 @@ def compare(ours: DocumentsBackend, theirs: FilesystemBackend) -> None:
         left, right = ours.grep(pattern, path, glob), theirs.grep(pattern, path, glob)
         assert _sorted(left.matches) == _sorted(right.matches), (pattern, path, glob, left, right)
     assert ours.grep("needle", max_count=1).truncated
+    assert "no file or folder '/no'" in (ours.grep("needle", "/no").error or "")
     for pattern, path in (("*.py", None), ("src/**/*.py", None), ("/*.md", None), ("*.py", "/src/app"), ("*.js", None)):
         left, right = ours.glob(pattern, path), theirs.glob(pattern, path)
         assert _paths(left.matches) == _paths(right.matches), (pattern, path, left, right)
@@ -90,6 +92,11 @@ def main() -> None:
         for name, text in FILES.items():
             theirs.write(f"/{name}", text)
         compare(DocumentsBackend(place), theirs)
+        adapter._GREP_PART = 501  # characters, so parts begin within lines
+        compare(DocumentsBackend(place), theirs)
+        adapter._GREP_SECONDS = -1.0
+        assert DocumentsBackend(place).grep("absent").truncated, "the clock is looked at without a match, too"
+        adapter._GREP_SECONDS = 15.0
         ours = DocumentsBackend(place)
         assert "read-only" in (ours.write("/a.txt", "x").error or "")
         assert "read-only" in (ours.edit("/src/util.py", "needle", "x").error or "")
