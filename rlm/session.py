@@ -27,7 +27,7 @@ from rlm.runners.syntax import statements_of
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
 from rlm.trajectory.fields import union
-from rlm.trajectory.recording import Recording, count_lines
+from rlm.trajectory.recording import Recording, count_lines, count_turns
 from rlm.trajectory.source import Read, Source, cite, reads_of
 from rlm.trajectory.step import Step
 from rlm.trajectory.trajectory import Trajectory
@@ -177,7 +177,7 @@ class Session:
                 )
             self.gate.paid = recording
             recording.count_into(usage)
-            self.gate.renew(usage, turns=recording.turns, seconds=recording.seconds)
+            self.gate.renew(usage, turns=count_turns(recording.open), seconds=recording.seconds)
             query = str(recording.metadata["query"])
             if not recording.open:
                 self._messages = opening_messages(query, self._description, self._system)

@@ -39,8 +39,7 @@ class Recording:
                 )
             self.metadata = lines[0]  # the first line
             self.iterations = lines[1:]  # the lines of the turns that ended
-            # Lines of a question without an answer; an earlier one may have been broken off.
-            self.open = self._open_lines()
+            self.open = self._open_lines()  # of a question without an answer; an earlier one may have been broken off
             self._partial = [record for record in partial if record["iteration"] == len(lines)]
             self._lock = threading.Lock()
             replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
@@ -123,11 +122,6 @@ class Recording:
         """The duration of the turns of the open question."""
         return sum(line.get("iteration_time") or 0.0 for line in self.open)
 
-    @property
-    def turns(self) -> int:
-        """Turns of the open question, including its child runs."""
-        return len(self.open) + sum(len(call.get("iterations", ())) for call in _sub_calls(self.open))
-
     def steps(self) -> list[Step]:
         """All recorded turns, as far as the loop needs them to go on."""
         return [_step(line) for line in self.iterations]
@@ -157,6 +151,11 @@ def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
             for model, sums in call["usage_summary"]["model_usage_summaries"].items():
                 cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
                 usage.count(model, _model_usage(sums, cost))
+
+
+def count_turns(lines: Sequence[Mapping[str, Any]]) -> int:
+    """The number of turns in `lines`, including child runs at any depth."""
+    return len(lines) + sum(count_turns(call.get("iterations", ())) for call in _sub_calls(lines))
 
 
 def _model_usage(sums: Mapping[str, Any], cost: float | None) -> ModelUsage:

@@ -258,3 +258,13 @@ def test_a_field_of_another_type_is_a_trajectory_error(
     run.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     with pytest.raises(TrajectoryError):
         RLM.resume_run(run, lm=ScriptedLM(["FINAL(3)"]), sub_lm=sub)
+
+
+def test_turns_of_child_runs_count_at_each_depth(tmp_path: Path) -> None:
+    path, ask = tmp_path / "run.jsonl", "```repl\nprint(rlm_query('a', context='b'))\n```"
+    root = ScriptedLM([ask, ask, "```repl\nFINAL(1)\n```", "```repl\nFINAL(2)\n```", LLMError("down")])
+    with pytest.raises(LLMError):
+        RLM(lm=root, max_depth=3, trajectory=path).completion("q", "text")
+    lm = ScriptedLM(["no code", "none", "nor here"])
+    assert RLM(lm=lm, max_depth=3, max_iterations=5).resume(path, "text").reason == "max_iterations"
+    assert len(lm.calls) == 1 + 1  # the fifth turn, and the forced answer
