@@ -242,7 +242,8 @@ class ReplayLM:
     """Replays the replies of a trajectory, as root and as model of sub-calls: shows a run again without costs.
 
     A prompt of several messages gets the next reply of the recorded root; a single message gets the recorded reply to
-    it. A call that was not recorded raises ScriptExhausted.
+    it. A call that was not recorded raises ScriptExhausted. A run with child runs, whose roots send such prompts too,
+    cannot be replayed.
     """
 
     def __init__(self, trajectory: str | os.PathLike[str] | Iterable[dict[str, Any]]) -> None:
@@ -251,6 +252,8 @@ class ReplayLM:
             self._recording, _ = Recording.load(trajectory)
         else:
             self._recording = Recording(list(trajectory))
+        if any(call.get("iterations") for call in _sub_calls(self._recording.iterations)):
+            raise TrajectoryError("a run with child runs cannot be replayed")
         if "root_model" not in self._recording.metadata:
             raise TrajectoryError("this is not a trajectory: root_model is missing")
         self.model = str(self._recording.metadata["root_model"])

@@ -89,7 +89,6 @@ def test_an_answer_is_refused_once_whatever_else_its_notice_says(tmp_path: Path,
         RLM(lm=Noticed([said, LLMError("down")]), trajectory=tmp_path / "run.jsonl").completion("q", "text")
     completion = RLM.resume_run(tmp_path / "run.jsonl", lm=Noticed([said] * 9))
     assert (completion.answer, completion.iterations) == ("1", 2)
-    assert completion.trajectory[1]["notice"] != UNSEEN
 
 
 @pytest.mark.parametrize(
