@@ -93,13 +93,10 @@ def gc(
 
 
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
-    """List the versions of the context at URL: time, characters, documents, and the changes in both.
-
-    The oldest version that `gc` has left has no changes.
-    """
+    """List the versions of the context at URL: time, characters, documents, and the changes in both."""
     options = existing_options(url, s3)
     characters = documents = 0
-    is_known = False  # the version before a row
+    is_known = False  # the version before a row, which `gc` may have removed
     for root in list_versions(url, store_options=options):
         count = root.documents.documents if root.documents else 0
         row = {"version": root.generation, "created": root.created, "characters": root.characters, "documents": count}

@@ -117,8 +117,7 @@ def test_a_kill_at_the_start_loses_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert len(run(plan, tmp_path, said, Sources(tmp_path))[0]) == 1
     kept = path.read_text()
     monkeypatch.setattr(Path, "write_text", lambda *_, **__: pytest.fail("a kill within this would lose the runs"))
-    assert len(run(plan, tmp_path, said, Sources(tmp_path))[0]) == 1
-    assert path.read_text() == kept
+    assert (len(run(plan, tmp_path, said, Sources(tmp_path))[0]), path.read_text()) == (1, kept)
 
 
 def test_the_cap_ends_a_run_and_is_said(tmp_path: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
