@@ -20,8 +20,7 @@ from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 
 _MOST_FOUND = 1000  # matches of a `grep`, or files of a `glob`: more would not fit into a prompt
-_GREP_SECONDS = 15.0  # after these a `grep` returns what it has, at its next match or part
-_GREP_PART = 1 << 30  # characters
+_GREP_SECONDS = 15.0  # after these a `grep` returns what it has, at its next match
 _MOST_CHARACTERS = 1 << 20  # of a `read`; the agent's own limit is far lower
 _READ_ONLY = "Error: this text is read-only; CompositeBackend gives an agent other places to write to"
 
@@ -29,8 +28,7 @@ _READ_ONLY = "Error: this text is read-only; CompositeBackend gives an agent oth
 class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
     """The documents of the context at `url` as files that can be read. Safe for use by many threads.
 
-    `options` are those of `Monocontext.open`. `ls` and `glob` take 1 GET for 4,096 documents. Raises `ValueError` for a
-    text without documents.
+    `options`: as of `Monocontext.open`. `ls`, `glob`: 1 GET for 4,096 documents. Raises `ValueError` if there are none.
     """
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -77,16 +75,13 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
         matches, end = list[protocol.GrepMatch](), time.monotonic() + _GREP_SECONDS
         try:
             is_included = compile_grep_include_glob(glob) if glob else lambda name: True
-            for part in range(start, stop, _GREP_PART):
-                if time.monotonic() > end:
+            for hit in self._text.grep(pattern, fixed=True, start=start, stop=stop):
+                name = (hit.document or "").lstrip("/")
+                if not hit.document or not name.startswith(folder) or not is_included(name.removeprefix(folder)):
+                    continue
+                if len(matches) == most or time.monotonic() > end:
                     return protocol.GrepResult(matches=matches, truncated=True)
-                for hit in self._text.grep(pattern, fixed=True, start=part, stop=min(part + _GREP_PART, stop)):
-                    name = (hit.document or "").lstrip("/")
-                    if not hit.document or not name.startswith(folder) or not is_included(name.removeprefix(folder)):
-                        continue
-                    if len(matches) == most or time.monotonic() > end:
-                        return protocol.GrepResult(matches=matches, truncated=True)
-                    matches.append(protocol.GrepMatch(path=f"/{name}", line=hit.document_line or 1, text=hit.line))
+                matches.append(protocol.GrepMatch(path=f"/{name}", line=hit.document_line or 1, text=hit.line))
         except (InvalidGlobPatternError, ContextTooLarge) as error:
             return protocol.GrepResult(error=f"Error: {error}")
         return protocol.GrepResult(matches=matches)
@@ -96,8 +91,7 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
             is_included = compile_grep_include_glob(pattern)
         except InvalidGlobPatternError as error:
             return protocol.GlobResult(error=f"Error: {error}")
-        named = (record for name, record in self._files(path or "/") if is_included(name))
-        records = list(islice(named, _MOST_FOUND + 1))
+        records = list(islice((file for name, file in self._files(path or "/") if is_included(name)), _MOST_FOUND + 1))
         more = {"truncated": True, "truncation_reason": "budget"} if len(records) > _MOST_FOUND else {}
         entries = [(f"/{record.name.lstrip('/')}", record.bytes) for record in records[:_MOST_FOUND]]
         matches = [protocol.FileInfo(path=name, is_dir=False, size=size) for name, size in entries]
@@ -117,9 +111,8 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
     def _files(self, path: str) -> Iterator[tuple[str, Document]]:
         """The documents in a folder and below it, with their names in it."""
         folder = _folder(path)
-        for record in self._text.documents.records():
-            if (name := record.name.lstrip("/")).startswith(folder):
-                yield name.removeprefix(folder), record
+        names = ((record.name.lstrip("/"), record) for record in self._text.documents.records())
+        return ((name.removeprefix(folder), record) for name, record in names if name.startswith(folder))
 
 
 def _folder(path: str) -> str:
