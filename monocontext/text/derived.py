@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from monocontext.engine.candidates import Candidates
 from monocontext.format.filters.query import Query
-from monocontext.text.source import Span, StoredSource
+from monocontext.text.source import NO_FRAME, Span, StoredSource
 from monocontext.text.windows import Window
 
 SEGMENT_CHARACTERS = 1 << 18
@@ -26,6 +26,7 @@ class Derived(ABC):
     """A text source whose characters are computed from those of a base text."""
 
     final_newline: bool | None = None
+    loop_frame: tuple[int, str] = NO_FRAME
     knows_lines = True
     """Whether line i of the result comes from line i of the base."""
 

@@ -7,7 +7,6 @@ view of it, or `ContextTooLarge`, whose message says what to write instead.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, cast, overload
 
@@ -26,7 +25,7 @@ from monocontext.stores.protocol import Store
 from monocontext.text.lazy_kinds import LazyContext
 from monocontext.text.lines import LineView, TextLines
 from monocontext.text.search.methods import Searchable
-from monocontext.text.source import Span, StoredSource, TextSource
+from monocontext.text.source import NO_FRAME, Span, StoredSource, TextSource
 from monocontext.text.splitting import cut_pieces
 from monocontext.text.str_methods import iterate
 
@@ -48,11 +47,6 @@ MATERIALIZE_LIMIT = 64 << 20
 CACHE_BYTES = 256 << 20
 """The default memory for decoded text and index pages."""
 
-NOTHING_KEPT = sys.maxsize, ""
-"""No text is kept: no item has this number."""
-NEAR_CHARACTERS = 1 << 10
-"""A second read this near to the one before it may be part of a loop over items or short slices."""
-
 Place = str | os.PathLike[str] | Store
 _INTERNAL = frozenset({"is_large", "reads_since", "repl_namespace", "serve", "span"})
 """Names for other parts of this package, which `dir` leaves out."""
@@ -68,7 +62,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     page covers 1 GB of text and is fetched once.
     """
 
-    __slots__ = ("_code", "_kept", "_last_read", "_limit", "_opened", "_recipe", "_source", "_start", "_stop")
+    __slots__ = ("_code", "_limit", "_opened", "_recipe", "_source", "_start", "_stop")
 
     _source: TextSource
     _start: int
@@ -79,11 +73,6 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     """The way to derive this text again: the base text, the method, its arguments."""
     _code: CodePrefetcher | None
     """Follows the code that a model writes; created when the model first writes some."""
-    _kept: list[tuple[int, str]]
-    """One entry: the number of a first character, and the frame from it on as text, in which a loop reads. Of all texts
-    over a source one keeps a frame: the source empties the list of the one before."""
-    _last_read: int
-    """The first character of the last read that was not in the kept text."""
 
     @validate_options(OriginalOptions)
     def __new__(
@@ -246,7 +235,6 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         self._opened = opened
         self._recipe = recipe
         self._code = None
-        self._kept, self._last_read = [NOTHING_KEPT], -sys.maxsize
         return self
 
     # -- length, items, slices -------------------------------------------------------------------------------------
@@ -266,20 +254,23 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         `ContextTooLarge`. GETs: 1 for an item. A slice of S stored bytes takes about ceil(S / part) + 1, in parallel,
         where part is S / 16, but at least 1 MiB and at most 8 MiB.
         """
-        first, text = self._kept[0]
-        if type(key) is int and key >= first:  # the path of a loop: 0.1 us
-            try:
-                return text[key - first]
-            except IndexError:
-                pass
+        first, text = self._source.loop_frame
+        if type(key) is int and key >= 0:  # the path of a loop: 0.2 us
+            character = self._start + key
+            if first <= character < self._stop:
+                try:
+                    return text[character - first]
+                except IndexError:
+                    pass
         if isinstance(key, slice):
             start, stop, step = key.indices(self._stop - self._start)
             if step != 1:
                 return self._stepped(range(start, stop, step))
             if stop - start > self._limit:
                 return self._view(start, stop)
-            if first <= start <= stop <= first + len(text):
-                return text[start - first : stop - first]
+            offset = self._start + start - first
+            if 0 <= offset <= offset + stop - start <= len(text):
+                return text[offset : offset + stop - start]
             return self._read(start, stop)
         size = len(self)
         index = key.__index__() if hasattr(key, "__index__") else size
@@ -297,30 +288,10 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         """Characters [start, stop) of this text."""
         if stop <= start:
             return ""
-        kept, source = self._kept, self._source  # in this order: `refresh` replaces the source first
-        if isinstance(source, StoredSource):
-            if (piece_log := source.reader.piece_log) is not None:
-                piece_log.add(self._start + start, self._start + stop)
-            elif abs(start - self._last_read) <= NEAR_CHARACTERS:
-                self._keep(source, kept, start, stop)
-            self._last_read = start
-        return source.read(self._start + start, self._start + stop)
-
-    def _keep(self, source: StoredSource, kept: list[tuple[int, str]], start: int, stop: int) -> None:
-        """Keep the frame with characters [start, stop) as text, if one holds them all."""
-        frame_text = source.reader.text_within(self._start + start, self._start + stop)
-        if frame_text is None:
-            return
-        first = frame_text.frame.start
-        low, high = max(first, self._start), min(first + frame_text.frame.characters, self._stop)
-        self._forget_kept()
-        kept[0] = low - self._start, frame_text.slice(low - first, high - first)
-        source.kept = kept
-
-    def _forget_kept(self) -> None:
-        """Drop the kept text of all texts over the source."""
-        if isinstance(self._source, StoredSource) and self._source.kept:
-            self._source.kept[0] = NOTHING_KEPT
+        start, stop, source = self._start + start, self._start + stop, self._source
+        if isinstance(source, StoredSource) and (piece_log := source.reader.piece_log) is not None:
+            piece_log.add(start, stop)
+        return source.read(start, stop)
 
     def file(self) -> ContextFile:
         """A seekable text file over this text, to read (no GET): `csv.reader(context.file())`."""
@@ -500,7 +471,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
             return 0, []
         if reader.read_log is None:
             reader.read_log, reader.piece_log = ReadLog(), PieceLog()
-            self._forget_kept()  # which is read without a log
+            self._source.loop_frame = NO_FRAME  # which is read without a log
         mark, ranges = reader.read_log.since(mark)
         return mark, self._clip(ranges)
 
@@ -597,14 +568,13 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:
             self._source, self._stop, self._code = StoredSource(reader), reader.characters, None
-            self._kept = [NOTHING_KEPT]  # a thread that reads meanwhile fills the list of before
         return self
 
     def close(self) -> None:
         """Release the memory and connections that all views share; later reads raise `ContextClosed`. Idempotent."""
-        self._forget_kept()
         if self._reader:
             self._reader.close()
+        self._source.loop_frame = NO_FRAME
         if self._opened:
             self._opened.close()
 

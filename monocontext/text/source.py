@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Protocol
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 ONE_FRAME = 1 << 20
 """A read of at most this many characters may be in one frame, which is then kept for the next one."""
 
+NO_FRAME = sys.maxsize, ""
+NEAR_CHARACTERS = 1 << 10
+"""A second read this near to the one before it may be part of a loop over items or short slices."""
+
 SPARSE_STEP = 1 << 19
 """A slice with at least this step, two frames of the usual size, fetches only the frames that have its characters.
 Where the reader cannot name these frames, a slice with eight times this step reads character by character."""
@@ -31,6 +36,9 @@ Where the reader cannot name these frames, a slice with eight times this step re
 class TextSource(Protocol):
     """A sequence of characters that can be read at any offset. Offsets count characters; ranges must be within the
     text."""
+
+    loop_frame: tuple[int, str]
+    """The frame that a loop over items or short slices reads: its first character and its text; else `NO_FRAME`."""
 
     @property
     def characters(self) -> int: ...
@@ -241,8 +249,9 @@ class StoredSource:
 
     knows_lines = True
     reader: Reader | ServedReader
-    kept: list[tuple[int, str]] | None = None
-    """The frame that a text over this source keeps for a loop: `Monocontext._kept` of that text."""
+    loop_frame: tuple[int, str] = NO_FRAME
+    last_read: int = -NEAR_CHARACTERS - 1
+    """The first character of the last short read."""
 
     @property
     def characters(self) -> int:
@@ -256,7 +265,11 @@ class StoredSource:
         text = self.reader.text_within(start, stop) if start < stop <= start + ONE_FRAME else None
         if text is None:
             return self.reader.read(start, stop)
-        return text.slice(start - text.frame.start, stop - text.frame.start)
+        first, is_near = text.frame.start, abs(start - self.last_read) <= NEAR_CHARACTERS
+        if is_near and self.loop_frame[0] != first and self.reader.piece_log is None:
+            self.loop_frame = first, text.slice(0, text.frame.characters)
+        self.last_read = start
+        return text.slice(start - first, stop - first)
 
     def find_cached(self, needle: str, start: int, stop: int) -> int:
         """The first occurrence in [start, stop) if the frame of `start` is in memory and contains one, else -1.
