@@ -20,7 +20,7 @@ from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 
 _MOST_FOUND = 1000  # matches of a `grep`, or files of a `glob`: more would not fit into a prompt
-_GREP_SECONDS = 15.0  # after these a `grep` returns what it has, at its next match
+_GREP_SECONDS = 15.0  # after these a `grep` returns what it has, at its next hit
 _MOST_CHARACTERS = 1 << 20  # of a `read`; the agent's own limit is far lower
 _READ_ONLY = "Error: this text is read-only; CompositeBackend gives an agent other places to write to"
 
@@ -77,11 +77,11 @@ class DocumentsBackend(protocol.BackendProtocol):  # type: ignore[misc]
             is_included = compile_grep_include_glob(glob) if glob else lambda name: True
             for hit in self._text.grep(pattern, fixed=True, start=start, stop=stop):
                 name = (hit.document or "").lstrip("/")
-                if not hit.document or not name.startswith(folder) or not is_included(name.removeprefix(folder)):
-                    continue
-                if len(matches) == most or time.monotonic() > end:
+                is_wanted = hit.document and name.startswith(folder) and is_included(name.removeprefix(folder))
+                if time.monotonic() > end or (is_wanted and len(matches) == most):
                     return protocol.GrepResult(matches=matches, truncated=True)
-                matches.append(protocol.GrepMatch(path=f"/{name}", line=hit.document_line or 1, text=hit.line))
+                if is_wanted:
+                    matches.append(protocol.GrepMatch(path=f"/{name}", line=hit.document_line or 1, text=hit.line))
         except (InvalidGlobPatternError, ContextTooLarge) as error:
             return protocol.GrepResult(error=f"Error: {error}")
         return protocol.GrepResult(matches=matches)

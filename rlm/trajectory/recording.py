@@ -30,34 +30,32 @@ class Recording:
     def __init__(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]] = ()) -> None:
         """`lines` of a trajectory, and the `partial` records of a turn that was under way. Raises TrajectoryError."""
         try:
-            if not lines or lines[0].get("type") != "metadata":
-                raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata'")
-            if lines[0].get("trajectory_version", VERSION) > VERSION:
-                raise TrajectoryError(
-                    f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up "
-                    f"to {VERSION}: upgrade monocontext-rlm"
-                )
-            self.metadata = lines[0]  # the first line
-            self.iterations = lines[1:]  # the lines of the turns that ended
-            self.open = self._open_lines()  # of a question without an answer; an earlier one may have been broken off
-            self._partial = [record for record in partial if record["iteration"] == len(lines)]
-            self._lock = threading.Lock()
-            replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
-            self._turns = {line["iteration"]: _reply_of_turn(line) for line in self.iterations}
-            self._turns |= {record["turn"]: _reply(record) for record in replies}
-            calls = _sub_calls(self.iterations) + [record for record in self._partial if record["type"] != "reply"]
-            self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))
-            """Models of the calls of cells, in the order of their first call."""
-            self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)  # by key, in the order of the calls
-            for record in sorted(calls, key=lambda record: record.get("order") or 0):
-                prompt = record.get("prompt")
-                messages = [{"role": "user", "content": prompt if isinstance(prompt, str) else ""}]
-                key = record.get("key") or call_key(record["root_model"], messages)  # other writers record no key
-                self._calls[key].append(record)
+            _check_first_line(lines)
+            self._index(lines, partial)
         except TrajectoryError:
             raise
         except _SHAPE_ERRORS as exc:
             raise TrajectoryError(f"this is not a trajectory: {_describe_error(exc)}") from exc
+
+    def _index(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]]) -> None:
+        """Find the turns and calls of the run."""
+        self.metadata = lines[0]  # the first line
+        self.iterations = lines[1:]  # the lines of the turns that ended
+        self.open = self._open_lines()  # lines of a question without an answer; an earlier one may have been broken off
+        self._partial = [record for record in partial if record["iteration"] == len(lines)]
+        self._lock = threading.Lock()
+        replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
+        self._turns = {line["iteration"]: _reply_of_turn(line) for line in self.iterations}
+        self._turns |= {record["turn"]: _reply(record) for record in replies}
+        calls = _sub_calls(self.iterations) + [record for record in self._partial if record["type"] != "reply"]
+        self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))
+        """Models of the calls of cells, in the order of their first call."""
+        self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)  # by key, in the order of the calls
+        for record in sorted(calls, key=lambda record: record.get("order") or 0):
+            prompt = record.get("prompt")
+            messages = [{"role": "user", "content": prompt if isinstance(prompt, str) else ""}]
+            key = record.get("key") or call_key(record["root_model"], messages)  # other writers record no key
+            self._calls[key].append(record)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[Recording, int]:
@@ -137,6 +135,17 @@ class Recording:
             self.count_into(Usage())
         except _SHAPE_ERRORS as exc:
             raise TrajectoryError(f"turn {turn} is damaged: {_describe_error(exc)}") from exc
+
+
+def _check_first_line(lines: Sequence[Mapping[str, Any]]) -> None:
+    """Raise TrajectoryError unless the first line begins a trajectory that this version reads."""
+    if not lines or lines[0].get("type") != "metadata":
+        raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata'")
+    if lines[0].get("trajectory_version", VERSION) > VERSION:
+        raise TrajectoryError(
+            f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up to "
+            f"{VERSION}: upgrade monocontext-rlm"
+        )
 
 
 def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:

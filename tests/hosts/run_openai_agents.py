@@ -30,7 +30,7 @@ class Scripted(Model):
         return ModelResponse(output=[asked], usage=Usage(), response_id=None)
 
     def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError("the run is not streamed")
 
 
 def run(names: dict[str, Any], question: str) -> str:
