@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -301,13 +300,22 @@ def _why_botocore(environment: Mapping[str, str], settings: Settings) -> str:
     return "" if has_keys else "the credentials file has no keys"
 
 
+def load_botocore() -> Any:
+    """botocore, which most reads do not need: to import it takes 0.2 s. It has no types."""
+    import botocore.config
+    import botocore.session
+    import botocore.utils
+
+    return botocore
+
+
 def _identity_of_botocore(settings: Settings, reason: str) -> BotocoreIdentity:
     named = settings.profile_name if settings.profile_is_explicit else None
     tried = [] if settings.profile_is_explicit else ["the environment"]
     tried += settings.unreadable or [f"the profile {settings.profile_name} in {settings.credentials_path}"]
     tried.append("metadata of a container or of the instance")
     return BotocoreIdentity(
-        lambda: import_module("botocore.session").Session(profile=named).get_credentials(),
+        lambda: load_botocore().session.Session(profile=named).get_credentials(),
         f"botocore, because {reason}",
         ", ".join(tried),
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import threading
 from functools import cache
-from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +16,7 @@ from monocontext.records import replace
 from monocontext.stores import log
 from monocontext.stores.http.connection import DEFAULT_PORTS, Endpoint
 from monocontext.stores.http.route import Route
-from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, S3Options
+from monocontext.stores.s3.account import BotocoreIdentity, RequestPlan, S3Options, load_botocore
 from monocontext.stores.s3.routes import AWS_DOMAINS, DEFAULT_REGION, parse_proxy
 
 _CONNECT_TIMEOUT_SECONDS = 5
@@ -49,14 +48,15 @@ def learn_plan(options: S3Options, bucket: str, reason: str) -> RequestPlan | No
 def _shared_data_loader() -> Any:
     """The loader of the files from which botocore makes a client, shared so that they are read once. Sessions are not
     shared: a new client must not inherit credentials that the server refused."""
-    return import_module("botocore.session").get_session().get_component("data_loader")
+    return load_botocore().session.get_session().get_component("data_loader")
 
 
 def _session(profile: str | None) -> Any:
-    # boto3 and botocore have no types; imported like this they are `Any`.
-    inner, models = import_module("botocore.session").get_session(), _shared_data_loader()
+    from boto3.session import Session  # most reads need neither boto3 nor botocore
+
+    inner, models = load_botocore().session.get_session(), _shared_data_loader()
     inner.register_component("data_loader", models)
-    session = import_module("boto3.session").Session(profile_name=profile, botocore_session=inner)
+    session = Session(profile_name=profile, botocore_session=inner)
     models.search_paths[:] = dict.fromkeys(models.search_paths)  # each session of boto3 appends its own folder
     return session
 
@@ -77,7 +77,8 @@ def connect(options: S3Options) -> Any:
 
 
 def _make_client(session: Any, options: S3Options, addressing_style: str) -> Any:
-    config = import_module("botocore.config").Config(
+    botocore = load_botocore()
+    config = botocore.config.Config(
         connect_timeout=_CONNECT_TIMEOUT_SECONDS,
         read_timeout=READ_TIMEOUT_SECONDS,
         retries={"mode": "standard", "total_max_attempts": S3_ATTEMPTS},
@@ -86,7 +87,7 @@ def _make_client(session: Any, options: S3Options, addressing_style: str) -> Any
         # The crc32c of each frame suffices. The checksums of botocore cost CPU, and some servers refuse them.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
-        signature_version=import_module("botocore").UNSIGNED if options.anonymous else None,
+        signature_version=botocore.UNSIGNED if options.anonymous else None,
     )
     region = options.region or session.region_name or (DEFAULT_REGION if options.endpoint else None)
     return session.client("s3", region_name=region, endpoint_url=options.endpoint, config=config)
@@ -148,6 +149,6 @@ def _route_of(url: str, headers: Any, config: Any) -> Route | None:
 def _proxy_url(url: str, scheme: str, config: Any) -> str | None:
     proxies = config.proxies
     if proxies is None:
-        proxies = import_module("botocore.utils").get_environ_proxies(url)
+        proxies = load_botocore().utils.get_environ_proxies(url)
     result = proxies.get(scheme)
     return str(result) if result else None
