@@ -175,8 +175,10 @@ def test_a_run_of_rlm_needs_no_setting() -> None:
         return replies.pop(0)
 
     code = ["at = context.find('line 0042')", "print(context[at + 300 : at + 350])"]
-    replies = [*(f"```repl\n{block}\nprint(1)\n```" for block in code), "FINAL(done)"]
-    rlm = RLM(lm=ScriptedLM(ask), sub_lm=ScriptedLM(str))
+    # A request that has not started counts as one of the cell that waits for it.
+    replies = [*(f"```repl\nwait()\n{block}\nprint(1)\n```" for block in code), "FINAL(done)"]
+    tools = {"wait": lambda: wait_until_idle(context)}
+    rlm = RLM(lm=ScriptedLM(ask), sub_lm=ScriptedLM(str), custom_tools=tools)
     assert rlm.completion("q", context=context).answer == "done"
     assert held == [True] * 3
     stats = context.stats
