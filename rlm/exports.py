@@ -28,7 +28,7 @@ from rlm.rlm import RLM
 from rlm.session import Session
 from rlm.tool_registry import ToolRegistry
 from rlm.trajectory.completion import Completion
-from rlm.trajectory.recording import ReplayLM
+from rlm.trajectory.replay import ReplayLM
 from rlm.trajectory.source import Read, Source
 from rlm.trajectory.step import Cell, Step
 

@@ -26,8 +26,9 @@ from rlm.runners import make_runner
 from rlm.runners.syntax import statements_of
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
+from rlm.trajectory.decoding import count_lines, count_turns
 from rlm.trajectory.fields import union
-from rlm.trajectory.recording import Recording, count_lines, count_turns
+from rlm.trajectory.recording import Recording
 from rlm.trajectory.source import Read, Source, cite, reads_of
 from rlm.trajectory.step import Step
 from rlm.trajectory.trajectory import Trajectory
@@ -167,26 +168,26 @@ class Session:
                     f"the trajectory was recorded over a context of length {recorded}, and this one has length "
                     f"{self._description.length}: give the same context"
                 )
-            self._trajectory.go_on([recording.metadata, *recording.iterations], whole_bytes)
+            self._trajectory.resume([recording.metadata, *recording.iterations], whole_bytes)
             recording.reopen(self._setup.budget)
             usage = Usage(self._setup.prices)
-            if recording.iterations and not recording.open:  # it has ended
+            if recording.iterations and not recording.open_lines:  # it has ended
                 count_lines(recording.iterations, usage)
                 return self._completion(
                     recording.steps()[-1], len(recording.iterations), usage, None, recording.seconds
                 )
             self.gate.paid = recording
             recording.count_into(usage)
-            self.gate.renew(usage, turns=count_turns(recording.open), seconds=recording.seconds)
+            self.gate.renew(usage, turns=count_turns(recording.open_lines), seconds=recording.seconds)
             query = str(recording.metadata["query"])
-            if not recording.open:
+            if not recording.open_lines:
                 self._messages = opening_messages(query, self._description, self._system)
                 return self._finish(query)
             steps = recording.steps()
             self._run_again(steps)
-            self._turns = len(steps) - len(recording.open)
+            self._turns = len(steps) - len(recording.open_lines)
             self._messages = prompts.history(steps[-1], self._loop.window)
-            return self._finish(str(recording.open[0].get("question", query)), steps[self._turns :])
+            return self._finish(str(recording.open_lines[0].get("question", query)), steps[self._turns :])
 
     def _metadata(self, query: str) -> dict[str, Any]:
         """The first line of the trajectory: the settings of the RLM, the first question, and its context."""

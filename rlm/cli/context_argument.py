@@ -35,7 +35,7 @@ def names_context(argument: str) -> bool:
 
 
 def named_texts(argument: str) -> dict[str, str]:
-    """The places of several texts by their names, as in `code=URL logs=URL`; empty for any other argument."""
+    """The files or URLs of several texts by name, as in `code=URL logs=URL`; empty for any other argument."""
     try:
         words = shlex.split(argument)
     except ValueError:  # quotes that do not close: it is a question
@@ -50,43 +50,51 @@ def open_argument(context: str, options: StoreOptions | None = None, shape: str 
     """Open CONTEXT: a stored context lazily, a text file or `-` (stdin) as a str, several by name as a dict. `options`
     are those of a store in S3. `shape` is text, or list or dict for the documents of a stored context. Raises
     UsageError, and the errors of `Monocontext.open`."""
+    with ExitStack() as stack:
+        yield _open(context, options or StoreOptions(), shape, stack)
+
+
+def _open(context: str, options: StoreOptions, shape: str, stack: ExitStack) -> Any:
+    """What CONTEXT names, which `stack` closes."""
     from monocontext.sessions.local_sessions import open_folder, open_machine  # it reads and writes stored texts
 
+    is_path = "://" not in context and context != "-"
+    _check_shape(context, shape, is_text=context == "-" or (is_path and os.path.isfile(context)))
+    if texts := named_texts(context):
+        if list(texts.values()).count("-") > 1:
+            raise UsageError("only one text can come from stdin: give the others as files or URLs")
+        return {name: _open(location, options, shape, stack) for name, location in texts.items()}
+    if context == LOCAL_SESSIONS:
+        return stack.enter_context(open_machine(note=lambda text: click.echo(f"rlm: {text}", err=True)))
+    if context == "-":
+        return _decode(sys.stdin.buffer.read(), "stdin")
+    if is_path and os.path.isfile(context):
+        return _decode(Path(context).read_bytes(), context)
+    if is_path and not os.path.exists(context):
+        raise UsageError(f"{context}: no such file or directory; give a path, a URL such as s3://bucket/prefix, or -")
+    sessions = open_folder(context) if shape == "text" else None
+    return stack.enter_context(_open_stored(context, options, shape) if sessions is None else sessions)
+
+
+def _check_shape(context: str, shape: str, *, is_text: bool) -> None:
+    """Raise UsageError for a shape that CONTEXT cannot have. `is_text`: it is a file or stdin, without documents."""
     if shape not in ("text", "list", "dict"):
         raise UsageError(f"--shape must be text, list or dict, not {shape!r}")
     if shape != "text" and context == LOCAL_SESSIONS:
         raise UsageError(f"--shape {shape} needs a stored context: leave it out with --sessions")
-    if shape != "text" and (context == "-" or ("://" not in context and os.path.isfile(context))):
+    if shape != "text" and is_text:
         raise UsageError(f"--shape {shape} needs a stored context: `monocontext upload` makes one from {context}")
-    if texts := named_texts(context):
-        if list(texts.values()).count("-") > 1:
-            raise UsageError("only one text can come from stdin: give the others as files or URLs")
-        with ExitStack() as stack:
-            yield {name: stack.enter_context(open_argument(url, options, shape)) for name, url in texts.items()}
-    elif context == LOCAL_SESSIONS:
-        with open_machine(note=lambda text: click.echo(f"rlm: {text}", err=True)) as text:
-            yield text
-    elif context == "-":
-        yield _decode(sys.stdin.buffer.read(), "stdin")
-    elif "://" not in context and Path(context).is_file():
-        yield _decode(Path(context).read_bytes(), context)
-    elif "://" not in context and not (context and Path(context).exists()):
-        raise UsageError(f"{context}: no such file or directory")
-    else:
-        sessions = open_folder(context) if shape == "text" else None
-        if sessions is not None:
-            with sessions as text:
-                yield text
-            return
-        value = options_of(context, options or StoreOptions())
-        try:
-            opened: Any = Monocontext.open(context, shape=shape, **value)  # type: ignore[call-overload]
-        except ValueError as error:
-            if type(error) is not ValueError:
-                raise
+
+
+def _open_stored(context: str, options: StoreOptions, shape: str) -> Any:
+    """A context at a URL or in a directory. Raises UsageError, and the errors of `Monocontext.open`."""
+    store_options = options_of(context, options)
+    try:
+        return Monocontext.open(context, shape=shape, **store_options)  # type: ignore[call-overload] # any shape
+    except ValueError as error:
+        if type(error) is ValueError:  # an option of the user; a subclass, such as InvalidUrl, is reported as it is
             raise UsageError(str(error)) from None
-        with opened as text:
-            yield text
+        raise
 
 
 def _decode(data: bytes, source: str) -> str:
@@ -94,5 +102,5 @@ def _decode(data: bytes, source: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        result, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` has no mark
-        raise UsageError(f"{source} is not UTF-8: byte 0x{result:02x} at offset {offset}; convert it first") from None
+        byte, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` has no mark
+        raise UsageError(f"{source} is not UTF-8: byte 0x{byte:02x} at offset {offset}; convert it first") from None

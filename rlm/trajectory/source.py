@@ -1,7 +1,7 @@
-"""The sources that a model names for its answer, looked up in the context; and the ranges that its code has read.
+"""Look up the sources that a model claims for its answer, and list the ranges of the context that its code has read.
 
-A range must be inside the text, and a quote must occur in what the run has read; a note names each claim that is left
-out. Only sources that the model names are listed.
+A claimed range must be inside the text, and a claimed quote must occur in what the run has read; a note says which
+claims are left out, and why. Only what the model claims is listed as a source.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rlm.trajectory.fields import Range
 MOST_CHARACTERS = 1_000_000  # the longest source; as much as `monocontext cite` reads (`_MOST_CITED`)
 MOST_READS = 200  # the most items of a `Completion.reads`
 _MOST_SEARCHED = 256_000_000  # the most characters that are searched for a quote
-_SHOWN = 1_000  # the characters of a source that a completion holds; a longer one keeps its ends
+_SHOWN_CHARACTERS = 1_000  # of a source in a completion; a longer one keeps its ends
 _LISTED_CHARACTERS = 100  # the most text of a source in a list
 NONE_NAMED = "The model named no sources for this answer."
 
@@ -38,7 +38,7 @@ class Read:
 
     @property
     def place(self) -> str:
-        """The document and first line, such as `src/a.py:12`; characters if the lines are unknown."""
+        """The document and first line, such as `src/a.py:12`; its characters if the lines are unknown."""
         if self.lines is None:
             return f"{self.document or 'characters'}:{self.start}-{self.stop}"
         return f"{self.document or 'line'}:{self.lines[0]}"
@@ -91,6 +91,19 @@ def format_sources(sources: Sequence[Source]) -> str:
     return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class _PartRange:
+    """Characters `start` to `stop` of one part of the context, counted within the part."""
+
+    part: TextPart
+    start: int
+    stop: int
+
+
+class _ClaimRefused(ValueError):
+    """A claim does not hold; the message says why."""
+
+
 def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None) -> tuple[list[Source], list[str]]:
     """Look up the sources that a model claims. Returns those that hold, and a note on each claim that does not. `read`:
     the ranges that the run has read, where quotes are looked for; None for a context that does not record them. Costs
@@ -103,7 +116,8 @@ def cite(context: object, claims: Sequence[Claim], read: Sequence[Range] | None)
     sources, notes = [], []
     for number, claim in enumerate(claims, 1):
         try:
-            sources.append(_source_of(_locate(parts, claim, read, is_whole=parts[0].text is context)))
+            located = _locate(parts, claim, read, is_whole=parts[0].text is context)
+            sources.append(_source_of(located))
         except _ClaimRefused as exc:
             notes.append(f"source {number} of the answer is left out: {exc}")
     return sources, notes
@@ -116,24 +130,11 @@ def reads_of(context: object, handed: Sequence[Range]) -> list[Read]:
     parts = text_parts(context)
     for start, stop in handed:
         for part in parts:
-            for span in part.by_document(max(0, start - part.start), min(len(part.text), stop - part.start)):
+            for first, last in part.by_document(max(0, start - part.start), min(len(part.text), stop - part.start)):
                 if len(reads) == MOST_READS:
                     return reads
-                reads.append(_read_of(_PartRange(part, *span)))
+                reads.append(_read_of(_PartRange(part, first, last)))
     return reads
-
-
-@dataclass(frozen=True, slots=True)
-class _PartRange:
-    """Characters `start` to `stop` of one part of the context, counted within the part."""
-
-    part: TextPart
-    start: int
-    stop: int
-
-
-class _ClaimRefused(ValueError):
-    """A claim does not hold; the message says why."""
 
 
 def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | None, *, is_whole: bool) -> _PartRange:
@@ -153,9 +154,9 @@ def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | Non
 
 
 def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] | None) -> _PartRange:
-    """The first occurrence of a quote in the ranges `read`, or in all of the parts if that is None."""
+    """The first place of a quote in the ranges `read`; in all of the parts if that is None. Raises _ClaimRefused."""
     remaining = _MOST_SEARCHED
-    for start, stop in [(0, sys.maxsize)] if read is None else read:  # None: all of the text
+    for start, stop in [(0, sys.maxsize)] if read is None else read:
         for part in parts:
             first, last = max(0, start - part.start), min(len(part.text), stop - part.start)
             if first >= last:
@@ -166,12 +167,12 @@ def _locate_quote(parts: Sequence[TextPart], quote: str, read: Sequence[Range] |
             if offset >= 0:
                 return _PartRange(part, offset, offset + len(quote))
             remaining -= last - first
-    raise _ClaimRefused(f"{quote[:80]!r} is not {'there' if read is None else 'where the run has read'}")
+    raise _ClaimRefused(f"{quote[:80]!r} is not in {'the context' if read is None else 'what the run has read'}")
 
 
-def _read_of(span: _PartRange) -> Read:
+def _read_of(located: _PartRange) -> Read:
     """A range of a part as characters of the whole context, with its lines and the name of its document."""
-    part, start, stop = span.part, span.start, span.stop
+    part, start, stop = located.part, located.start, located.stop
     document = part.document_at(start)
     before = part.line_of(int(document.start)) - 1 if document else 0
     lines = part.line_of(start) - before, part.line_of(stop - 1) - before
@@ -179,15 +180,16 @@ def _read_of(span: _PartRange) -> Read:
     return Read(part.start + start, part.start + stop, lines, "/".join(name for name in names if name) or None)
 
 
-def _source_of(cited: _PartRange) -> Source:
+def _source_of(located: _PartRange) -> Source:
     """A range of a part with its text (1 GET, if that is not in the cache)."""
-    part, read = cited.part, _read_of(cited)
-    text = str(part.text[cited.start : cited.stop])
-    half = _SHOWN // 2
-    display = text if len(text) <= _SHOWN else join_ends(text[:half], text[-half:], len(text) - _SHOWN)
+    part, read = located.part, _read_of(located)
+    text = str(part.text[located.start : located.stop])
+    half = _SHOWN_CHARACTERS // 2
+    is_short = len(text) <= _SHOWN_CHARACTERS
+    display = text if is_short else join_ends(text[:half], text[-half:], len(text) - _SHOWN_CHARACTERS)
     # Only a text in storage that is the whole context has a version to cite.
     generation = part.text.generation if part.name is None and not isinstance(part.text, str) else None
     return Source(
         read.start, read.stop, read.lines, read.document, text=display, generation=generation,
-        sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), url=part.url_at(cited.start),
+        sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), url=part.url_at(located.start),
     )  # fmt: skip

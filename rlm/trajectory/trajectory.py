@@ -36,12 +36,12 @@ class Trajectory:
         """`target`: a file that ends in `.jsonl` and is replaced by each run, or a directory that gets a file per run.
         `secrets` is called before each line; its strings are never written to the file."""
         self.records: list[dict[str, Any]] = []  # the lines so far
-        self.path: Path | None = None if target is None else _file(Path(target))  # None when nothing is written
+        self.path: Path | None = None if target is None else _path_for(Path(target))  # None when nothing is written
         self.warning = ""  # why the file is not complete; empty if it is
         self._secrets = secrets
-        self._lock = threading.Lock()
-        self._ended = False
-        self._has_begun = False
+        self._lock = threading.Lock()  # guards the files and `warning`
+        self._ended = False  # whether the last question has its answer
+        self._has_begun = False  # whether the metadata line is written
 
     def begin(self, metadata: Mapping[str, Any]) -> None:
         """Write the metadata line to a new or emptied file. Raises OSError, before any call is paid."""
@@ -52,10 +52,10 @@ class Trajectory:
         now = datetime.now().isoformat()
         self.records.append({"type": "metadata", "timestamp": now, "trajectory_version": VERSION, **metadata})
         if self.path:
-            self._write(self.path, self.records[-1])
+            self._append(self.path, self.records[-1])
         self._has_begun = True
 
-    def go_on(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
+    def resume(self, records: Iterable[dict[str, Any]], whole_bytes: int) -> None:
         """Continue a file whose lines are known; bytes after its first `whole_bytes` are a torn line."""
         self.records = list(records)
         self._has_begun = True
@@ -71,46 +71,55 @@ class Trajectory:
     ) -> None:  # fmt: skip
         """Write the line of one step, with the sums of `usage` so far. `question`: set if the step begins a later
         question. `sources` and `reads`: those of the question that it ends."""
-        line = iteration(step, usage) | ({"question": question} if question else {})
-        for name, places in (("sources", sources), ("reads", reads)):
-            line |= {name: [location.to_dict() for location in places]} if places else {}
+        line = iteration_line(step, usage) | ({"question": question} if question else {})
+        for name, cited in (("sources", sources), ("reads", reads)):
+            line |= {name: [item.to_dict() for item in cited]} if cited else {}
         self.records.append(line)
         self._ended = step.reason is not None
         if self.path:
-            self._write(self.path, line)
-            self._write(partial_of(self.path), None)
+            self._append(self.path, line)
+            self._remove_partial()
 
     def write_ahead(self, record: Mapping[str, Any]) -> None:
         """Write a call that has just ended to `NAME.partial`. A call that ends after its run is not recorded."""
         if self.path and not self._ended:
-            self._write(partial_of(self.path), {**record, "iteration": len(self.records)})
+            self._append(partial_of(self.path), {**record, "iteration": len(self.records)})
 
     def reopen(self) -> None:
         """Begin another question; drop calls of an earlier one that failed."""
         self._ended = False
-        if self.path:
-            self._write(partial_of(self.path), None)
+        self._remove_partial()
 
-    def _write(self, path: Path, record: Mapping[str, Any] | None) -> None:
-        """Append a record to a file; None deletes the file. After a failure, as on a full disk, nothing is written: a
-        file without one of its lines could not be resumed."""
+    def _append(self, path: Path, record: Mapping[str, Any]) -> None:
+        """Append a record to a file, without the secrets in it."""
         line = json.dumps(record)
         for secret in filter(None, self._secrets()):  # an empty one is between all characters
             line = line.replace(json.dumps(secret)[1:-1], "[secret]")
         with self._lock:
+            if self.warning:
+                return
             try:
-                if self.warning:
-                    return
-                if record is None:
-                    path.unlink(missing_ok=True)
-                else:
-                    with path.open("ab") as file:
-                        file.write(line.encode() + b"\n")
+                with path.open("ab") as file:
+                    file.write(line.encode() + b"\n")
             except OSError as exc:
-                if not self._has_begun:
-                    raise
-                self.warning = f"the trajectory ends early: {self.path} cannot be written: {exc.strerror or exc}"
-                log(WARNING, "%s", self.warning)
+                self._stop_writing(exc)
+
+    def _remove_partial(self) -> None:
+        """Delete the calls of a turn that has its line now, or that is given up."""
+        with self._lock:
+            if self.path is None or self.warning:
+                return
+            try:
+                partial_of(self.path).unlink(missing_ok=True)
+            except OSError as exc:
+                self._stop_writing(exc)
+
+    def _stop_writing(self, exc: OSError) -> None:
+        """Write nothing from here on, as on a full disk: a file that lacks one of its lines could not be resumed."""
+        if not self._has_begun:
+            raise exc
+        self.warning = f"the trajectory ends early: {self.path} cannot be written: {exc.strerror or exc}"
+        log(WARNING, "%s", self.warning)
 
 
 def partial_of(path: Path) -> Path:
@@ -118,7 +127,7 @@ def partial_of(path: Path) -> Path:
     return path.with_name(path.name + ".partial")
 
 
-def iteration(step: Step, usage: Usage) -> dict[str, Any]:
+def iteration_line(step: Step, usage: Usage) -> dict[str, Any]:
     """The line of one step. `usage`: of the run up to this step."""
     return {
         "type": "iteration", "iteration": step.iteration, "prompt": [dict(message) for message in step.prompt],
@@ -170,7 +179,7 @@ def _result(cell: Cell) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _file(target: Path) -> Path:
+def _path_for(target: Path) -> Path:
     """The path of the trajectory for a target; a new name in a directory."""
     if target.suffix == ".jsonl" and not target.is_dir():
         return target

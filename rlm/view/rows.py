@@ -1,4 +1,4 @@
-"""Convert lines of a trajectory for the page: a small row of each turn for lists and maps, and its details on request.
+"""Convert lines of a trajectory for the page: a small row for each turn, and all of its details on request.
 
 Lines may come from other writers, or be forged. Every value is checked, so that the page gets fields of the right
 types: an invalid number becomes None, and a value in place of a text becomes its JSON.
@@ -24,17 +24,19 @@ def texts(record: Mapping[str, Any], *names: str) -> dict[str, str]:
 
 def metadata(line: Mapping[str, Any]) -> dict[str, Any]:
     """The facts about the run that the page shows, from its metadata line."""
-    context, kwargs, budget = mapping(line.get("context")), mapping(line.get("backend_kwargs")), line.get("budget")
+    context, kwargs, budget = (mapping(line.get(name)) for name in ("context", "backend_kwargs", "budget"))
     return {
-        **texts(line, "query", "timestamp"), "root_model": text(line.get("root_model") or kwargs.get("model_name")),
-        "sub_model": text(line.get("sub_model")), "runner": text(line.get("environment_type")),
+        **texts(line, "query", "timestamp", "sub_model"),
+        "root_model": text(line.get("root_model") or kwargs.get("model_name")),
+        "runner": text(line.get("environment_type")),
         "started_at": number(line.get("started_at")),
         "context": {
-            **texts(context, "uri", "type"), "chars": count(context.get("chars")) or count(context.get("length")),
+            **texts(context, "uri", "type"),
+            "chars": count(context.get("chars")) or count(context.get("length")),
             "lines": count(context.get("lines")),
         },
-        "budget": {text(name): number(value) for name, value in mapping(budget).items() if number(value) is not None},
-    }  # fmt: skip
+        "budget": {text(name): number(value) for name, value in budget.items() if number(value) is not None},
+    }
 
 
 def turn_row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[str, Any]:
@@ -53,14 +55,18 @@ def turn_row(line: Mapping[str, Any], previous_end: float, chars: int) -> dict[s
         last_end = cells[-1]["start"] + cells[-1]["run"]
     ahead = mapping(line.get("ahead"))
     return {
-        "turn": count(line.get("iteration")) or 0, "start": start, "think": think,
+        **texts(line, "model", "reason", "question"),
+        "turn": count(line.get("iteration")) or 0,
+        "start": start,
+        "think": think,
         "end": max(last_end, start + turn_seconds),
         "tokens": [count(line.get("prompt_tokens")), count(line.get("completion_tokens"))],
-        "dollars": number(line.get("dollars")), "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
-        "cells": cells, "said": first_line(text(line.get("response"))),
+        "dollars": number(line.get("dollars")),
+        "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
+        "cells": cells,
+        "said": first_line(text(line.get("response"))),
         "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
-        **texts(line, "model", "reason", "question"),
-    }  # fmt: skip
+    }
 
 
 def _start_and_shift(line: Mapping[str, Any], previous_end: float) -> tuple[float, float]:
@@ -77,21 +83,23 @@ def turn_details(line: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """All fields of a turn except its prompt. `depth` counts the child runs around it."""
     sources = items(line.get("sources"))
     return {
-        "turn": count(line.get("iteration")) or 0, **texts(line, "response", "thinking", "notice"),
-        "compacted": count(line.get("compacted")) or 0, "messages": len(items(line.get("prompt"))),
+        **texts(line, "response", "thinking", "notice"),
+        "turn": count(line.get("iteration")) or 0,
+        "compacted": count(line.get("compacted")) or 0,
+        "messages": len(items(line.get("prompt"))),
         "answer": None if line.get("final_answer") is None else text(line["final_answer"]),
         "cells": [_cell_details(mapping(block), depth) for block in items(line.get("code_blocks"))],
         "sources": [_source(mapping(source)) for source in sources[:_MOST_SOURCES]],
         "sources_left_out": max(0, len(sources) - _MOST_SOURCES),
-    }  # fmt: skip
+    }
 
 
 def _source(source: Mapping[str, Any]) -> dict[str, Any]:
     start, lines = count(source.get("start")) or 0, items(source.get("lines"))
     document, line = text(source.get("document")), count(lines[0]) if lines else None
-    location = f"{document or 'character'}:{start}" if line is None else f"{document or 'line'}:{line}"
+    place = f"{document or 'character'}:{start}" if line is None else f"{document or 'line'}:{line}"
     stop = count(source.get("stop")) or start
-    return {"start": start, "stop": stop, "place": location, "text": text(source.get("text"))}
+    return {"start": start, "stop": stop, "place": place, "text": text(source.get("text"))}
 
 
 def prompt_messages(line: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -104,11 +112,15 @@ def call_details(record: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     into, out = _tokens(record)
     turns = items(record.get("iterations")) if depth < _MOST_DEPTH else []
     return {
-        "model": text(record.get("root_model")), **texts(record, "prompt", "response", "thinking", "error"),
-        "cached": record.get("cached") is True, "start": number(record.get("start_seconds")),
-        "seconds": number(record.get("execution_time")), "tokens": [into, out],
-        "dollars": number(record.get("dollars")), "turns": [turn_details(mapping(line), depth + 1) for line in turns],
-    }  # fmt: skip
+        **texts(record, "prompt", "response", "thinking", "error"),
+        "model": text(record.get("root_model")),
+        "cached": record.get("cached") is True,
+        "start": number(record.get("start_seconds")),
+        "seconds": number(record.get("execution_time")),
+        "tokens": [into, out],
+        "dollars": number(record.get("dollars")),
+        "turns": [turn_details(mapping(line), depth + 1) for line in turns],
+    }
 
 
 def first_line(code: str) -> str:
@@ -133,16 +145,21 @@ def _cell_row(block: Mapping[str, Any], earliest_start: float, shift: float, cha
         wait_storage = waited_ms / 1000
     return {
         "start": earliest_start if recorded_start is None else recorded_start + shift,
-        "run": number(result.get("execution_time")) or 0.0, "wait_calls": number(seconds.get("waiting_for_calls")),
-        "wait_storage": wait_storage, "calls": len(calls),
-        "failed": sum(1 for record in calls if record.get("error")), "spans": _spans(calls, shift),
+        "run": number(result.get("execution_time")) or 0.0,
+        "wait_calls": number(seconds.get("waiting_for_calls")),
+        "wait_storage": wait_storage,
+        "calls": len(calls),
+        "failed": sum(1 for record in calls if record.get("error")),
+        "spans": _spans(calls, shift),
         "tokens": [sum(into or 0 for into, _ in tokens), sum(out or 0 for _, out in tokens)],
         "dollars": number(result.get("dollars")) if calls else 0.0,
         "io": [count(io.get(name)) for name in ("gets", "bytes", "hits")] if io else None,
         "ahead": [count(ahead.get("gets")), count(ahead.get("bytes"))],
-        "ranges": None if read is None else union(read, chars // MAP_STEPS), "error": bool(result.get("stderr")),
-        "answer": result.get("final_answer") is not None, "line": first_line(text(block.get("code"))),
-    }  # fmt: skip
+        "ranges": None if read is None else union(read, chars // MAP_STEPS),
+        "error": bool(result.get("stderr")),
+        "answer": result.get("final_answer") is not None,
+        "line": first_line(text(block.get("code"))),
+    }
 
 
 def _spans(calls: list[Mapping[str, Any]], shift: float) -> list[tuple[float, float]]:
@@ -164,8 +181,10 @@ def _tokens(record: Mapping[str, Any]) -> tuple[int | None, int | None]:
 def _cell_details(block: Mapping[str, Any], depth: int) -> dict[str, Any]:
     result, read = mapping(block.get("result")), ranges(block) or []
     return {
-        "code": text(block.get("code")), **texts(result, "stdout", "stderr"),
+        **texts(result, "stdout", "stderr"),
+        "code": text(block.get("code")),
         "locals": {text(name): text(value) for name, value in mapping(result.get("locals")).items()},
         "calls": [call_details(mapping(record), depth) for record in items(result.get("rlm_calls"))],
-        "ranges": read[:_MOST_RANGES], "ranges_left_out": max(0, len(read) - _MOST_RANGES),
-    }  # fmt: skip
+        "ranges": read[:_MOST_RANGES],
+        "ranges_left_out": max(0, len(read) - _MOST_RANGES),
+    }

@@ -64,8 +64,8 @@ def test_each_way_to_answer_may_cite(place: Path, lazy: bool, finish: str) -> No
         ("(5, 5)", "it is neither a pair of characters nor a quote"),
         ("(9, 5)", "it is neither"), ("(-9, 5)", "it is neither"), ("7", "it is neither"), ("''", "it is neither"),
         ("(True, 5)", "it is neither"), ("(0, 10**30)", "it is neither"), ("None", "it is neither"),
-        ("(0, 10**9)", "reach past the end"), ("'nobody said this'", "is not where the run has read"),
-        ("'line 19999: the value'", "is not where the run has read"),
+        ("(0, 10**9)", "reach past the end"), ("'nobody said this'", "is not in what the run has read"),
+        ("'line 19999: the value'", "is not in what the run has read"),
     ],
 )  # fmt: skip
 def test_a_claim_that_does_not_hold_is_left_out_with_a_note(place: Path, claim: str, why: str) -> None:

@@ -1,0 +1,60 @@
+"""A model that replays a recorded run."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rlm.errors import ScriptExhausted, TrajectoryError
+from rlm.models.lm import Message, Reply, call_key
+from rlm.trajectory.decoding import sub_calls
+from rlm.trajectory.recording import Recording
+
+
+class ReplayLM:
+    """Replays the replies of a trajectory, as root and as model of sub-calls, so a run can be shown again for free.
+
+    A prompt of several messages gets the next reply of the recorded root; a single message gets the recorded reply to
+    it. A call that was not recorded raises ScriptExhausted. A run with child runs, whose roots send such prompts too,
+    cannot be replayed.
+    """
+
+    def __init__(self, trajectory: str | os.PathLike[str] | Iterable[dict[str, Any]]) -> None:
+        """`trajectory`: a file, or the lines of one, as `Completion.trajectory` holds them. Raises TrajectoryError."""
+        if isinstance(trajectory, (str, os.PathLike)):
+            self._recording, _ = Recording.load(trajectory)
+        else:
+            self._recording = Recording(list(trajectory))
+        if any(call.get("iterations") for call in sub_calls(self._recording.iterations)):
+            raise TrajectoryError("a run with child runs cannot be replayed: give one of max_depth=1")
+        if "root_model" not in self._recording.metadata:
+            raise TrajectoryError("this is not a trajectory: its first line has no root_model")
+        self.model = str(self._recording.metadata["root_model"])
+        """The root model of the recorded run."""
+        self._lock = threading.Lock()
+        self._turn = 0
+
+    def complete(
+        self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
+    ) -> Reply:
+        """The recorded reply. Raises ScriptExhausted if there is none, LLMError if the recorded call failed."""
+        if len(messages) > 1:
+            with self._lock:
+                self._turn += 1
+                turn = self._turn
+            reply = self._recording.take_turn(turn)
+            missing = f"the trajectory holds no turn {turn}: ask the question that it records"
+        else:
+            names = self._recording.sub_models if model is None else (model,)
+            replies = (self._recording.take(call_key(name, messages)) for name in names)
+            reply = next((reply for reply in replies if reply), None)
+            missing = f"the trajectory holds no answer to the prompt {messages[0]['content'][:80]!r}"
+        if reply is None:
+            raise ScriptExhausted(missing)
+        if on_delta:
+            for line in reply.text.splitlines(keepends=True):
+                on_delta(line)
+        return reply if reply.model else replace(reply, model=self.model)  # rlms does not write it
