@@ -220,8 +220,10 @@ search = make_command(_search, "search", kind=_SearchCommand)
 
 
 def _split_url(words: list[str]) -> tuple[list[str], str]:
-    """Take the URL, which comes last or first, from the words. Raises a usage error where either end may be it."""
-    first, last = is_place(words[0]), is_place(words[-1])
+    """Take the URL from the words: the first or last that is no ` -word`. Raises a usage error where both may be it."""
+    unwanted = [word for word in words if word.startswith(" -")]
+    words = [word for word in words if word not in unwanted] or words
+    first, last = len(words) > 1 and is_place(words[0]), is_place(words[-1])
     if first and last:
         first, last = "://" in words[0], "://" in words[-1]
         if first == last:
@@ -229,7 +231,8 @@ def _split_url(words: list[str]) -> tuple[list[str], str]:
                 f"which is the text, {words[0]!r} or {words[-1]!r}? Write a word that is also a path as a phrase: "
                 f"'\"{words[-1]}\"'"
             )
-    return (words[1:], words[0]) if first and not last else (words[:-1], words[-1])
+    rest, url = (words[1:], words[0]) if first and not last else (words[:-1], words[-1])
+    return rest + unwanted, url
 
 
 def cite(

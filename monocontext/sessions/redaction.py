@@ -7,6 +7,7 @@ to each other (ids, signatures of thinking) are unchanged in their own places on
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +123,8 @@ class Redactor:
         begin = 0
         for i, (item, quoted) in enumerate(zip(items, words, strict=True)):
             end = begin + len(quoted)
-            kind = next((kind for start, stop, kind in secrets if start < end and stop > begin), "")
+            after = bisect_right(secrets, begin, key=lambda span: span[1])
+            kind = next((kind for start, _, kind in secrets[after : after + 1] if start < end), "")
             if kind and results[i] == item and len(item) <= _MOST_ARGUMENT and (is_command or is_mixed(item)):
                 self.findings.append(Finding(kind, line, ".".join(map(str, (*path, i))), len(item)))
                 results[i] = f"[REDACTED:{kind}]"

@@ -85,6 +85,10 @@ class ShellCall:
         self._first_input = await self._context.stdin.read_chunk() or b""
         return bool(self._first_input)
 
+    async def read_input(self) -> bytes:
+        """All that is left to read from stdin."""
+        return b"".join([self._first_input, *[chunk async for chunk in self._context.stdin]])
+
     async def write(self, text: str) -> None:
         self._buffer.write(text)
         if self._buffer.tell() >= _WRITE_CHARACTERS:

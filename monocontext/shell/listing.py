@@ -14,7 +14,6 @@ from monocontext.shell.tree import DISK_BLOCK_BYTES
 
 _WORDS = {"a": "all", "A": "almost-all", "h": "human-readable", "R": "recursive", "r": "reverse", "d": "directory",
           "F": "classify"} | {letter: letter for letter in "l1StpnogGCUk"}  # fmt: skip
-
 _KINDS = {"d": "directory", "f": "file"}
 _Test = Callable[[str, Any], bool]  # takes a path as `find` prints it, and what `stat` says of it
 

@@ -9,12 +9,12 @@ from monocontext.shell.call import NO_FILES, LeftToShell, ShellCall
 from monocontext.shell.tree import MOST_READ_BYTES
 from monocontext.text.monocontext import Monocontext
 
-STOPPING: dict[str, str] = dict.fromkeys(("cksum", "md5sum", "rev", "sha1sum", "sha256sum"), "")
+STOPPING: dict[str, str] = dict.fromkeys(("cksum", "diff", "md5sum", "rev", "sha1sum", "sha256sum"), "")
 STOPPING |= {"cut": "bcdf", "expand": "t", "fold": "w", "hexdump": "efns", "nl": "bdfhilnsvw", "od": "AjNStw"}
 STOPPING |= {"tac": "s", "unexpand": "t"}
 """Commands that stop at an operand that is no file in bashkit, and go on in Unix. The letters take a value."""
 _SIZES = {"l": "lines", "w": "words", "m": "chars", "c": "bytes"}
-_FOLDER_WIDTH = 7  # of the numbers that `wc` prints, if a folder is among its operands
+_UNSIZED_WIDTH = 7  # of the numbers that `wc` prints, if a folder or stdin is among its operands
 _SED = re.compile(r"([1-9]\d*|\$)(?:,(\+?)(\d+|\$))?p(?:;(\d+)q)?")
 
 
@@ -25,12 +25,10 @@ async def head_or_tail(call: ShellCall) -> int:
     options, operands = call.options({"n:": "lines=", "c:": "bytes="})
     unit, value = options[-1] if options else ("lines", "10")
     number = re.fullmatch(r"([+-]?)(\d+)", value)
-    if number is None:
+    if number is None or (unit == "bytes" and (number[1] or int(number[2]) > MOST_READ_BYTES)):
         raise LeftToShell
     view, sign, count = _view(call, operands), number[1], int(number[2])
     if unit == "bytes":
-        if sign or count > MOST_READ_BYTES:
-            raise LeftToShell
         return await _write_bytes(call, view, count)
     size = len(view.lines)
     if call.name == "head":
@@ -58,12 +56,12 @@ async def wc(call: ShellCall) -> int:
     options, operands = call.options(_SIZES)
     given = {unit for unit, _ in options} or {"lines", "words", "bytes"}
     units = [unit for unit in _SIZES.values() if unit in given]
-    if not operands or "-" in operands:
+    if not operands:
         raise LeftToShell
-    kinds = [await call.check_kind(operand) for operand in operands]
-    rows = [(item, _sizes(call, item, kind, units)) for item, kind in zip(operands, kinds, strict=True) if kind]
+    kinds = ["stdin" if operand == "-" else await call.check_kind(operand) for operand in operands]
+    rows = [(item, await _sizes(call, item, kind, units)) for item, kind in zip(operands, kinds, strict=True) if kind]
     total = sum((sizes for _, sizes in rows), Counter())
-    most_width = max(len(str(total["bytes"])), _FOLDER_WIDTH if "directory" in kinds else 1)
+    most_width = max(len(str(total["bytes"])), 1 if {"directory", "stdin"}.isdisjoint(kinds) else _UNSIZED_WIDTH)
     width = most_width if len(operands) > 1 or len(units) > 1 else 1
     if len(operands) > 1:
         rows.append(("total", total))
@@ -72,12 +70,12 @@ async def wc(call: ShellCall) -> int:
     return int(not NO_FILES.keys().isdisjoint(kinds))
 
 
-def _sizes(call: ShellCall, operand: str, kind: str, units: list[str]) -> Counter[str]:
+async def _sizes(call: ShellCall, operand: str, kind: str, units: list[str]) -> Counter[str]:
     if kind == "directory":
         return Counter()
-    stored = call.document(operand)
+    stored = None if kind == "stdin" else call.document(operand)
     if stored is None:
-        data = call.files.read_file(call.path(operand))
+        data = await call.read_input() if kind == "stdin" else call.files.read_file(call.path(operand))
         text = data.decode(errors="replace")
         return Counter(lines=text.count("\n"), words=len(text.split()), chars=len(text), bytes=len(data))
     files, record = stored
@@ -100,8 +98,8 @@ async def drop_unreadable(call: ShellCall) -> int:
     before_each = zip(["", *call.arguments], call.arguments, strict=False)
     operands = [word for before, word in before_each if word[:1] != "-" and not takes_value.fullmatch(before)]
     others = [word for word in operands if await call.check_kind(word) in NO_FILES]
-    if others and others == operands:
-        return 1
+    if others and (others == operands or call.name == "diff"):
+        return 2 if call.name == "diff" else 1
     call.arguments = [word for word in call.arguments if word not in others]
     call.least_status = int(bool(others))
     raise LeftToShell

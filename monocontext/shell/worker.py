@@ -71,7 +71,7 @@ class _Worker:
         for number in changed:
             self._capsules[self._folders[number]].files = self._open_files(number)
         bash = self._new_bash(self._folders[0] if len(self._folders) == 1 else "/")
-        for name in set(_STOPS.findall(command)):
+        for name in STOPPING if "xargs" in command else set(_STOPS.findall(command)):
             bash.add_command(name, partial(self._run_command, drop_unreadable))
         if _FEEDS.search(command):
             names = [n for n in _TAKE_INPUT if not re.search(rf"\b{n}\s*\(\)|function\s+{n}\b", command)]

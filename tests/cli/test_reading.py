@@ -102,6 +102,6 @@ def test_it_prints_passages_best_first(cli: Cli, tmp_path: Path) -> None:
     assert cli("search", tmp_path / "ctx", "absent").code == 1
     for excluded in ("-silent", "-mail", "-host", "-film"):  # -m and -h are options, these are none
         assert cli("search", "keys", excluded, tmp_path / "ctx", "-m1").fine().out.endswith("keys are rotated\n")
-    assert cli("search", "keys", "-rotated", tmp_path / "ctx").code == 1
+    assert cli("search", "keys", tmp_path / "ctx", "-rotated").code == 1
     wrong = cli("search", tmp_path / "ctx", "?!")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
