@@ -118,7 +118,7 @@ def test_above_the_limit_a_pattern_streams_or_says_what_to_write(pattern: str, f
 def test_above_the_limit_split_and_findall_are_lazy_lists(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_matches, "ITEMS_PER_CHECKPOINT", 8)
     monkeypatch.setattr(lazy_lists, "ITEMS_PER_CHECKPOINT", 8)
-    text = LINE * 200
+    text = LINE * 80
     with windows(1000), context_of(text, 700, limit=1500) as context:
         for call in (regex.findall, regex.split):
             expected, result = getattr(re, call.__name__)(pattern, text), call(pattern, context)

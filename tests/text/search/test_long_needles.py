@@ -11,7 +11,7 @@ from monocontext import Monocontext, publish
 def test_on_a_text(lines: int, word: str) -> None:
     needle = "".join(f"{word} {i}\n" for i in range(lines))
     text = f"{needle[1:]}{needle}{needle[:-1]}{needle}end"
-    publish(text, "memory://long-needles", frame_bytes=64, replace=True)
+    publish(text, "memory://long-needles", frame_bytes=256, replace=True)
     with Monocontext.open("memory://long-needles", materialize_limit=len(needle) + 1) as context:
         assert needle in context
         assert context.find(needle) == text.find(needle)
