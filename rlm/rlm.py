@@ -387,6 +387,8 @@ def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
         raise TrajectoryError(f"{path} cannot be resumed: {reason}")
     try:
         Budget(**fields["budget"])
+        if fields["max_depth"] < 1:
+            raise ValueError(f"max_depth must be at least 1, not {fields['max_depth']}")
         recording.check_turns()
     except (TypeError, ValueError) as exc:
         raise TrajectoryError(f"{path} cannot be resumed: {exc}") from None

@@ -13,11 +13,12 @@ from typing import Any
 
 from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
-from rlm.calls.subcalls import ChildAnswer, SubCalls
+from rlm.calls.records import ChildRun
+from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Usage
 from rlm.context.description import check_context, describe
 from rlm.context.lazy import ReadMeter, cost_between, lazy_parts
-from rlm.errors import BudgetSpent, InvalidArgument, LLMError, TrajectoryError
+from rlm.errors import BudgetSpent, ChannelAbuse, InvalidArgument, LLMError, TrajectoryError
 from rlm.loop import Loop, Setup
 from rlm.models.lm import Message
 from rlm.prompts import messages as prompts
@@ -26,7 +27,7 @@ from rlm.runners import make_runner
 from rlm.runners.syntax import statements_of
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
-from rlm.trajectory.decoding import count_lines, count_turns
+from rlm.trajectory.decoding import count_lines
 from rlm.trajectory.fields import union
 from rlm.trajectory.recording import Recording
 from rlm.trajectory.source import Read, Source, cite, reads_of
@@ -178,7 +179,7 @@ class Session:
                 )
             self.gate.paid = recording
             recording.count_into(usage)
-            self.gate.renew(usage, turns=count_turns(recording.open_lines), seconds=recording.seconds)
+            self.gate.renew(usage, turns=recording.turns, seconds=recording.seconds)
             query = str(recording.metadata["query"])
             if not recording.open_lines:
                 self._messages = opening_messages(query, self._description, self._system)
@@ -282,21 +283,30 @@ class Session:
             self.gate.note(note)
         return sources, reads
 
-    def _spawn(self, query: str, context: object, model: str | None) -> ChildAnswer:
+    def _spawn(self, query: str, context: object, model: str | None) -> ChildRun:
         """Run a child with a namespace of its own and the gateway of this run."""
         setup = replace(self._setup, root_model=model or self._setup.root_model)
         with Session(setup, context, parent=self.gate, depth=self._depth + 1) as child:
-            completion = child.ask(query)
-        if completion.reason not in ("answer", "max_iterations", "repetition"):
-            raise BudgetSpent(f"the child run ended early: {describe_end(completion.reason)}", reason=completion.reason)
-        if not completion.answer:
-            raise LLMError(f"the child run ended without an answer ({completion.reason})")
+            answer, reason = "", None
+            try:
+                completion = child.ask(query)
+                answer, reason, error = completion.answer, completion.reason, _why_no_answer(completion)
+            except LLMError as exc:
+                error = exc
+            except ChannelAbuse as exc:
+                error = LLMError(f"the child run failed: {exc}")
+            lines = child._trajectory.records[1:]
         usage = Usage(setup.prices)
-        lines = completion.trajectory[1:]
         count_lines(lines, usage)
-        steps = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
-        record = {"usage": usage.to_dict(), "iterations": steps, "reason": completion.reason}
-        return ChildAnswer(completion.answer, usage, record)
+        turns = [{key: value for key, value in line.items() if key != "prompt"} for line in lines]
+        return ChildRun("" if error else answer, usage, turns, reason, error)
+
+
+def _why_no_answer(child: Completion) -> LLMError | None:
+    """Why the end of a child run is a failed call; None if it has an answer."""
+    if child.reason not in ("answer", "max_iterations", "repetition"):
+        return BudgetSpent(f"the child run ended early: {describe_end(child.reason)}", reason=child.reason)
+    return None if child.answer else LLMError(f"the child run ended without an answer ({child.reason})")
 
 
 def _copy_if_small(context: object) -> object:

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from rlm.calls.backoff import PATIENCE_SECONDS, Backoff
 from rlm.calls.budget import Budget, describe_end
+from rlm.calls.records import ChildRun
 from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import ModelUsage, Usage, cost_of, find_price
 from rlm.context.excerpt import make_printable
@@ -54,6 +55,10 @@ class PaidReplies(Protocol):
 
     def take_turn(self, turn: int) -> Reply | None:
         """The reply of the root in this turn; None if there is none."""
+        ...
+
+    def take_child(self, key: str) -> ChildRun | None:
+        """The next child run of the call with this key, each once; None if none is left."""
         ...
 
 

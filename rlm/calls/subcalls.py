@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from monocontext.text.lazy_kinds import LazyContext
 from rlm.calls.gateway import Gateway
+from rlm.calls.records import ChildRun, SubCall
 from rlm.calls.usage import Usage, cost_of
 from rlm.calls.waiting import WaitClock, run_side_by_side
 from rlm.context.description import describe
-from rlm.context.excerpt import shorten
+from rlm.context.excerpt import bounded_repr, shorten
 from rlm.context.lazy import is_text, thinking
-from rlm.errors import LLMError, PromptTooLong
-from rlm.models.lm import LM, Message, Reply, call_key
+from rlm.errors import BudgetSpent, LLMError, PromptTooLong
+from rlm.models.lm import LM, Message, Reply, call_key, reply_fields
 
 CONCURRENCY = 16  # calls of one batch that are under way at once; the figure of rlms
 CHILDREN = 4  # child runs of one batch at once; the figure of rlms
@@ -30,31 +32,8 @@ _QUESTION_CHARACTERS = 4_000
 _LONG_PROMPT = "Read the beginning of `context`: it says what to do with the rest of it. Do that."
 
 
-@dataclass(frozen=True, slots=True)
-class SubCall:
-    """The record of one call, answered or failed."""
-
-    prompt: str  # cut when the call failed and it was long
-    reply: Reply  # its text is empty when the call failed; the tokens were paid even so
-    dollars: float | None  # None where no price is known
-    start_seconds: float
-    execution_seconds: float
-    key: str  # a hash of model and prompt: equal for equal calls
-    order: int  # the number of the call in its run, in the order in which calls are made
-    error: str | None = None
-    child: Mapping[str, Any] | None = None  # of a child run: `usage`, `reason`, and `iterations` without prompts
-
-
-class ChildAnswer(NamedTuple):
-    """The answer of a child run, and what it took."""
-
-    answer: str
-    usage: Usage
-    record: Mapping[str, Any]  # for `SubCall.child`
-
-
-Spawn = Callable[[str, object, str | None], ChildAnswer]
-"""Runs a child over `(query, context, model)`. Raises LLMError if it has no answer."""
+Spawn = Callable[[str, object, str | None], ChildRun]
+"""Runs a child over `(query, context, model)`."""
 
 
 class SubCalls:
@@ -182,27 +161,24 @@ class SubCalls:
         query = prompt
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
-        key = call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{describe(context).sentence}"}])
-        call = SubCall(prompt, Reply("", 0, 0, model or "child run"), None, self.gate.elapsed(), 0.0, key, order)
-        try:
-            if self.gate.paid and (paid := self.gate.paid.take(key)):  # a resumed run has this answer already
-                self._record_child(call, reply=paid, dollars=paid.dollars)
-                return paid.text
-            answer, used, child = self._spawn(query, context, model)
-        except LLMError as exc:
-            self._record_child(call, error=str(exc))
-            raise
+        key = call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{_identify(context)}"}])
+        started, paid = self.gate.elapsed(), self.gate.paid
+        child = recorded = paid.take_child(key) if paid else None
+        if child is None:
+            child = self._spawn(query, context, model)
+        used, error = child.usage, str(child.error) if child.error else None
         name = model or next(iter(used.models), "child run")
-        if self.gate.journal:  # a resumed run does not repeat the child
-            ended = {"key": key, "root_model": name, "turn": None, "order": order, "response": answer}
-            self.gate.journal({"type": "child", **ended})
-        reply = Reply(answer, used.input_tokens, used.output_tokens, name)
-        self._record_child(call, reply=reply, dollars=used.dollars, child=child)
-        return answer
-
-    def _record_child(self, call: SubCall, **fields: Any) -> None:
-        """Record a child run that ends now, with `fields` in place of those it began with."""
-        self._record(replace(call, execution_seconds=self.gate.elapsed() - call.start_seconds, **fields))
+        reply = Reply(child.answer, used.input_tokens, used.output_tokens, name)
+        seconds = self.gate.elapsed() - started
+        if self.gate.journal and recorded is None and not isinstance(child.error, BudgetSpent):
+            self.gate.journal({  # a resumed run does not repeat the child
+                "type": "child", "key": key, "root_model": name, "turn": None, "order": order,
+                **reply_fields(reply), **child.to_dict(), **({"error": error} if error else {}),
+            })  # fmt: skip
+        self._record(SubCall(prompt, reply, used.dollars, started, seconds, key, order, error, child))
+        if child.error:
+            raise child.error
+        return child.answer
 
     def _join_context(self, prompt: str, context: object) -> str:
         """A prompt with its context, where no child run is allowed. Raises LLMError for one that does not fit."""
@@ -266,6 +242,15 @@ class SubCalls:
             self._failed += has_failed
             if not has_failed or self._failed <= _FAILED_KEPT:
                 self._records.append(call)
+
+
+def _identify(context: object) -> str:
+    """What tells the contexts of equal questions apart: plain data itself; of anything else, such as a lazy text, a
+    description and the beginning of its repr."""
+    try:
+        return json.dumps(context)
+    except (TypeError, ValueError, RecursionError):
+        return f"{describe(context).sentence} {bounded_repr(context, 1_000)}"
 
 
 def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rlm.errors import RunnerUnavailable
 
 if TYPE_CHECKING:
-    from rlm.calls.subcalls import SubCall
+    from rlm.calls.records import SubCall
     from rlm.calls.waiting import WaitClock
     from rlm.runners.claims import Claim
 

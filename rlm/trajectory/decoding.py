@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from rlm.calls.records import ChildRun
 from rlm.calls.usage import OWN_COUNTS, ModelUsage, Usage
-from rlm.errors import TrajectoryError
+from rlm.errors import LLMError, TrajectoryError
 from rlm.models.lm import Reply, TokenDetails, is_amount
 from rlm.runners.runner import CellResult
 from rlm.trajectory import fields
@@ -62,6 +63,14 @@ def call_reply(record: Mapping[str, Any]) -> Reply:
     return replace(reply, model=reply.model or record["root_model"], dollars=_amount(record.get("dollars")))
 
 
+def child_run(record: Mapping[str, Any]) -> ChildRun:
+    """The child run of a recorded call."""
+    usage = Usage()
+    _count_call(record, usage)
+    error = LLMError(record["error"]) if record.get("error") else None
+    return ChildRun(_text(record["response"]), usage, record.get("iterations", ()), record.get("reason"), error)
+
+
 def sub_calls(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The recorded calls of the cells of some turns."""
     return [call for line in lines for block in line["code_blocks"] for call in block["result"].get("rlm_calls", ())]
@@ -74,11 +83,16 @@ def count_lines(lines: Iterable[Mapping[str, Any]], usage: Usage) -> None:
         if reply.model:
             usage.count(reply.model, ModelUsage.of_call(reply, _amount(line.get("dollars"))))
         for call in sub_calls([line]):
-            if call.get("cached") or (call.get("error") and not call.get("prompt_tokens")):
-                continue  # nothing was paid
-            for model, sums in call["usage_summary"]["model_usage_summaries"].items():
-                cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
-                usage.count(model, _model_usage(sums, cost))
+            _count_call(call, usage)
+
+
+def _count_call(call: Mapping[str, Any], usage: Usage) -> None:
+    """Add the costs of a recorded call, with those of its child run."""
+    if call.get("cached") or (call.get("error") and not call.get("prompt_tokens")):
+        return  # nothing was paid
+    for model, sums in call["usage_summary"]["model_usage_summaries"].items():
+        cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
+        usage.count(model, _model_usage(sums, cost))
 
 
 def _model_usage(sums: Mapping[str, Any], cost: float | None) -> ModelUsage:
@@ -98,7 +112,7 @@ def describe_error(exc: Exception) -> str:
 
 def _count(recorded: object) -> int:
     """A number of calls or tokens, 0 if it is missing. Raises TrajectoryError for an invalid one."""
-    if recorded is None or (type(recorded) is int and recorded >= 0):
+    if recorded is None or (type(recorded) is int and 0 <= recorded < 1 << 63):
         return recorded or 0
     raise TrajectoryError(f"expected a number of calls or tokens, found {recorded!r}")
 

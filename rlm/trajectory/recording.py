@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm.calls.budget import Budget
+from rlm.calls.records import ChildRun
 from rlm.calls.usage import ModelUsage, Usage, cost_of
 from rlm.errors import LLMError, TrajectoryError
 from rlm.models.lm import Reply, call_key
@@ -41,7 +42,9 @@ class Recording:
         replies = [record for record in self._partial if record["type"] == "reply" and "error" not in record]
         self._turns = {line["iteration"]: decoding.root_reply(line) for line in self.iterations}
         self._turns |= {record["turn"]: decoding.call_reply(record) for record in replies}
-        calls = decoding.sub_calls(self.iterations) + [record for record in self._partial if record["type"] != "reply"]
+        self._children = [record for record in self._partial if record["type"] == "child"]
+        sub_calls = [record for record in self._partial if record["type"] == "call"]
+        calls = decoding.sub_calls(self.iterations) + self._children + sub_calls
         self.sub_models = tuple(dict.fromkeys(str(record["root_model"]) for record in calls))
         """Models of the calls of cells, in the order of their first call."""
         self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)  # key -> its calls, in order
@@ -67,13 +70,19 @@ class Recording:
 
     def take(self, key: str) -> Reply | None:
         """The next recorded reply to the call with this key; None if none is left. Raises LLMError if it failed."""
-        with self._lock:
-            record = self._calls[key].popleft() if self._calls.get(key) else None
-        if record is None:
-            return None
-        if record.get("error"):
+        record = self._take_record(key)
+        if record and record.get("error"):
             raise LLMError(record["error"])
-        return decoding.call_reply(record)
+        return decoding.call_reply(record) if record else None
+
+    def take_child(self, key: str) -> ChildRun | None:
+        """The next recorded child run of the call with this key; None if none is left."""
+        record = self._take_record(key)
+        return decoding.child_run(record) if record else None
+
+    def _take_record(self, key: str) -> dict[str, Any] | None:
+        with self._lock:
+            return self._calls[key].popleft() if self._calls.get(key) else None
 
     def take_turn(self, turn: int) -> Reply | None:
         """The reply of the root in this turn; None if there is none."""
@@ -111,6 +120,13 @@ class Recording:
         return self.iterations[begin:]
 
     @property
+    def turns(self) -> int:
+        """The turns of the open question, with child runs at any depth."""
+        # In the turn under way, each child run has a record of its own, also those that child runs have made.
+        under_way = sum(len(record.get("iterations", ())) for record in self._children)
+        return decoding.count_turns(self.open_lines) + under_way
+
+    @property
     def seconds(self) -> float:
         """The duration of the turns of the open question."""
         return sum(line.get("iteration_time") or 0.0 for line in self.open_lines)
@@ -126,8 +142,11 @@ class Recording:
             for line in self.iterations:
                 decoding.read_step(line)
                 decoding.count_lines([line], Usage())
+                decoding.count_turns([line])
                 turn += 1  # after the last line, the one that was under way
             self.count_into(Usage())
+            for record in self._children:
+                decoding.child_run(record)
         except decoding.SHAPE_ERRORS as exc:
             raise TrajectoryError(f"turn {turn} is damaged: {decoding.describe_error(exc)}") from exc
 

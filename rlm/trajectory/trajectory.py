@@ -149,15 +149,14 @@ def _result(cell: Cell) -> dict[str, Any]:
     result = cell.result
     calls: list[dict[str, Any]] = []
     for call in result.calls:
-        reply, child = call.reply, call.child
+        reply = call.reply
         used = {"model_usage_summaries": {reply.model: ModelUsage.of_call(reply, None).to_dict()}}
         calls.append({
             "root_model": reply.model, "prompt": call.prompt, "execution_time": round(call.execution_seconds, 6),
-            "usage_summary": child["usage"] if child else used, "dollars": call.dollars,
+            "usage_summary": used, "dollars": call.dollars,
             "start_seconds": round(call.start_seconds, 6), "cached": reply.cached, "key": call.key,
             "order": call.order, **reply_fields(reply),
-            **({"iterations": child["iterations"], "reason": child["reason"]} if child else {}),
-            **({"error": call.error} if call.error else {}),
+            **(call.child.to_dict() if call.child else {}), **({"error": call.error} if call.error else {}),
         })  # fmt: skip
     paid = [call.dollars for call in result.calls if call.error is None or call.reply.input_tokens]
     seconds = {

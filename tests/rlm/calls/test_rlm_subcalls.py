@@ -11,6 +11,7 @@ import pytest
 
 from rlm import Budget, LLMError, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
+from rlm.calls.records import ChildRun
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.waiting import WaitClock
 
@@ -99,9 +100,7 @@ def test_what_is_remembered_of_failed_calls_is_bounded() -> None:
 
 def test_a_failed_child_run_is_recorded_in_its_place() -> None:
     def spawn(query: str, context: object, model: str | None) -> Any:
-        if query == "bad":
-            raise LLMError("no luck")
-        return query.upper(), Usage(), {}
+        return ChildRun("", Usage(), error=LLMError("no luck")) if query == "bad" else ChildRun(query.upper(), Usage())
 
     calls = SubCalls(ScriptedLM([]), Usage(), spawn=spawn)
     found = calls.rlm_query_batched(["one", "bad", "three"], return_exceptions=True)

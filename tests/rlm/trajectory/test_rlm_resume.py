@@ -18,7 +18,9 @@ import rlm_resumable as resumable
 from rlm import RLM, LLMError, ReplayLM, Reply, ScriptedLM, ScriptExhausted, TrajectoryError
 from rlm.prompts.system import conversation
 from rlm.runners.local import LocalRunner
-from rlm.trajectory.trajectory import partial_of
+from rlm.trajectory.trajectory import Trajectory, partial_of
+
+real_add = Trajectory.add
 
 
 def start(path: Path, log: Path, kill_at: int, way: str) -> subprocess.CompletedProcess[str]:
@@ -232,13 +234,14 @@ def test_a_call_whose_code_was_interrupted_runs_unpaid(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("number", "place", "value"),
     [
-        (0, ("query",), 1), (0, ("budget",), None), (0, ("budget", "calls"), "x"), (0, ("max_depth",), None),
+        (0, ("query",), 1), (0, ("budget",), None), (0, ("budget", "calls"), "x"), (0, ("max_depth",), 0),
         (0, ("environment_kwargs",), {}), (0, ("environment_kwargs", "output_limit"), "x"), (0, ("context",), {}),
         (0, ("backend",), []), (0, ("sampling",), "x"), (1, ("prompt",), []), (1, ("prompt", 0), None),
         (1, ("prompt", 0, "content"), []), (1, ("code_blocks", 0, "code"), None), (1, ("notice",), 1),
         (1, ("code_blocks", 0, "result", "stdout"), None), (1, ("code_blocks", 0, "result", "stderr"), 1),
         (1, ("code_blocks", 0, "result", "locals"), [1]), (1, ("iteration_time",), "x"), (1, ("model",), 1),
         (1, ("code_blocks", 0, "result", "rlm_calls", 0, "usage_summary"), {}), (1, ("response",), []),
+        (1, ("code_blocks", 0, "result", "rlm_calls", 0, "iterations"), [1]),
     ],
 )  # fmt: skip
 def test_a_field_of_another_type_is_a_trajectory_error(
@@ -255,6 +258,47 @@ def test_a_field_of_another_type_is_a_trajectory_error(
     run.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     with pytest.raises(TrajectoryError):
         RLM.resume_run(run, lm=ScriptedLM(["FINAL(3)"]), sub_lm=sub)
+
+
+@pytest.mark.parametrize("has_line", [True, False])
+def test_what_a_failed_child_run_took_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_line: bool) -> None:
+    """Killed before or after the line of its turn is written."""
+    path = tmp_path / "run.jsonl"
+    ask = "```repl\ntry: rlm_query('a', context='b')\nexcept LLMError as error: print(error)\n```"
+    script: list[Any] = [ask, "```repl\nx = 1\n```", "```repl\nx = 2\n```", LLMError("down"), KeyboardInterrupt()]
+    with monkeypatch.context() as patch:
+        patch.setattr(Trajectory, "add", Trajectory.add if has_line else interrupt_first_line)
+        with pytest.raises(KeyboardInterrupt):
+            RLM(lm=ScriptedLM(script), max_depth=2, trajectory=path).completion("q", "text")
+    lm = ScriptedLM(["no code", "none", "nor here"])
+    completion = RLM(lm=lm, max_depth=2, max_iterations=4).resume(path, "text")
+    assert (completion.reason, completion.usage.calls) == ("max_iterations", 3 + 2)
+    assert len(lm.calls) == 1 + 1  # the fourth turn, and the forced answer
+    call = completion.trajectory[1]["code_blocks"][0]["result"]["rlm_calls"][0]
+    assert (len(call["iterations"]), call["error"], call["response"]) == (2, "down", "")
+
+
+def interrupt_first_line(trajectory: Trajectory, *args: Any) -> None:
+    if trajectory.path:
+        raise KeyboardInterrupt
+    real_add(trajectory, *args)
+
+
+def test_child_runs_with_equal_questions_get_their_own_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.jsonl"
+    root = "```repl\nFINAL(rlm_query_batched(['child'] * 2, contexts=['aaa?', 'bbb?']))\n```"
+
+    def script(messages: Any) -> str:
+        return "```repl\nFINAL(context[:3])\n```" if "child" in conversation(messages)[0]["content"] else root
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trajectory, "add", interrupt_first_line)
+        with pytest.raises(KeyboardInterrupt):
+            RLM(lm=ScriptedLM(script), max_depth=2, trajectory=path).completion("q", "text")
+    records = [json.loads(line) for line in partial_of(path).read_text().splitlines()]
+    kept = [record for record in records if record["response"] != "aaa"]  # as if killed while the first child ran
+    partial_of(path).write_text("".join(f"{json.dumps(record)}\n" for record in kept))
+    assert RLM(lm=ScriptedLM(script), max_depth=2).resume(path, "text").answer == "['aaa', 'bbb']"
 
 
 def test_turns_of_child_runs_count_at_each_depth(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""The records of the calls that cells make, and of child runs among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlm.calls.usage import Usage
+from rlm.errors import LLMError
+from rlm.models.lm import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRun:
+    """What came of a child run, and what it took."""
+
+    answer: str  # empty if it failed
+    usage: Usage
+    iterations: Sequence[Mapping[str, Any]] = ()  # the lines of its turns, without prompts
+    reason: str | None = None  # why it ended; None if its root model failed
+    error: LLMError | None = None  # why it has no answer
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields in the record of its call."""
+        return {"usage_summary": self.usage.to_dict(), "iterations": self.iterations, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class SubCall:
+    """The record of one call, answered or failed."""
+
+    prompt: str  # cut when the call failed and it was long
+    reply: Reply  # its text is empty when the call failed; the tokens were paid even so
+    dollars: float | None  # None where no price is known
+    start_seconds: float
+    execution_seconds: float
+    key: str  # a hash of model and prompt: equal for equal calls
+    order: int  # the number of the call in its run, in the order in which calls are made
+    error: str | None = None
+    child: ChildRun | None = None
