@@ -69,8 +69,14 @@ def upload(
             upload_session, archive.store, project=project, user=user_at_machine(), redact=not no_redact,
             patterns=pattern or (), dry_run=dry_run, is_open=watch,
         )  # fmt: skip
+        files: list[SessionFile] = []
         for _ in rounds(watch, interval):
-            for file in _select_sessions(names, everything, agent, watch):
+            try:
+                files = _select_sessions(names, everything, agent, watch)
+            except (MonocontextError, OSError):
+                if not files:
+                    raise  # else a file is empty while it is written again: its upload says so
+            for file in files:
                 try:
                     report = upload_file(file)
                 except (MonocontextError, OSError) as error:

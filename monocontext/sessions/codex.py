@@ -30,9 +30,9 @@ _COMPLETED = {  # the types of completed items that are calls of tools, each wit
 _MESSAGES = {"user_message": "user", "agent_message": "assistant", "UserMessage": "user", "AgentMessage": "assistant"}
 _RESULTS = frozenset(["function_call_output", "custom_tool_call_output", "tool_search_output"])
 LEFT_OUT = frozenset([  # types of items and records that make no turn: settings, counts, what is encrypted or elsewhere
-    "reasoning", "ghost_snapshot", "additional_tools", "configuration_update", "compaction_trigger", "other",
+    "reasoning", "ghost_snapshot", "additional_tools", "configuration_update", "compaction_trigger", "other", "state",
     "world_state", "token_usage_record", "inter_agent_communication_metadata", "dynamic_tools_updated",
-    "security_risk_score", "state"])  # fmt: skip
+    "security_risk_score"])  # fmt: skip
 _TWIN_SECONDS = 0.5  # the most time between two records of one message, which is an item and events
 _TWIN_RECORDS = 4  # the same, of records without a time
 _REPLAY_SECONDS = 1.0  # a record of a fork that is so much later than its parent's description is its own

@@ -141,7 +141,6 @@ def _change(value: Any, change: Callable[[str], str]) -> Any:
 def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> bool:
     """Write a session's file and its outputs. False if the file there already has all records of the archive."""
     records = [_change(record, change) for record in records]
-    outputs = [record for record in records if record.get("type") == claude_code.TOOL_OUTPUT]
     own_records = [record for record in records if record.get("type") not in (claude_code.TOOL_OUTPUT, "unreadable")]
     archived = ids_of(own_records)
     if path.exists():
@@ -151,7 +150,7 @@ def _write(path: Path, records: list[Record], change: Callable[[str], str]) -> b
         if not ids <= set(archived):
             raise MonocontextError(f"{path} went on in another way than the archived one: upload it, and both are kept")
     files = {path: b"".join(dumps(record) + b"\n" for record in own_records)}
-    for record in outputs:
+    for record in [record for record in records if record.get("type") == claude_code.TOOL_OUTPUT]:
         name = _safe(str(record.get("uuid")).removeprefix(f"{claude_code.TOOL_OUTPUT}-"))
         files[path.with_suffix("") / "tool-results" / name] = str(record.get("text")).encode("utf-8", "replace")
     for file, data in reversed(files.items()):

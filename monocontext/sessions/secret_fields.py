@@ -69,7 +69,7 @@ _AFTER = _compile(r"""  # what may follow the word that was found, up to the val
     [ \t\u00a0]{0,40}
     (?P<sep>:= | => | [!=?]?={1,3} | \|\|=? | \?\? | \?: | [ ]\|(?=[ ])     # key == "...   key || "...   | key | ...
         | :{1,2}(?!=) | ： | ＝                                             # key: ...   Key::...
-        | ,(?=[ ]?\\{0,7}["']) | \((?=\\{0,7}["']) | >                      # "key", "...   key("...   <key>...
+        | ,(?=(?:\r?\n<margin>)?\s{0,60}\\{0,7}["']) | \((?=\\{0,7}["']) | >                      # "key", "...   key("...   <key>...
         | 是 | は | は、 | 为
         | (?i:is|ist|es|est|è|é|jest|är|er|on)[ ]?:?(?=[ ]["'`:]?\S)        # the key is ...
         | [ ](?=\\{0,7}["'`]) | (?=\s|</)                                   # --key "...   --key ...   key</name>
@@ -119,7 +119,8 @@ def _find_in_element(field: _Field) -> list[Span] | None:
     return [element.span("value")] if element and is_found else None
 
 
-_BRIDGE = _compile(r"""  # from a name that is itself a value to the secret
+_BRIDGE = _compile(r"""  # from a name that is itself a value to the secret, perhaps after a field such as a type
+    (?:\\{0,7}["'],\s{0,60}<margin>\s{0,60}\\{0,7}["']\w{1,20}\\{0,7}["']:[ ]?\\{0,7}["'][\w.-]{0,40})?
     (?:\\{0,7}["'])?[ \t,/]{0,80}(?:(?<=["',\x20\t/])|\r?\n<margin>\s{0,60})(?:-{2}|\\{0,7}["'])?     # key", "
         (?i:value|default|content|secretstring|data|secret-string|body)(?![A-Za-z])\\{0,7}["']?     # value"
         \s{0,10}[:=]?\s{0,10}                                                                       # :
@@ -156,7 +157,8 @@ def _find_quoted(field: _Field) -> list[Span] | None:
     """`token = "value"`"""
     quoted = _QUOTED.match(field.text, field.value_at)
     # A comma separates name and value only in the arguments of a call or command.
-    is_argument = field.closing and (field.text[field.begin - 2 : field.begin - 1] == "(" or field.is_option)
+    before = field.text[max(0, field.begin - 9) : max(0, field.begin - 1)].rstrip()
+    is_argument = field.closing and (before.endswith("(") or field.is_option)
     if not quoted or (field.separator == "," and not is_argument):
         return [] if field.separator in (",", "(") else None
     value = quoted["value"]
@@ -202,12 +204,11 @@ def _find_listed(field: _Field) -> list[Span] | None:
     return spans
 
 
-# `password -p value`, `password 2 value`
 _PROSE_WORD = re.compile(r"(?:--?[a-z]{1,12}[ =]|\d[ ])?(?P<value>[A-Za-z0-9!@#$%^&*+=.?-]{9,100})(?=[\s\"'`,;]|$)")
 
 
 def _find_in_prose(field: _Field) -> list[Span] | None:
-    """`the password a3F9... of`, or an unknown command: only a random word."""
+    """`the password a3F9... of`, `password 2 a3F9...`, or an unknown command: only a random word."""
     is_call = field.is_option and field.before in ("", " ", "\t", "'", '"', "[", ",")
     if field.separator not in ("", " ") or is_call or field.follows_command():
         return None

@@ -60,8 +60,7 @@ PHRASES = (  # with an example of each
         pattern=r"\bsshpass\b[^\n]{0,60}?\s-p\s?" + _WORD),
     Phrase(kind="command-password", pieces=("ssh-keygen",),  # ssh-keygen -N 'SECRET' -f id
         pattern=r"\bssh-keygen\b" + _ARGS + r"(?-i:-[NP])\s{0,2}" + _WORD),
-    # redis-cli -a SECRET, openssl enc -k SECRET, keytool -storepass SECRET
-    Phrase(kind="command-password", pieces=("redis-cli", "openssl", "ldap", "sqlcmd", "ipmitool", "zip", "keytool", "jarsigner"),
+    Phrase(kind="command-password", pieces=("redis-cli", "openssl", "ldap", "sqlcmd", "ipmitool", "zip", "keytool", "jarsigner"),  # redis-cli -a SECRET
         pattern=r"\b(?:redis-cli" + _ARGS + r"(?:-a|--pass)|openssl" + _ARGS + r"(?-i:-k|-K|-passwd)|ldap[a-z]{3,8}" + _ARGS + r"(?-i:-w)|(?:sqlcmd|ipmitool|(?:un)?zip)"
             + _ARGS + r"(?-i:-P)|(?:keytool|jarsigner)" + _ARGS + r"-(?:store|key|src|dest)[a-z]{0,8}pass(?:wd|word)?)[ =]{1,2}" + _WORD),
     Phrase(kind="command-password", pieces=("smbclient", "lftp"),  # smbclient //host/share -U name%SECRET
@@ -76,11 +75,12 @@ PHRASES = (  # with an example of each
         pattern=_STDIN + r"[^\n|;<]{0,200}(?:<<<\s{0,3}[\"']?|<<-?\s{0,3}[\"']?\w{1,20}[\"']?[ \t]{0,3}\n)(?!\[REDACTED|\$)(?P<secret>[^\s\"']{3,200})"),
     Phrase(kind="command-password", pieces=("sudo",),  # run(['sudo', '-S', 'id'], input='SECRET')
         pattern=r"sudo[\"'],\s{0,3}[\"'](?:-\w{0,3}S|--stdin)[\"'][^\n]{0,200}?\binput=b?[\"'](?P<secret>[^\"'\n\\]{3,200})"),
-    # echo SECRET | docker login --password-stdin
     Phrase(kind="command-password", pieces=("--password-stdin", "--with-token", "chpasswd", "| passwd", "| kinit", "| wg", "| cryptsetup", "secret put",
-        "secrets create"), before=400,
+        "secret set", "secrets create"), before=400,  # echo SECRET | docker login --password-stdin
         pattern=_ECHO + r"(?P<secret>[^\n\"'|<>$]{3,200}?)[\"']?\s{0,3}(?:\||\n\+{1,3}\s)[^\n|;]{0,200}?"
-            r"(?:--password-stdin|--with-token|chpasswd|passwd|kinit|wg pubkey|cryptsetup|secret put|secrets create)\b"),
+            r"(?:--password-stdin|--with-token|chpasswd|passwd|kinit|wg pubkey|cryptsetup|secret (?:put|set)|secrets create)\b"),
+    Phrase(kind="command-password", pieces=("secrets set", "secret set", "from-literal"),  # kubectl create secret generic name --from-literal=a=SECRET
+        pattern=r"(?:secrets? set\s(?:[^\s=]{1,60}\s){0,6}|from-literal[= ][\"']?)[\w.-]{1,80}=" + _WORD),
     Phrase(kind="command-password", pieces=("login", "--with-token"),  # gh auth login --with-token <<< SECRET
         pattern=r"(?:\blogin\b[^\n|;]{0,200}?|--with-token\s{0,2})<<<\s{0,3}" + _WORD),
     Phrase(kind="command-password", pieces=("<(echo", "<(printf"),  # wg set wg0 private-key <(echo SECRET)
@@ -96,8 +96,8 @@ PHRASES = (  # with an example of each
         pattern=r"identified\s{1,3}(?:with\s{1,3}\S{1,40}\s{1,3})?by\s{1,3}(?:password\s{1,3})?[\"'](?P<secret>[^\"'\n]{2,200})[\"']"),
     Phrase(kind="command-password", pieces=("oracle:thin:", "oracle:oci:", "sqlplus", "sqlldr", "expdp", "impdp"),  # sqlplus name/SECRET@host
         pattern=r"(?:oracle:(?:thin|oci):|(?:sqlplus|sqlldr|expdp|impdp)\s(?:-\S{1,10}\s){0,3})[^\s/@\"']{1,60}/(?P<secret>[^\s/@\"']{3,100})@"),
-    Phrase(kind="command-password", pieces=("basicauth(", "login(", "auth=("),  # HTTPBasicAuth('name', 'SECRET')
-        pattern=r"(?:basicauth|login|auth=)\(\s{0,40}[\"'][^\"'\n]{1,100}[\"']\s{0,3},\s{0,40}[\"'](?P<secret>(?=[^\"'\n]{0,60}\d)[^\"'\n\s:/]{6,100})[\"']"),
+    Phrase(kind="command-password", pieces=("basicauth(", "login(", "auth=(", ".auth("),  # HTTPBasicAuth('name', 'SECRET')
+        pattern=r"(?:basicauth|login|\.auth|auth=)\(\s{0,40}[\"'][^\"'\n]{1,100}[\"']\s{0,3},\s{0,40}[\"'](?P<secret>(?=[^\"'\n]{0,60}\d)[^\"'\n\s:/]{6,100})[\"']"),
     Phrase(kind="command-password", pieces=("assword:", "password:"),  # expect 'password:' ... send 'SECRET'
         pattern=r"p?assword:[ ]?[*]?[\"'}][\s\S]{0,60}?\bsend(?:line)?[\s(]{1,4}(?:--\s)?[\"'](?P<secret>[^\"'\n\r\\]{3,100})"),
     Phrase(kind="command-password", pieces=("convertto-securestring",),  # ConvertTo-SecureString 'SECRET' -AsPlainText
@@ -107,9 +107,8 @@ PHRASES = (  # with an example of each
     Phrase(kind="ci-variable", pieces=("##vso[task.setvariable", "::add-mask::"),  # ::add-mask::SECRET
         pattern=r"(?:##vso\[task\.setvariable\s[^\]\n]{0,200}\b(?:issecret=true|\w*(?:pass|pwd|token|secret|key|pat)\w*)[^\]\n]{0,100}\]|::add-mask::)(?!\$|\[REDACTED)"
             r"(?P<secret>[^\s\"'\\]{3,4000})"),
-    # $ wg genkey, and SECRET on the next line
     Phrase(kind="printed-secret", pieces=("output -raw", "wg genkey", "wg genpsk", "openssl rand", "pwgen", "auth token", "print-access-token",
-        "print-identity-token", "get-login-password", "get-access-token", "create token"),
+        "print-identity-token", "get-login-password", "get-access-token", "create token", "secrets versions access", "op read", "pass show"),  # on the next line
         pattern=r"[^\n|>&;`)]{3,200}\r?\n(?P<secret>(?=[^\n]{0,100}\d)[A-Za-z0-9+/_.-]{16,4000}={0,2})[ \t\r]*(?:$|\n)"),
     Phrase(kind="login", pieces=("login", "log in", "credentials", "creds"),  # log in with name / SECRET
         pattern=r"(?:log ?in|credentials?|creds)\b[^\n]{0,12}?(?:with|as|are|is|:|=)?\s{0,2}[A-Za-z][\w.@-]{1,40}\s?/\s?(?P<secret>(?=[^\s/]{0,40}\d)"

@@ -25,9 +25,8 @@ def _words(text: str) -> frozenset[str]:
 
 _FOREIGN = [  # words for passwords and keys that have other letters than ASCII
     word.replace("_", " ")
-    for word in "contraseña hasło jelszó lösenord şifre φράση κωδικ пароль пароля паролем парол секрет токен ключ "
-    "密码 密碼 口令 密钥 密鑰 令牌 パスワード 暗証番号 秘密鍵 トークン 비밀번호 암호 비밀키 كلمة_المرور "
-    "كلمة_السر סיסמ पासवर्ड รหัสผ่าน mật_khẩu schlüssel".split()
+    for word in "contraseña hasło jelszó lösenord şifre φράση κωδικ пароль пароля паролем парол секрет токен ключ mật_khẩu schlüssel "
+    "密码 密碼 口令 密钥 密鑰 令牌 パスワード 暗証番号 秘密鍵 トークン 비밀번호 암호 비밀키 كلمة_المرور كلمة_السر סיסמ पासवर्ड รหัสผ่าน".split()
 ]
 _PASSWORDS = _words("""
     password passwd passphrase passcode passwort passord passwordd pwd pass pw psw psk kennwort contrasena clave mdp motdepasse senha haslo heslo
@@ -72,9 +71,8 @@ _STANDS_FOR = re.compile(r"""(?ix)  # the beginning of what stands in place of a
     | ~/ | /(?:[\w.@-]+/)+ | file:                      # ~/key, /run/secrets/key, file:key
     | (?:null|none|nil|true|false|undefined|os|process|env|secrets|vars?|self|this|your|my|dummy|placeholder|settings
         |config|args|options)(?:\b|[._-])""")  # null, os.environ, your-token
-_PLACE_HOLDER = re.compile(r"""(?ix)example|your|placeholder|dummy|redacted|changeme|insert|replace  # your-api-key
-    | x{4} | \*{3} | \.{3} | (.)\1{6} | 1234567890|abcdefgh|a1b2c3d4e5""")  # xxxx, ab***, ab..., 0000000, sk-1234567890
-# `tokens.next`, `tokens.next(`
+_PLACE_HOLDER = re.compile(r"""(?x)your|Your|YOUR | (?i:example|placeholder|dummy|redacted|changeme|insert|replace)
+    | x{4}|X{4} | \*{3} | \.{3} | (.)\1{6} | (?i:1234567890|abcdefgh|a1b2c3d4e5)""")  # your-key, ab***, 0000000
 _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*(?:[({\[]|\.{3}|\)|$)")
 # `getpass.getpass(`, `password),`, `2fa()`
 _CALL = re.compile(r"[\w$]*[A-Za-z_$][\w$]*(?:(?:\.|->|::)[\w$]+)*[({\[]|[^(\[{]*[)\]}][.),:;\])}]*$|\w+\(\)")
@@ -84,6 +82,7 @@ _PROSE = re.compile(r"(?i)\b(?:the|your|is|are|was|for|must|enter|please|not|req
 _TOKEN_LETTERS = re.compile(r"[A-Za-z0-9+/=_.~:!@#%^&*$|-]+")
 _KEY_LETTERS = re.compile(r"[A-Za-z0-9+/=_-]++(?:\.[A-Za-z0-9+/=_-]{12,}+)*+")  # parts between dots are long
 _BASE64 = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}")
+_SALT = re.compile(r"(?=(?:[^!@#$%^&*=]*[!@#$%^&*=]){4})[!-~]{40,}")  # of Django and WordPress, with signs in between
 _SCATTERED = re.compile(r"[0-9]++[A-Za-z]++[0-9]++[A-Za-z]++[0-9]")  # 7fk2q9
 _HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 
@@ -180,6 +179,8 @@ def _is_token(value: str, strength: Strength) -> bool:
     is_of_words = all(len(hump) == 1 or hump.lower() in _ALL_WORDS for hump in _HUMPS.findall(value))
     if is_of_words or _PLACE_HOLDER.search(value):
         return False
+    if _SALT.fullmatch(value) and looks_random("".join(filter(str.isalnum, value)), 24):
+        return True
     if strength is Strength.TOKEN:
         return bool(_TOKEN_LETTERS.fullmatch(value)) and looks_random(value, 8)
     has_random_part = looks_random(max(re.split("[_-]", value), key=len), 8)

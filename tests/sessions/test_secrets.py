@@ -78,7 +78,7 @@ def test_source_code_stays() -> None:
         "-----BEGIN PRIVATE KEY-----\n" + ("A" * 64 + "\n") * 3, "password: ab1 cd2 ", "wg genkey\nabcd1", "login <<< ", "sudo -S <<EOF\n",
         " \\\n", "ssh-keygen -N 'a b ", "pass: 'a ", "<(echo a1", "password={'a1b2c3d4',", "a/b:1:QUJD\n", "> abc1\n", "'sudo', '-S', input='",
         "redis> auth a1", "login a/b1 ", "echo a | secret put ", "a_key_", "sk_a_", "+ASt", "a" * 60 + "JQQJ99", "signature=", "ab_pat_a1b2",
-        "password a1&b2&", "password=a1&", "<password>a b ", "password>a ", "password 7 a1b2c3 ", "abcdefghijkl1\na1b2\n", "key=a.",
+        '"password",\n"', "password a1&b2&", "password=a1&", "<password>a b ", "password>a ", "password 7 a1b2c3 ", "abcdefghijkl1\na1b2\n", "key=a.",
     ],
 )  # fmt: skip
 def test_cost_grows_as_the_length(unit: str) -> None:
@@ -140,6 +140,11 @@ def test_a_password_is_taken_out_whole(name: str) -> None:
         ('{"password": 314214987253}', "314214987253"),
         ("enable secret 5 $1$mERr$hx5rVt7rPNoS4wqbXKX7m0", "$1$mERr$hx5rVt7rPNoS4wqbXKX7m0"),
         ("access_key_id: 7fK2mQ9xLp0ZvB3nRt", "7fK2mQ9xLp0ZvB3nRt"),
+        ('"Name": "/db/password",\n  "Type": "SecureString",\n  "Value": "Tr0ub4dor"', "Tr0ub4dor"),
+        ("define( 'DB_PASSWORD', 'Tr0ub4dor' );\ndb.auth('admin', 'Tr0ub4dor')", "Tr0ub4dor"),
+        ("SECRET_KEY = 'g7%r(=d5tx1&5(m$tj%2l(y7)q11o0+8n84s7s$t^oiqg*)um('", "d5tx1"),
+        ("fly secrets set -a app DB=Tr0ub4dor; kubectl create secret generic x --from-literal=db=Tr0ub4dor", "Tr0ub4dor"),
+        ("ghp_a9QyOuR7fK2mQ9xLp0ZvB3nRtk3Jd92hsKq8", "k3Jd92hs"),
         ("curl -d 'u=1&token=k3Jd92hsKq8L&page=2' https://h.test", "k3Jd92hsKq8L"),
         (f"?access_key_id={'k3Jd92hsKq8LmZ0p' * 7}.abcd.efgh.x.y{'Kq8LmZ0p' * 6}&z=2", "Kq8LmZ0p"),
     ],
