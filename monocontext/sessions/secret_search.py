@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from monocontext.sessions.secret_fields import find_named
 from monocontext.sessions.secret_keys import KEY_BEGINNINGS, find_private_keys, match_bare_key
-from monocontext.sessions.secret_phrases import PHRASES
+from monocontext.sessions.secret_phrases import PHRASES, expand
 from monocontext.sessions.secret_tokens import PIECES, SHAPELESS, STRUCTURES, TOKENS, URLS
 from monocontext.sessions.secret_values import NAME_WORDS, is_dummy, is_random_token
 
@@ -264,9 +264,9 @@ def _word_shapes() -> Iterator[tuple[str, _Shape | None]]:
     for kind, words, pattern, _ in URLS:
         yield from ((word, _Shape(kind, f"(?i:{pattern})")) for word in words.split())
     for phrase in PHRASES:
-        piece = "" if phrase.before else f"(?={_any(phrase.pieces)})"  # a shorter piece may have led here
-        shape = _Shape(phrase.kind, f"(?i:{piece}{phrase.pattern})", phrase.before)
-        yield from ((word, shape) for word in phrase.pieces)
+        ahead = "" if phrase.before else f"(?={_any(phrase.words)})"  # a shorter word may have led here
+        shape = _Shape(phrase.kind, f"(?ix:{ahead}{expand(phrase.pattern)})", phrase.before)
+        yield from ((word, shape) for word in phrase.words)
     yield from ((word, None) for word in NAME_WORDS)
 
 

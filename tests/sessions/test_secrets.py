@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from pathlib import Path
 
 import pytest
 
 from monocontext.sessions.redaction import Redactor
+from monocontext.sessions.secret_phrases import PHRASES, Phrase, expand
 from monocontext.sessions.secret_search import find_secrets
 from tests.sessions.secret_texts import IN_SENTENCES, INNOCENT, TEXTS, TOKENS, fill, survives
 
@@ -31,6 +33,16 @@ def test_recall() -> None:
             count += 1
             missed += [(kind, text)] * any(survives(piece, out) for piece in pieces)
     assert len(missed) <= 0.03 * count, missed
+
+
+@pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase.example)
+def test_the_example_of_a_phrase(phrase: Phrase) -> None:
+    """Its pattern finds the secret from one of its words on."""
+    secret = "able " * 11 + "able" if phrase.kind == "wallet" else "k7qd2vz6mwx4t5rjb3fh"
+    text = re.sub("SECRET|TWELVE WORDS", secret, phrase.example)
+    begins = [max(0, text.lower().find(word) - phrase.before) for word in phrase.words if word in text.lower()]
+    found = [re.compile(f"(?ix:{expand(phrase.pattern)})").search(text, begin) for begin in begins]
+    assert any(match and secret in match["secret"] for match in found)
 
 
 @pytest.mark.parametrize(
