@@ -9,6 +9,7 @@ from typing import Annotated
 
 import click
 
+from monocontext.cli.agent_notes import CODEX_TRUST, describe_clean_up, skill_text
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, one_of, options_of
 from monocontext.cli.parameters import NOT_NEGATIVE, Option
@@ -38,7 +39,7 @@ def install(
 ) -> None:
     """Add hooks to the settings of a coding agent. Other settings stay, and a copy of the file is kept."""
     if max_dollars is not None and not compile_after:
-        raise click.BadParameter("--max-dollars needs --compile")
+        raise click.BadParameter("--max-dollars limits --compile: give both, or leave it out")
     target, location = _agent(agent), place_of(place, url)
     options_of(location, s3)  # raises for a URL that the hook could not open
     Redactor(pattern or ())  # raises for an invalid pattern
@@ -65,7 +66,7 @@ def _write_hooks(target: settings.AgentSettings, arguments: list[str], *, is_use
 def _write_skill(target: settings.AgentSettings, location: str, store_flags: list[str], *, is_user: bool) -> None:
     skill = target.skill_path(Path.cwd(), is_user)
     skill.parent.mkdir(parents=True, exist_ok=True)
-    skill.write_text(settings.skill(location, ["--to", location, *store_flags]), "utf-8")
+    skill.write_text(skill_text(location, ["--to", location, *store_flags]), "utf-8")
     click.echo(f"skill in {skill}")
 
 
@@ -86,11 +87,11 @@ def _explain(target: settings.AgentSettings, place: list[str], *, is_user: bool,
         f"a minute, {'without' if redacts else 'with'} its secrets, to {place[0]}; so are "
         f"{'all others of yours' if is_user else 'others of this project'} that the archive lacks"
     )
-    clean_up = settings.describe_clean_up(target, Path.cwd())
+    clean_up = describe_clean_up(target, Path.cwd())
     if clean_up:
         click.echo(clean_up)
     if target.name == "codex":
-        click.echo(settings.CODEX_TRUST)
+        click.echo(CODEX_TRUST)
     click.echo(f"to try it: {target.example}, and look with: monocontext sessions list {shlex.join(place)}")
     agent_flag = "" if target.name == "claude-code" else f" --agent {target.name}"
     click.echo(f"to undo it: monocontext hooks uninstall{agent_flag}{' --user' if is_user else ''}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import click
 
+from monocontext.cli.agent_notes import CODEX_TRUST, describe_clean_up
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, open_place, rounds
 from monocontext.cli.parameters import AT_LEAST_1, INTERVAL, Argument, Option
@@ -226,8 +227,8 @@ def _describe_hooks(folder: Path) -> tuple[dict[str, dict[str, object]], list[st
                 continue
             hooks[f"hooks of {agent.name} in {path}"] = options
             if agent.name == "codex":
-                notes.append(settings.CODEX_TRUST)
-        clean_up = settings.describe_clean_up(agent, folder)
+                notes.append(CODEX_TRUST)
+        clean_up = describe_clean_up(agent, folder)
         if clean_up:
             notes.append(clean_up)
     return hooks, notes

@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
@@ -67,23 +66,6 @@ AGENTS = {
         "codex", ".codex", "hooks.json", "hooks.json", "CODEX_HOME",
         (_START, _COMPACT, ("Stop", "stop", None, {"timeout": _SECONDS})),
         takes_args=False, example='codex exec "Say hello"')}  # fmt: skip
-CODEX_TRUST = (
-    "Codex runs only hooks that you trust, in directories that you trust, and `codex exec` says nothing of others: "
-    "start `codex` there once, and accept both when it asks"
-)
-
-
-def describe_clean_up(agent: AgentSettings, repository: Path) -> str:
-    """When an agent deletes its own copy of a session, in a sentence; empty if it does not."""
-    if agent.name != "claude-code":
-        return ""
-    days, source = 30, "its default"
-    for path in (agent.settings_path(repository, True), agent.settings_path(repository, False)):
-        recorded = read_settings(path).get("cleanupPeriodDays")
-        if isinstance(recorded, int | float) and not isinstance(recorded, bool):
-            days, source = int(recorded), str(path)
-    when = f"after {days} days (cleanupPeriodDays, {source}): what is uploaded stays"
-    return f"Claude Code deletes its own copy of a session {when}"
 
 
 def add_hooks(settings: Settings, agent: AgentSettings, options: Sequence[str]) -> Settings:
@@ -104,7 +86,7 @@ def remove_hooks(settings: Settings) -> Settings:
     """The settings without our hooks. Raises `MonocontextError` for `hooks` in an unknown form."""
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-        raise MonocontextError("`hooks` in the settings must be an object with a list for each event")
+        raise MonocontextError("correct `hooks` in the settings: it must be an object with a list for each event")
     others = {event: [rest for group in groups for rest in _without_ours(group)] for event, groups in hooks.items()}
     remaining = {event: groups for event, groups in others.items() if groups or not hooks[event]}
     rest = {name: remaining if name == "hooks" else value for name, value in settings.items()}
@@ -151,7 +133,7 @@ def read_settings(path: Path) -> Settings:
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:
-        raise MonocontextError(f"{path} is not JSON, and is left as it is: {error}") from None
+        raise MonocontextError(f"{path} is not JSON, so it was not changed: correct it first ({error})") from None
     if not isinstance(result, dict):
         raise MonocontextError(f"{path}: expected a JSON object, found a {type(result).__name__}")
     return result
@@ -175,9 +157,3 @@ def write_settings(path: Path, settings: Settings) -> Path | None:
         shutil.copy2(path, backup)
     write_file(path, data, mode)
     return backup
-
-
-def skill(url: str, options: Sequence[str]) -> str:
-    """The text of a skill that tells an agent how to upload on demand."""
-    more = "".join(f" {shlex.quote(word)}" for word in options)
-    return (files("monocontext.sessions") / "skill.md").read_text("utf-8").format(more=more, url=url)
