@@ -23,7 +23,7 @@ _WHOLE = "text"
 
 
 class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
-    """The files of one context, read-only. Safe for use by many threads."""
+    """The documents of one context as files, read-only. Safe for use by many threads."""
 
     protocol = "monocontext"
 
@@ -34,9 +34,11 @@ class MonocontextFileSystem(AbstractFileSystem):  # type: ignore[misc]
         target_options: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        """`fo` is the URL of the context (1 GET). `target_options` are options of `Monocontext.open`: in a chain of
-        URLs the keyword with the name of the last protocol, such as `s3={"endpoint": ...}`, for which fsspec imports
-        its own module, such as `s3fs`."""
+        """Open the context at the URL `fo` (1 GET). `target_options`: options of `Monocontext.open`.
+
+        In a chain of URLs, pass them by the name of the last protocol, as in `s3={"endpoint": ...}`: fsspec then also
+        imports its own module for that protocol, such as `s3fs`.
+        """
         super().__init__(**options)
         if not fo:
             raise ValueError(

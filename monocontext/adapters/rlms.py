@@ -6,8 +6,8 @@
     model = RLM(backend="openai", backend_kwargs={"model_name": "gpt-5"}, **rlms.arguments(context))
     print(model.completion(rlms.prompt(context), root_prompt="Who wrote it?").response)
 
-`rlms` copies a context through a file. So the text comes in as a custom tool, which setup code names `context`, and the
-prompt is a placeholder with its length (of documents: their bytes). Children of `rlm_query` keep their own prompt.
+`rlms` would copy a context through a file. So the text is passed as a custom tool, which setup code names `context`,
+and the prompt is a placeholder of the same length (of documents: their bytes). Children of `rlm_query` get their own.
 """
 
 from __future__ import annotations
@@ -31,12 +31,16 @@ __builtins__ = __import__("monocontext.adapters.rlms", fromlist=["builtins_for"]
 """It sets `context_0` too, since `rlms` resets `context` to it after each cell."""
 
 
-def builtins_for(context: Texts, own: Any) -> dict[str, Any]:
-    """Builtins with the names that take the text. `own`, those of the namespace, is changed in place if it is a private
-    dict, as in a local environment; the module that all share, as in `ipython`, is copied."""
-    own = own if isinstance(own, dict) and own is not vars(builtins) else dict(vars(builtins))
-    own.update(context.repl_namespace().names)
-    return own  # type: ignore[no-any-return]
+def builtins_for(context: Texts, namespace_builtins: Any) -> dict[str, Any]:
+    """Builtins in which `isinstance`, `open`, `print` and the like also take the text.
+
+    `namespace_builtins`: what a namespace has as `__builtins__`. A dict of its own, as in the local environment, is
+    changed in place; the module that all namespaces share, as in `ipython`, is copied.
+    """
+    is_own = isinstance(namespace_builtins, dict) and namespace_builtins is not vars(builtins)
+    changed: dict[str, Any] = namespace_builtins if is_own else dict(vars(builtins))
+    changed.update(context.repl_namespace().names)
+    return changed
 
 
 class Prompt(str):
@@ -62,7 +66,10 @@ def prompt(context: Texts) -> Prompt:
 
 
 def arguments(context: Texts) -> dict[str, Any]:
-    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET); setup code of your own goes after ours."""
+    """Keyword arguments of `rlm.RLM` that give its code the variable `context` (no GET).
+
+    They set `setup_code`: add your own after it.
+    """
     return {
         "custom_tools": {_NAME: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text

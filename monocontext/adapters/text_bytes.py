@@ -6,13 +6,18 @@ from monocontext.engine.reader import Reader
 from monocontext.text.monocontext import Monocontext
 
 
+def reader_of(text: Monocontext) -> Reader:
+    """The reader of a text that `Monocontext.open` made, or of a part of it."""
+    reader = text._reader
+    assert isinstance(reader, Reader)
+    return reader
+
+
 class TextBytes:
-    """The UTF-8 bytes of a part of a stored text."""
+    """Reads the UTF-8 bytes of a text that `Monocontext.open` made, or of a part of it."""
 
     def __init__(self, text: Monocontext) -> None:
-        reader = text._reader
-        assert isinstance(reader, Reader)  # only texts that `Monocontext.open` made come here
-        self._reader = reader
+        self._reader = reader_of(text)
         first = text.span.start
         self._start, self._stop = self._byte_of(first), self._byte_of(first + len(text))
 
@@ -27,7 +32,7 @@ class TextBytes:
         return frame.start_byte + len(self._reader.read(frame.start, character).encode())
 
     def read(self, start: int, stop: int) -> bytes:
-        """Bytes [start, stop). Reads the frames that hold them."""
+        """Bytes [start, stop) of the text, counted from its first byte (GETs: the frames that hold them)."""
         if start >= stop:
             return b""
         start, stop = self._start + start, self._start + stop

@@ -36,7 +36,7 @@ def workers(address: str | None) -> Iterator[Executor | None]:
     try:
         client = connect(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise MonocontextError(f"no Dask scheduler at {address}: {error}") from None
+        raise MonocontextError(f"no Dask scheduler at {address}: {error}; `dask scheduler` starts one") from None
     with client, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about large batches of text, which are intended
         try:
@@ -47,4 +47,4 @@ def workers(address: str | None) -> Iterator[Executor | None]:
                 "for lack of memory: see their logs"
             ) from None
         except CancelledError:
-            raise MonocontextError(f"the Dask scheduler at {address} stopped before the work was done") from None
+            raise MonocontextError(f"the Dask scheduler at {address} stopped in the middle: start it again") from None

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from monocontext.adapters.text_bytes import reader_of
 from monocontext.shell.lines import Line, Style, with_context
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def _submatches(pattern: Linewise, text: str) -> Iterator[dict[str, Any]]:
 
 def _byte_at(context: Monocontext, character: int) -> int:
     """The byte of the text at which a character begins (no GET if the search has read its frame)."""
-    frame = context.span.source.reader.locate(character)  # type: ignore[attr-defined]  # an opened text has a reader
-    return int(frame.start_byte) + len(str(context[frame.start : character]).encode())
+    frame = reader_of(context).locate(character)
+    return frame.start_byte + len(str(context[frame.start : character]).encode())
 
 
 def _elapsed(began: float) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,8 +15,13 @@ from monocontext.options import nearest
 
 SHARED = ("quiet", "verbose")  # the options of a program that each of its commands takes too
 
-_Entry = tuple[str, str, str]
-"""The module of a command (`MODULE:NAME` where its function has another name), what it does, and an example."""
+
+class HelpRow(NamedTuple):
+    """A command in the help of a program."""
+
+    module: str  # below the program's package; `MODULE:NAME` if the function has another name than the command
+    about: str  # what it does; empty if it shares the line of the command above it
+    example: str  # its arguments
 
 
 class CommandGroup(click.Group):
@@ -32,6 +37,7 @@ class CommandGroup(click.Group):
         return list(self.commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, with the options `SHARED`, which the first call adds."""
         command = super().get_command(ctx, cmd_name)
         if command:
             used_flags = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
@@ -54,12 +60,12 @@ class Program(CommandGroup):
     """The commands of a program, by section, with its own options. A command's module is imported when it is called."""
 
     def __init__(
-        self, name: str, version: str, about: str, package: str, sections: Mapping[str, Mapping[str, _Entry]]
+        self, name: str, version: str, about: str, package: str, sections: Mapping[str, Mapping[str, HelpRow]]
     ) -> None:
-        """`package` holds the modules that the entries of `sections` name."""
+        """`sections`: the entries of commands by title and name. `package` holds the modules that they name."""
         super().__init__(about)
         self.name, self._package, self._sections = name, package, sections
-        self._entries = dict[str, _Entry]()
+        self._entries = dict[str, HelpRow]()
         for section in sections.values():
             self._entries.update(section)
         self.params = [
@@ -69,6 +75,7 @@ class Program(CommandGroup):
         ]
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. Secrets in the words that a usage error repeats are hidden."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -83,23 +90,22 @@ class Program(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self._entries.get(cmd_name)
         if entry and cmd_name not in self.commands:
-            path, _, example = entry
-            module, _, name = path.partition(":")
+            module, _, name = entry.module.partition(":")
             loaded = getattr(import_module(f"{self._package}.{module}"), name or cmd_name.replace("-", "_"))
             command = loaded if isinstance(loaded, click.Command) else make_command(loaded, cmd_name)
-            command.epilog = f"Example: {self.name} {example}"
+            command.epilog = f"Example: {self.name} {entry.example}"
             self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, section in self._sections.items():
             rows: list[tuple[str, str]] = []
-            for name, (_, about, _) in section.items():
-                if about:
-                    rows.append((name, about))
-                else:  # it shares the row above
-                    names, shared_about = rows.pop()
-                    rows.append((f"{names}, {name}", shared_about))
+            for name, entry in section.items():
+                if entry.about:
+                    rows.append((name, entry.about))
+                else:
+                    names, about = rows.pop()
+                    rows.append((f"{names}, {name}", about))
             with formatter.section(title):
                 formatter.write_dl(rows)
 
@@ -116,6 +122,7 @@ def _print_version(version: str, context: click.Context, _: click.Parameter, is_
 
 
 def _switch(turn: Callable[[bool], None], context: click.Context, _: click.Parameter, is_set: bool) -> None:
-    """Turn something on. Click reads the program's option first, which resets the state of an earlier call."""
+    """Turn something on. Click calls this for the program's own option first, given or not: if it is not, that turns
+    off what an earlier command in this process turned on."""
     if is_set or context.parent is None:
         turn(is_set)

@@ -28,29 +28,27 @@ def read_json_lines(
     encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     for location, row in _rows(path, encoding):
         if not isinstance(row, dict):
-            raise InvalidText(f"{location}: a row must be a JSON object, not {type(row).__name__}")
+            raise InvalidText(f"{location}: a row must be a JSON object, not {json.dumps(row)[:80]}")
         for field in (text_field, name_field):
             if field is not None and field not in row:
                 fields = ", ".join(map(str, row)) or "none"
-                raise InvalidText(f"{location}: no field {field!r}; its fields are {fields[:200]}")
+                raise InvalidText(f"{location}: no field {field!r}; choose from its fields: {fields[:200]}")
         text = row.pop(text_field)
         if not isinstance(text, str):
-            raise InvalidText(
-                f"{location}: field {text_field!r} must be a string, not {type(text).__name__}: {str(text)[:80]!r}"
-            )
+            raise InvalidText(f"{location}: the field {text_field!r} must be text, not {json.dumps(text)[:80]}")
         if name_field is None:
             yield None, text, row
             continue
         name = text if name_field == text_field else row.pop(name_field)
         if type(name) not in (str, int):
-            kind = type(name).__name__
-            raise InvalidText(f"{location}: field {name_field!r} must be a string or an integer, not {kind}")
+            found = json.dumps(name)[:80]
+            raise InvalidText(f"{location}: the field {name_field!r} must be text or an integer, not {found}")
         yield str(name), text, row
 
 
 def _rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, Any]]:
     """Yield the JSON of each line that is not empty, after the name of the file and the number of the line."""
-    name, number = os.fspath(path), 0
+    name, number = os.fspath(path), 0  # the last line that was read
     try:
         file = open_file(path)
     except FileNotFoundError:
@@ -61,7 +59,7 @@ def _rows(path: str | os.PathLike[str], encoding: str) -> Iterator[tuple[str, An
                 if line.strip():
                     yield f"{name}:{number}", json.loads(line)
         except UnicodeError as error:
-            where, what = f"{name}:{number + 1}", encoding.removesuffix("-sig")
-            raise InvalidText(f"{where}: not {what}, on this line or soon after it: {error}") from None
+            what = f"not {encoding.removesuffix('-sig')} on this line or soon after it: {error}"
+            raise InvalidText(f"{name}:{number + 1}: {what}; name its encoding with --encoding") from None
         except (ValueError, RecursionError) as error:
             raise InvalidText(f"{name}:{number}: not JSON: {error}") from None

@@ -20,7 +20,7 @@ from monocontext.options import StoreOptions
 from monocontext.sessions.archive import Sessions
 from monocontext.text_tools.keep import KeepTool
 
-_RESERVED = ("kept", "memory", "sessions")  # the names of tools' other texts
+_RESERVED = ("kept", "memory", "sessions")  # names of texts that the server has besides the contexts
 TOKEN_VARIABLE = "MONOCONTEXT_MCP_TOKEN"
 _HOST, _PORT = "127.0.0.1", 8378
 
@@ -140,8 +140,9 @@ def parse_contexts(contexts: list[str]) -> dict[str, str]:
             name, url = context.rstrip("/").rpartition("/")[2], context
         if not url:
             raise click.BadParameter(f"{context!r} has no URL: write NAME=URL")
-        fault = "is used twice" if name in results else "is reserved" if name in _RESERVED else "is empty"
-        if not name or name in _RESERVED or name in results:
+        faults = {"is empty": not name, "is reserved": name in _RESERVED, "is used twice": name in results}
+        fault = next((text for text, applies in faults.items() if applies), "")
+        if fault:
             raise click.BadParameter(f"the name {name!r} of {context!r} {fault}: write NAME={url}")
         results[name] = url
     return results

@@ -35,32 +35,38 @@ _PATHS = ("/", "./", "../", "~")
 
 
 @contextmanager
-def _open_memory(url: str, s3: StoreOptions, *, first: str = "", create: bool = False) -> Iterator[Memory]:
-    """Open the memory at a URL. A directory must exist, unless `create`. `first` is the argument before the URL."""
-    is_there = _is_there(url)
-    if _looks_like_place(first) and not is_there and not url.startswith(_PATHS):
-        raise MonocontextError(f"the URL goes last: {first[:80]!r} looks like one, {url[:80]!r} does not")
-    if _looks_like_memory(first):
+def _open_memory(url: str, s3: StoreOptions, *, before_url: str = "", create: bool = False) -> Iterator[Memory]:
+    """Open the memory at a URL. A directory must exist, unless `create`.
+
+    `before_url`: the argument before the URL, to refuse a command line with the two in the wrong order.
+    """
+    may_exist = _may_exist(url)
+    if _may_be_place(before_url) and not may_exist and not url.startswith(_PATHS):
+        raise MonocontextError(f"the URL goes last: {before_url[:80]!r} looks like one, {url[:80]!r} does not")
+    if _is_memory(before_url):
         raise MonocontextError(
-            f"the URL goes last: {first[:80]!r} looks like one; a key that looks like a URL goes into a call in JSON: "
+            f"the URL goes last: {before_url[:80]!r} looks like one; if it is a key, write the call as JSON: "
             'memory exec \'{"command": ..., "key": ...}\' URL'
         )
-    if not is_there and not create:
-        raise NotFound(f"no directory {url!r} for a memory: give a URL, or use --create, an option of put and exec")
+    if not may_exist and not create:
+        raise NotFound(f"no directory {url!r} for a memory: give a URL, or make it with --create of `put` or `exec`")
     with Memory.open(url, **options_of(url, s3)) as memory:
         yield memory
 
 
-def _is_there(url: str) -> bool:
+def _may_exist(url: str) -> bool:
+    """Whether there may be a memory at a URL: False only for a path without a directory."""
     return "://" in url or os.path.isdir(os.path.expanduser(url))
 
 
-def _looks_like_memory(word: str) -> bool:
+def _is_memory(word: str) -> bool:
+    """Whether a word is a URL of a store, or the path of a memory."""
     entries = os.path.join(os.path.expanduser(word), "entries")
     return word.startswith(_SCHEMES) or (word != "" and os.path.isdir(entries))
 
 
-def _looks_like_place(word: str) -> bool:
+def _may_be_place(word: str) -> bool:
+    """Whether a word could be a URL or a path, and so no key or pattern."""
     return "://" in word or word.startswith(_PATHS) or os.path.isdir(os.path.expanduser(word))
 
 
@@ -70,16 +76,16 @@ def put(
     url: Url,
     s3: S3,
     ttl: Ttl = None,
-    create: Annotated[bool, Option(help="Fail if the key exists; make the directory URL if it does not.")] = False,
+    create: Annotated[bool, Option(help="Fail if the key exists. Also makes a missing directory URL.")] = False,
     if_match: Match = None,
     as_json: AsJson = False,
 ) -> None:
     """Store VALUE under KEY."""
     if create and if_match is not None:
-        raise click.BadParameter("--create and --if-match cannot be combined")
+        raise click.BadParameter("--create and --if-match cannot be combined: leave one out")
     if value == "-":
         value = _read_stdin()
-    with _open_memory(url, s3, first=key, create=create) as memory:
+    with _open_memory(url, s3, before_url=key, create=create) as memory:
         etag = memory.put(key, value, ttl, create=create, if_match=if_match)
     if as_json:
         print(json.dumps({"key": key, "etag": etag}))
@@ -87,7 +93,7 @@ def put(
 
 def get(key: Key, url: Url, s3: S3, as_json: AsJson = False) -> None:
     """Print the value of KEY without a newline at its end; with --json also its metadata."""
-    with _open_memory(url, s3, first=key) as memory:
+    with _open_memory(url, s3, before_url=key) as memory:
         entry = memory.entry(key)
     if as_json:
         print(json.dumps(_entry_row(entry)))
@@ -98,7 +104,7 @@ def get(key: Key, url: Url, s3: S3, as_json: AsJson = False) -> None:
 def list_(arguments: PrefixAndUrl, s3: S3, as_json: AsJson = False) -> None:
     """Print the keys, one on each line; keys with control characters as JSON strings."""
     prefix, url = _split_prefix(arguments)
-    with _open_memory(url, s3, first=prefix) as memory:
+    with _open_memory(url, s3, before_url=prefix) as memory:
         for entry in memory.entries(prefix):
             print_record(as_json, _entry_row(entry), _printable(entry.key))
 
@@ -113,13 +119,13 @@ def search(
 ) -> None:
     """Print the lines of values that match, as KEY:NUMBER:LINE; exit 1 if none does."""
     prefix, url = _split_prefix(arguments)
-    # Before a memory, the pattern itself may look like a URL.
-    before_url = prefix if _is_there(url) or _looks_like_place(prefix) else pattern
-    with _open_memory(url, s3, first=before_url) as memory:
+    # The pattern is before the URL if there is no prefix, or if the two words after it are swapped.
+    before_url = prefix if _may_exist(url) or _may_be_place(prefix) else pattern
+    with _open_memory(url, s3, before_url=before_url) as memory:
         try:
             hits = memory.search(pattern, prefix, ignore_case=ignore_case, fixed=fixed)
         except (re.error, OverflowError, RecursionError) as error:
-            raise click.BadParameter(f"not a regular expression: {error}") from None
+            raise click.BadParameter(f"not a regular expression: {error} (-F searches for it as plain text)") from None
         any_found = False
         for hit in hits:
             any_found = True
@@ -131,7 +137,7 @@ def search(
 
 def delete(key: Key, url: Url, s3: S3, if_match: Match = None) -> None:
     """Remove KEY."""
-    with _open_memory(url, s3, first=key) as memory:
+    with _open_memory(url, s3, before_url=key) as memory:
         if not memory.delete(key, if_match=if_match):
             raise NotFound(f"no key {key!r} in {memory.url}")
 
@@ -139,7 +145,7 @@ def delete(key: Key, url: Url, s3: S3, if_match: Match = None) -> None:
 def clear(arguments: PrefixAndUrl, s3: S3, as_json: AsJson = False) -> None:
     """Remove every key, or those that begin with PREFIX."""
     prefix, url = _split_prefix(arguments)
-    with _open_memory(url, s3, first=prefix) as memory:
+    with _open_memory(url, s3, before_url=prefix) as memory:
         count = memory.clear(prefix)
         print_record(as_json, {"removed": count}, f"{memory.url}: removed {count:,}")
 
@@ -179,8 +185,8 @@ def exec_(
     try:
         call = json.loads(text) if is_json else {"command": text}
     except ValueError as error:
-        raise click.BadParameter(f'not a call in JSON: {error}: write {{"command": "G", "key": "k"}}') from None
-    with _open_memory(url, s3, first="" if is_json else command, create=create) as memory:
+        raise click.BadParameter(f'not a call in JSON: {error}; write {{"command": "G", "key": "k"}}') from None
+    with _open_memory(url, s3, before_url="" if is_json else command, create=create) as memory:
         reply = MemoryTool(memory).execute(call)
     print(json.dumps(reply, ensure_ascii=sys.stdout.isatty()))
     if not reply["success"]:
@@ -199,7 +205,9 @@ def _read_stdin() -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise click.BadParameter(f"stdin is not UTF-8 at byte {error.start}: values are text") from None
+        raise click.BadParameter(
+            f"stdin is not UTF-8 at byte {error.start}: values are text, so encode bytes first, for example as base64"
+        ) from None
 
 
 def _printable(key: str) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import click
 
-from monocontext.adapters.text_bytes import TextBytes
+from monocontext.adapters.text_bytes import TextBytes, reader_of
 from monocontext.cli.options import S3, Allow, Generation, options_of
 from monocontext.cli.parameters import Argument
 from monocontext.cli.printing import print_note
@@ -26,7 +26,7 @@ from monocontext.text.monocontext import Monocontext
 
 _DEVICE = Path("/dev/fuse")
 _KERNEL_CACHE = dict.fromkeys(("attr_timeout", "entry_timeout", "negative_timeout"), 86_400)
-"""The seconds for which the kernel may keep names, sizes and data: the version that is mounted never changes."""
+"""How many seconds the kernel may keep names and sizes: the version that is mounted never changes."""
 _SIGNALLED = 8  # what libfuse returns when a signal ended it
 
 
@@ -45,7 +45,7 @@ def mount(
     """
     fuse = _load_fuse()
     if not folder.is_dir() or any(folder.iterdir()):
-        raise click.BadParameter(f"{folder} must be an empty folder, in which the files are shown")
+        raise click.BadParameter(f"{folder} must be an empty folder, which will show the files: make a new one")
     with Monocontext.open(url, allow=allow or (), generation=generation, **options_of(url, s3)) as context:
         print_note(f"{context.url}, version {context.generation}, in {folder}: Ctrl-C or fusermount3 -u ends it")
         try:
@@ -54,21 +54,21 @@ def mount(
             fuse(MountedFiles(context), str(folder), fsname=fsname, **flags)
         except RuntimeError as error:
             if error.args != (_SIGNALLED,):
-                raise MonocontextError(f"{folder} cannot be mounted: libfuse says why above") from None
+                raise MonocontextError(f"{folder} cannot be mounted: see the message of libfuse above") from None
 
 
 def _load_fuse() -> Callable[..., object]:
-    """The class that serves a mount. Raises `MonocontextError`, in one line, where there can be none."""
+    """The class of mfusepy that serves a mount. Raises `MonocontextError` if FUSE or mfusepy is missing."""
     if sys.platform == "linux" and not os.access(_DEVICE, os.R_OK | os.W_OK):
         raise MonocontextError(
-            f"cannot open {_DEVICE}: run `modprobe fuse`, in a container add --device {_DEVICE} --cap-add SYS_ADMIN"
+            f"cannot open {_DEVICE}: run `modprobe fuse`; start a container with --device {_DEVICE} --cap-add SYS_ADMIN"
         )
     try:
         from mfusepy import FUSE
     except ModuleNotFoundError:
         raise MonocontextError(f"mfusepy is missing: {install_line('mount')}") from None
     except OSError:
-        raise MonocontextError("libfuse is missing: apt install fuse3, or on macOS macFUSE") from None
+        raise MonocontextError("libfuse is missing: run `apt install fuse3`, or install macFUSE on macOS") from None
     return FUSE  # type: ignore[no-any-return, unused-ignore]
 
 
@@ -91,8 +91,8 @@ class MountedFiles:
 
     def __init__(self, context: Monocontext) -> None:
         self._files = TextFiles(lambda: context)
-        created: str = context.span.source.reader.manifest.created  # type: ignore[attr-defined]
-        self._time = int(datetime.fromisoformat(created).timestamp() * 1e9)
+        created = datetime.fromisoformat(reader_of(context).manifest.created)
+        self._time = int(created.timestamp() * 1e9)
         self._bytes_at = lru_cache(4096)(self._find_bytes)  # for reads of the same files
 
     def getattr(self, path: str, handle: int | None = None) -> dict[str, int]:

@@ -66,7 +66,7 @@ def options_of(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
     options = options_for(url, s3)
     for name in s3:
         if not any(name in options_for(location, s3) for location in (url, *others)):
-            raise InvalidUrl(f"--{name} is not an option for {without_secrets(url)}")
+            raise InvalidUrl(f"--{name} is not an option for {without_secrets(url)}: leave it out, or name s3://...")
     open_store(url, **options).close()
     return options
 

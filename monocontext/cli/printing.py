@@ -26,6 +26,8 @@ _OPTIONS = (
 )
 _KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 """A keyword of Python in a message of the library, such as `anonymous=True`, and its value."""
+_KEY_ADVICE = ("pass api_key= or", "give"), (", or pass api_key=", "")
+"""Advice of messages to pass a key, which is no flag, and what replaces it."""
 _quiet = False
 _handler: logging.Handler | None = None  # prints the records of our loggers with `--verbose`
 
@@ -89,7 +91,7 @@ def escape_controls(text: str) -> str:
 
 
 def print_line(text: str, *, err: bool = False) -> None:
-    """Print a line."""
+    """Print a line on stdout, or with `err` on stderr."""
     print(escape_controls(text), file=sys.stderr if err else sys.stdout, flush=err)
 
 
@@ -100,7 +102,7 @@ def print_row(text: str) -> None:
 
 def print_record(as_json: bool, row: Mapping[str, Any], text: str) -> None:
     """Print one row of a list: an object of JSON, or a text."""
-    import json  # here, so that Ctrl-C during this import is one line
+    import json  # here, so that Ctrl-C during the start of a command prints one line
 
     print_row(json.dumps(row) if as_json else text)
 
@@ -122,13 +124,13 @@ def hide_secrets(message: str) -> str:
 
 
 def print_remark(text: str) -> None:
-    """Print a line on stderr, except with `--quiet`."""
+    """Print a line on stderr, or nothing with `--quiet`."""
     if not _quiet:
         print_line(text, err=True)
 
 
 def print_note(text: str) -> None:
-    """Print a remark of the library."""
+    """Print `note: TEXT` on stderr, with keywords of Python as flags, or nothing with `--quiet`."""
     print_remark(f"note: {as_flags(text)}")
 
 
@@ -147,8 +149,9 @@ def write_bytes(data: bytes) -> None:
 def as_flags(message: str) -> str:
     """A message with keywords of Python rewritten as flags, `anonymous=True` as `--anonymous`, and without secrets."""
     message = hide_secrets(message)
-    keyless = message.replace("pass api_key= or", "give").replace(", or pass api_key=", "")  # keys are not flags
-    return re.sub(_KEYWORD, _as_flag, keyless)
+    for advice, replacement in _KEY_ADVICE:
+        message = message.replace(advice, replacement)
+    return re.sub(_KEYWORD, _as_flag, message)
 
 
 def _as_flag(keyword: re.Match[str]) -> str:

@@ -1,10 +1,8 @@
-"""The commands `info`, `outline`, `cat`, `ls-documents`, `search` and `cite`: read texts."""
+"""The commands `info`, `outline`, `cat` and `ls-documents`: describe texts, and print them or parts of them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import sys
 from contextlib import closing
 from dataclasses import asdict
@@ -12,35 +10,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from monocontext.adapters.text_bytes import reader_of
 from monocontext.cli.options import S3, Allow, AsJson, Generation, folder_prefix, globs_of, options_of
-from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_place, make_command
-from monocontext.cli.printing import print_error, print_line, print_note, print_record, print_row, write_text
-from monocontext.errors import MonocontextError, NotFound
+from monocontext.cli.parameters import Argument, Option
+from monocontext.cli.printing import print_line, print_record, print_row, write_text
+from monocontext.errors import NotFound
 from monocontext.format.directories import expand
 from monocontext.format.filters.layout import FilterLayout
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.text.monocontext import Monocontext
-from monocontext.text.search.ranked import search as rank
 
 if TYPE_CHECKING:
     from monocontext.format.manifest import Manifest
 
 Url = Annotated[str, Argument(help="The context: s3://bucket/prefix, or a directory.")]
 
-_SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")
-_MOST_CITED = 1_000_000  # the longest source that `cite` reads, in characters
 _SHOWN_OF_PLAIN = ("url", "characters", "lines", "bytes", "documents")
 _SHOWN_OF_STORED = ("url", "version", "created", "characters", "lines", "bytes", "stored_bytes", "filters", "documents",
                     "sources")  # fmt: skip
-"""The facts for people; `--json` prints all."""
+"""The facts that are printed, in this order; `--json` prints all facts."""
 
 
 def info(url: Url, s3: S3, generation: Generation = None, as_json: AsJson = False) -> None:
     """Describe the context at URL (1 GET; above 150 GB one more for each directory, which covers 1 TB of text)."""
     options = options_of(url, s3)
     with Monocontext.open(url, generation=generation, prefetch="off", **options) as context:
-        manifest: Manifest = context.span.source.reader.manifest  # type: ignore[attr-defined]  # opened: it has one
+        manifest = reader_of(context).manifest
     if manifest.has_directories:
         with closing(open_store(url, **options)) as store:
             manifest = expand(manifest, lambda ref: store.get(ref.key).data)
@@ -102,7 +98,7 @@ def cat(
 ) -> None:
     """Print the text of the context at URL, or a part of it, piece by piece; with --json as one object."""
     if chars is not None and not (lines is None and document is None):
-        raise click.BadParameter("--chars cannot be combined with --lines or --document")
+        raise click.BadParameter("--chars cannot be combined with --lines or --document: leave it or them out")
     part, line_range = _parse_range(chars or ":"), _line_range(lines)
     options = options_of(url, s3)
     with Monocontext.open(url, allow=allow or (), generation=generation, **options) as context:
@@ -165,110 +161,3 @@ def ls_documents(
             row = {field: getattr(record, field) for field in ("name", "start", "stop", "first_line", "bytes")}
             row["metadata"] = documents.metadata_of(record.number) if as_json else None
             print_record(as_json, row, f"{len(record):>12,}  {record.newlines:>9,}  {record.name}")
-
-
-def _search(
-    words: Annotated[
-        list[str],
-        Argument(metavar="WORDS URL", help="As in '\"must occur\" matters -must-not doc:GLOB'; then the URL."),
-    ],
-    s3: S3,
-    most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many passages.")] = 10,
-    max_bytes: Annotated[int | None, Option(type=AT_LEAST_1, help="Most bytes to read; by default 64 MiB.")] = None,
-    max_seconds: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Search at most this long.")] = None,
-    allow: Allow = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print the passages that match WORDS best, the best first, reading as little as search filters allow.
-
-    Exits with 0 if there is a passage, 1 if there is none, 2 on errors. With --json, prints an object for each passage:
-    `start` and `stop` in characters, `line` of the whole text, `document`, `document_line`, `score`, `text`.
-    """
-    if len(words) < 2:
-        raise click.BadParameter(f"expected WORDS and a URL, got only {words[0]!r}")
-    query, url = _split_url(words)
-    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
-        try:
-            passages = rank(
-                context.span, " ".join(query), most, max_bytes, max_seconds, documents=context.documents, between=False
-            )
-        except ValueError as error:
-            raise MonocontextError(str(error)) from None
-    for item in passages:
-        if as_json:
-            print(json.dumps(item._asdict() | {"document_line": item.document_line}))
-            continue
-        location = item.place if item.document is None else (folder_prefix(url) or "") + item.place
-        print_line(f"{location} ({item.score:.1f}, characters {item.start} to {item.stop})")
-        for line in item.text.rstrip("\n").split("\n"):
-            print_line(f"    {line}")
-    if passages.note:
-        print_error("monocontext", passages.note)
-    elif not passages:
-        print_note("no passage matches these words")
-    if not passages:
-        raise click.exceptions.Exit(1)
-
-
-class _SearchCommand(click.Command):
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. `-word` stands for no options: after a blank, which the query ignores, it is a word."""
-        return super().parse_args(ctx, [re.sub(r"^-(?=[^\W\d_]{2})", " -", word) for word in args])
-
-
-search = make_command(_search, "search", kind=_SearchCommand)
-
-
-def _split_url(words: list[str]) -> tuple[list[str], str]:
-    """Take the URL from the words: the first or last that is no ` -word`. Raises a usage error where both may be it."""
-    unwanted = [word for word in words if word.startswith(" -")]
-    words = [word for word in words if word not in unwanted] or words
-    first, last = len(words) > 1 and is_place(words[0]), is_place(words[-1])
-    if first and last:
-        first, last = "://" in words[0], "://" in words[-1]
-        if first == last:
-            raise click.BadParameter(
-                f"which is the text, {words[0]!r} or {words[-1]!r}? Write a word that is also a path as a phrase: "
-                f"'\"{words[-1]}\"'"
-            )
-    rest, url = (words[1:], words[0]) if first and not last else (words[:-1], words[-1])
-    return rest + unwanted, url
-
-
-def cite(
-    url: Url,
-    source: Annotated[str, Argument(metavar="SOURCE", help="As an answer names it: START-STOP@GENERATION#CHECKSUM.")],
-    s3: S3,
-    allow: Allow = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print the passage that a source of an answer names.
-
-    With #CHECKSUM, fail if the newest version of URL has another text there; without, only if the text is shorter.
-    """
-    match = _SOURCE.fullmatch(source)
-    start, stop = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not match or not 0 < stop - start <= _MOST_CITED:
-        raise MonocontextError(
-            f"not a source: {source!r}; a source is START-STOP, optionally with @GENERATION and #CHECKSUM, and spans "
-            f"at most {_MOST_CITED:,} characters"
-        )
-    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
-        text = str(context[start:stop])
-        line = len(context.view(0, start + 1).lines)
-        generation = context.generation
-    checksum = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    is_unchanged: bool | None = len(text) == stop - start and checksum.startswith(match[4] or "")
-    if is_unchanged and not match[4] and match[3] != str(generation):
-        is_unchanged = None  # unknown: nothing in the source tells what the passage was
-    if as_json:
-        print(json.dumps({
-            "stands": is_unchanged, "start": start, "stop": stop, "line": line, "sha256": checksum, "text": text,
-            "cited_generation": match[3] and int(match[3]), "generation": generation,
-        }))  # fmt: skip
-    else:
-        write_text(text if text.endswith("\n") else text + "\n")
-    if is_unchanged is None:
-        print_note("the source has no checksum, so the text may differ from what was cited")
-    if is_unchanged is False:
-        raise MonocontextError(f"{url}: line {line}, characters {start} to {stop} differ from the cited text")

@@ -25,8 +25,8 @@ def run_program(name: str, version: str) -> NoReturn:
     """
     _leave_on_interrupt(name)
     if sys.stdout is None:
-        _leave(name, "standard output is closed", 2)
-    sys.stdin = sys.stdin or open(os.devnull, "w")  # noqa: SIM115  # it is closed: reading raises
+        _exit_at_once(name, "standard output is closed", 2)
+    sys.stdin = sys.stdin or open(os.devnull, "w")  # noqa: SIM115  # a closed stdin: reading it raises
     if sys.argv[1:] == ["--version"]:
         print(f"{name} {version}")
         sys.exit(0)
@@ -34,7 +34,8 @@ def run_program(name: str, version: str) -> NoReturn:
     try:
         import_module(f"{name}.cli.commands").app.main(prog_name=name)
     except (MonocontextError, OSError) as error:
-        print_error(name, "standard input is closed" if isinstance(error, io.UnsupportedOperation) else error)
+        is_stdin_closed = isinstance(error, io.UnsupportedOperation)  # see the stdin above
+        print_error(name, "standard input is closed" if is_stdin_closed else error)
         sys.exit(2)
     sys.exit(0)
 
@@ -67,13 +68,13 @@ def _leave_on_interrupt(name: str) -> None:
     def interrupt(*_: object) -> None:
         if _has_begun:
             raise KeyboardInterrupt
-        _leave(name, "interrupted", INTERRUPTED)
+        _exit_at_once(name, "interrupted", INTERRUPTED)
 
     show = sys.unraisablehook
 
     def leave_or_show(unraisable: Any) -> None:
         if isinstance(unraisable.exc_value, KeyboardInterrupt):
-            _leave(name, "interrupted", INTERRUPTED)
+            _exit_at_once(name, "interrupted", INTERRUPTED)
         show(unraisable)
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -89,7 +90,7 @@ def _find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
     return cause
 
 
-def _leave(name: str, message: str, status: int) -> NoReturn:
+def _exit_at_once(name: str, message: str, status: int) -> NoReturn:
     """End the process at once: another Ctrl-C could disturb the interpreter's shutdown."""
     try:
         os.write(2, f"{name}: {message}\n".encode())

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
+from monocontext.adapters.text_bytes import reader_of
 from monocontext.cli.cluster import Dask, workers
 from monocontext.cli.grep_json import json_messages
 from monocontext.cli.options import S3, Allow, AsJson, Generation, folder_prefix, globs_of, options_of
@@ -237,7 +238,7 @@ class _Scope:
     def __init__(self, context: Monocontext, url: str, globs: list[str], escape: Callable[[str], str]):
         self._context, self._documents, self._escape = context, context.documents, escape
         self._folder, self._globs = folder_prefix(url) or "", globs_of(globs) if globs else None
-        size = context.span.source.reader.manifest.text_bytes  # type: ignore[attr-defined]
+        size = reader_of(context).manifest.text_bytes
         self._whole = Place(escape(url), Document(0, url, 0, len(context), 0, 0, size), context)
 
     @property

@@ -34,7 +34,7 @@ def serve_page(
     try:
         server = make(host, port)
     except (OSError, OverflowError) as error:
-        raise MonocontextError(f"cannot serve at {host} port {port}: {error}") from error
+        raise MonocontextError(f"cannot serve at {host} port {port}: {error}; try another --host or --port") from error
     with server:
         if not is_loopback(host):
             print_line(f"warning: anyone who can reach {host} can read this page", err=True)

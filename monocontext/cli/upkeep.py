@@ -84,19 +84,19 @@ def gc(
         print(json.dumps(asdict(report)))
         return
     verb = "would remove" if dry_run else "removed"
-    removed = f"{report.generations:,} versions, {report.segments:,} segments, {report.pages:,} pages"
-    unfinished = f", {report.temporaries:,} unfinished files" if report.temporaries else ""
-    staying = f"{report.kept_generations:,} versions stay"
-    print_line(
-        f"{report.url}: {verb} {removed}, {report.filters:,} filters{unfinished}, {report.bytes:,} bytes; {staying}"
-    )
+    counts = [
+        _count(report.generations, "version"), _count(report.segments, "segment"), _count(report.pages, "page"),
+        _count(report.filters, "filter"), _count(report.temporaries, "unfinished file"), f"{report.bytes:,} bytes",
+    ]  # fmt: skip
+    removed = ", ".join(count for count in counts if count != "0 unfinished files")
+    print_line(f"{report.url}: {verb} {removed}; {report.kept_generations:,} versions stay")
 
 
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:
     """List the versions of the context at URL: time, characters, documents, and the changes in both."""
     options = existing_options(url, s3)
     characters = documents = 0
-    is_known = False  # the version before a row, which `gc` may have removed
+    is_known = False  # whether the version before a row is there; `gc` may have removed it
     for root in list_versions(url, store_options=options):
         count = root.documents.documents if root.documents else 0
         row = {"version": root.generation, "created": root.created, "characters": root.characters, "documents": count}
@@ -191,14 +191,14 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: St
         if not matches and not glob.startswith("!"):  # else it would remove all that it does not name
             matches = list(filter(globs_of([glob]).select, names))
         if not matches:
-            raise NotFound(f"{url}: no document is named {glob!r} or matches that glob")
+            raise NotFound(f"{url}: no document is named {glob!r} or matches that glob: `ls-documents` lists names")
         removed.update(dict.fromkeys(matches))
     if len(removed) == len(names) and not yes:
         if not sys.stdin.isatty():
             raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)
     manifest = delete_documents(url, removed, forget=forget, store_options=options)
-    count = f"{len(removed):,} document{'' if len(removed) == 1 else 's'}"
+    count = _count(len(removed), "document")
     rest = "earlier versions are gone" if forget else "`gc` removes the versions before it"
     print_line(f"{url}: version {manifest.generation} without {count}; {rest}")
 
@@ -215,21 +215,12 @@ def verify(
 
     With --forgotten, list the objects that still hold a text, and exit with 1 if there are any.
     """
-    options = existing_options(url, s3)
     if forgotten:
         if generation is not None:
             raise click.BadParameter("--forgotten looks at every version: leave out --generation")
-        with open_place(url, s3) as store:
-            if next(store.list(), None) is None:
-                raise NotFound(f"no object below {store.url}: nothing to look at")
-        keys = find_leftovers(url, forgotten, store_options=options)
-        if as_json:
-            print(json.dumps({"url": url, "objects": keys}))
-        else:
-            for key in keys:
-                print_row(key)
-            print_line(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
-        raise click.exceptions.Exit(1 if keys else 0)
+        _list_leftovers(url, forgotten, s3, as_json)
+        return
+    options = existing_options(url, s3)
     with progress_bar("verify", None) as show:
         report = verify_context(url, generation=generation, allow=allow or (), progress=show, store_options=options)
     if as_json:
@@ -238,9 +229,29 @@ def verify(
     else:
         for problem in report.problems:
             print_row(problem)
-        count = len(report.problems)
-        state = "all as recorded" if report.ok else f"{count:,} problem{'' if count == 1 else 's'}"
+        state = "all as recorded" if report.ok else _count(len(report.problems), "problem")
         read = f"{report.frames:,} pieces, {report.text_bytes:,} bytes, {report.filters:,} filters"
         print_line(f"{report.url}: version {report.generation}, {read}: {state}")
     if not report.ok:
         raise click.exceptions.Exit(1)
+
+
+def _list_leftovers(url: str, texts: list[str], s3: StoreOptions, as_json: bool) -> None:
+    """Print the objects below a URL that still hold one of some texts; exit with 1 if there are any."""
+    options = existing_options(url, s3)
+    with open_place(url, s3) as store:
+        if next(store.list(), None) is None:
+            raise NotFound(f"no object below {store.url}: give the URL of a context")
+    keys = find_leftovers(url, texts, store_options=options)
+    if as_json:
+        print(json.dumps({"url": url, "objects": keys}))
+    else:
+        for key in keys:
+            print_row(key)
+        print_line(f"{url}: objects that hold it: {len(keys):,}" if keys else f"{url}: no object holds it")
+    if keys:
+        raise click.exceptions.Exit(1)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

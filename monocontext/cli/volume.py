@@ -184,7 +184,7 @@ def _fetch_all(store: Store, folder: Path, force: bool) -> None:
     fetched = [_fetch_one(store, info.key, base, force) for info in infos]
     _note_left_out(store, left_out)
     if not infos:
-        raise NotFound(f"no object below {store.url}: nothing to fetch")
+        raise NotFound(f"no object below {store.url}: see what is there with `monocontext ls`")
     failed = fetched.count(False)
     if failed:
         print_note(f"{store.url}: {failed:,} not fetched")
@@ -210,7 +210,7 @@ def _fetch_one(store: Store, key: str, base: Path, force: bool) -> bool:
 def _check_inside(path: Path, base: Path) -> None:
     """Raise `PermissionError` for a file outside `base`. Keys contain no `..`, but a link in `base` could lead out."""
     if not path.resolve().is_relative_to(base):
-        raise PermissionError(f"{path} leads outside {base} through a link: nothing was written to it")
+        raise PermissionError(f"{path} leads outside {base} through a link, so it was not written: remove the link")
 
 
 def _write(path: Path, data: bytes, force: bool) -> None:
@@ -229,7 +229,7 @@ def rm(
     """Remove the object at URL; with -r everything below it; with --document documents of a context."""
     if document:
         if recursive:
-            raise click.UsageError("-r and --document cannot be combined")
+            raise click.UsageError("-r and --document cannot be combined: leave one out")
         remove_documents(url, document, yes, forget, s3)
         return
     url = _place(url, s3)
@@ -272,7 +272,7 @@ def create(name: VolumeName, s3: S3) -> None:
     with open_place(volumes_url(), s3) as store:
         volumes = Volumes(store)
         if volumes.exists(name):
-            raise AlreadyExists(f"volume {name!r} already exists in {store.url}")
+            raise AlreadyExists(f"volume {name!r} already exists in {store.url}: choose another name")
         volumes.create(name)
         print_line(f"{store.url.rstrip('/')}/{name}: created")
 
@@ -282,7 +282,7 @@ def remove(name: VolumeName, s3: S3) -> None:
     with open_place(volumes_url(), s3) as store:
         volumes = Volumes(store)
         if not volumes.exists(name):
-            raise NotFound(f"no volume {name!r} in {store.url}")
+            raise NotFound(f"no volume {name!r} in {store.url}: `monocontext volume list` lists all")
         left_out = list[str]()
         _say_removed(store, f"{store.url.rstrip('/')}/{name}", volumes.remove(name, left_out), left_out)
 

@@ -164,7 +164,7 @@ def split_places(
     if not sources:
         raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")
     if text := next((name for name in sources if "://" not in name and is_stored_text(name)), None):
-        raise click.BadParameter(f"{text} is a stored text, and no file to read: its URL comes last")
+        raise click.BadParameter(f"{text} is a stored text, not a file to read: its URL comes last")
     options = stored_options(url, s3, *(sources if of_sources else ()))
     return sources, url, s3 if of_sources else options
 
@@ -174,7 +174,7 @@ def _sources(names: list[str], has_rows: bool, fields: dict[str, Any]) -> Iterab
     if has_rows and "-" in names:
         raise click.BadParameter("--documents reads files, not stdin: write the rows to a file")
     if not has_rows and (fields["name_field"] is not None or fields["text_field"] != "text"):
-        raise click.BadParameter("--text-field and --name-field need --documents")
+        raise click.BadParameter("--text-field and --name-field need --documents jsonl: add it, or leave them out")
     if location := next((name for name in names if "://" in name), None):
         raise click.BadParameter(
             f"{location} is not a file here: `monocontext sync {location} URL` stores its objects as documents, and "

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from monocontext.engine.reader import Reader
+from monocontext.adapters.text_bytes import reader_of
 from monocontext.format.documents import Document
 from monocontext.text.monocontext import Monocontext
 
@@ -20,8 +20,7 @@ _MOST_NAMES = 200  # the most names in each list of an answer
 _MOST_FRAMES = 64  # the most frames of a document that are compared
 _NAME_CHARACTERS = 300
 
-_Key = tuple[str, int]
-"""A name, and the number of earlier documents with the same name."""
+_Key = tuple[str, int]  # a name, and the number of earlier documents with the same name
 
 
 def document_changes(old: Monocontext, new: Monocontext) -> dict[str, Any]:
@@ -85,8 +84,7 @@ def _are_same_frames(old: Monocontext, earlier: Document, new: Monocontext, late
 
 def _places(text: Monocontext, document: Document) -> list[tuple[object, ...]] | None:
     """The offset of a document in its first frame, then the place of each frame; None for more than `_MOST_FRAMES`."""
-    reader = text._reader
-    assert isinstance(reader, Reader)
+    reader = reader_of(text)
     first, last = reader.locate(document.start), reader.locate(document.stop - 1)
     if last.number - first.number > _MOST_FRAMES:
         return None

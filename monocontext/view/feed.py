@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from monocontext.engine.reader import Reader
+from monocontext.adapters.text_bytes import reader_of
 from monocontext.errors import MonocontextError, ToolRefusal
 from monocontext.format.documents import Document
 from monocontext.format.filters.layout import FilterLayout
@@ -46,8 +46,7 @@ class ContextFeed:
 
     def __init__(self, text: Monocontext) -> None:
         self._text = text
-        assert isinstance(text._reader, Reader)
-        self._reader = text._reader
+        self._reader = reader_of(text)
 
     def state(self, _: Parameters) -> dict[str, Any]:
         """Facts about the text (no GET)."""

@@ -92,9 +92,9 @@ def test_json_lines(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"text": "a"}\n{"words": "b"}\n', "in:2: no field 'text'; its fields are words"),
-        ('{"text": "a"}\n{"text": 5}\n', "in:2: field 'text' must be a string, not int: '5'"),
-        ('{"text": "a"}\n\n[1]\n', "in:3: a row must be a JSON object, not list"),
+        ('{"text": "a"}\n{"words": "b"}\n', "in:2: no field 'text'; choose from its fields: words"),
+        ('{"text": "a"}\n{"text": 5}\n', "in:2: the field 'text' must be text, not 5"),
+        ('{"text": "a"}\n\n[1]\n', "in:3: a row must be a JSON object, not [1]"),
         ('{"text": "a"}\n{"text', "in:2: not JSON"),
         ('{"text": "a\\ud800"}\n', "document '0': a lone surrogate U+D800"),
     ],

@@ -53,7 +53,7 @@ def test_a_damaged_session_stops_no_other(cli: Cli, machine: Path) -> None:
     damaged.write_bytes(zstandard.compress(b"{}\n" * 9)[:-3])
     ran = cli("sessions", "upload", "--all", machine)
     assert (ran.code, ran.out.count(": uploaded 1 records")) == (1, 2)
-    assert ran.err == f"monocontext: {damaged}: does not inflate: it is cut off\n"
+    assert ran.err == f"monocontext: {damaged}: cannot be decompressed: its end is missing\n"
 
 
 def test_dry_run_and_report(cli: Cli, machine: Path) -> None:
@@ -110,7 +110,7 @@ def test_mistakes_are_one_line(cli: Cli, machine: Path, tmp_path: Path) -> None:
     cli("sessions", "list", "memory://x").refused("memory")
     cli("hooks", "install", machine, "--agent", "emacs").refused("no agent 'emacs'")
     cli("hooks", "install").refused("no archive")
-    cli("hooks", "install", machine, "--max-dollars", "2").misused("--max-dollars needs --compile")
+    cli("hooks", "install", machine, "--max-dollars", "2").misused("--max-dollars limits --compile")
 
 
 def test_hooks(cli: Cli, machine: Path, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_gc(cli: Cli, context: Path) -> None:
     assert f"removed {generations:,} versions, {would['segments']:,} segments" in ran.out
     assert "2 versions stay" in ran.out  # the newest, and the fence that has the same text
     assert len(list((context / "generations").glob("*.json"))) == 2
-    assert "removed 1 versions, 0 segments" in cli("gc", context, "--older-than", "0s").out
+    assert "removed 1 version, 0 segments" in cli("gc", context, "--older-than", "0s").out
     assert "documents" not in cli("history", context).out, "a version without the one before it has no known changes"
     assert "removed 0 versions, 0 segments" in cli("gc", context, "--older-than", "0s").out
     assert cli("cat", context).fine().out == TEXT

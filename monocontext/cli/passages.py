@@ -1,0 +1,141 @@
+"""The commands `search` and `cite`: print the passages that match words best, or one that an answer names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Annotated
+
+import click
+
+from monocontext.cli.options import S3, Allow, AsJson, folder_prefix, options_of
+from monocontext.cli.parameters import AT_LEAST_1, NOT_NEGATIVE, Argument, Option, is_place, make_command
+from monocontext.cli.printing import print_error, print_line, print_note, write_text
+from monocontext.cli.reading import Url
+from monocontext.errors import MonocontextError
+from monocontext.text.monocontext import Monocontext
+from monocontext.text.search.ranked import search as rank
+
+_SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")
+_MOST_CITED = 1_000_000  # the longest source that `cite` reads, in characters; `rlm.trajectory.source` has it too
+
+
+def _search(
+    words: Annotated[
+        list[str],
+        Argument(metavar="WORDS URL", help="As in '\"must occur\" matters -must-not doc:GLOB'; then the URL."),
+    ],
+    s3: S3,
+    most: Annotated[int, Option("--max-count", "-m", type=AT_LEAST_1, help="Print at most so many passages.")] = 10,
+    max_bytes: Annotated[int | None, Option(type=AT_LEAST_1, help="Most bytes to read; by default 64 MiB.")] = None,
+    max_seconds: Annotated[float | None, Option(type=NOT_NEGATIVE, help="Search at most this long.")] = None,
+    allow: Allow = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the passages that match WORDS best, the best first, reading as little as search filters allow.
+
+    Exits with 0 if there is a passage, 1 if there is none, 2 on errors. With --json, prints an object for each passage:
+    `start` and `stop` in characters, `line` of the whole text, `document`, `document_line`, `score`, `text`.
+    """
+    if len(words) < 2:
+        raise click.BadParameter(f"expected WORDS and a URL, got only {words[0]!r}")
+    query, url = _split_url(words)
+    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
+        try:
+            passages = rank(
+                context.span, " ".join(query), most, max_bytes, max_seconds, documents=context.documents, between=False
+            )
+        except ValueError as error:
+            raise MonocontextError(str(error)) from None
+    for item in passages:
+        if as_json:
+            print(json.dumps(item._asdict() | {"document_line": item.document_line}))
+            continue
+        location = item.place if item.document is None else (folder_prefix(url) or "") + item.place
+        print_line(f"{location} ({item.score:.1f}, characters {item.start} to {item.stop})")
+        for line in item.text.rstrip("\n").split("\n"):
+            print_line(f"    {line}")
+    if passages.note:
+        print_error("monocontext", passages.note)
+    elif not passages:
+        print_note("no passage matches these words")
+    if not passages:
+        raise click.exceptions.Exit(1)
+
+
+class _SearchCommand(click.Command):
+    """A command that takes `-word` for a word that must not occur, rather than for the options `-w -o -r -d`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # With a blank before it, which the query ignores, it is no option.
+        return super().parse_args(ctx, [re.sub(r"^-(?=[^\W\d_]{2})", " -", word) for word in args])
+
+
+search = make_command(_search, "search", kind=_SearchCommand)
+
+
+def _split_url(words: list[str]) -> tuple[list[str], str]:
+    """The words and the URL, the first or last word that is no ` -word`. Raises a usage error if both may be it."""
+    unwanted = [word for word in words if word.startswith(" -")]
+    words = [word for word in words if word not in unwanted] or words
+    first, last = len(words) > 1 and is_place(words[0]), is_place(words[-1])
+    if first and last:
+        first, last = "://" in words[0], "://" in words[-1]
+        if first == last:
+            raise click.BadParameter(
+                f"which is the text, {words[0]!r} or {words[-1]!r}? Write a word that is also a path as a phrase: "
+                f"'\"{words[-1]}\"'"
+            )
+    rest, url = (words[1:], words[0]) if first and not last else (words[:-1], words[-1])
+    return rest + unwanted, url
+
+
+def cite(
+    url: Url,
+    source: Annotated[str, Argument(metavar="SOURCE", help="As an answer names it: START-STOP@GENERATION#CHECKSUM.")],
+    s3: S3,
+    allow: Allow = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the passage that a source of an answer names.
+
+    With #CHECKSUM, fail if the newest version of URL has another text there; without, only if the text is shorter.
+    """
+    match = _SOURCE.fullmatch(source)
+    start, stop = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not match or not 0 < stop - start <= _MOST_CITED:
+        raise MonocontextError(
+            f"not a source: {source!r}; a source is START-STOP, optionally with @GENERATION and #CHECKSUM, and spans "
+            f"at most {_MOST_CITED:,} characters"
+        )
+    with Monocontext.open(url, allow=allow or (), **options_of(url, s3)) as context:
+        text = str(context[start:stop])
+        line = len(context.view(0, start + 1).lines)
+        generation = context.generation
+    is_unchanged = _is_unchanged(text, match, generation)
+    if as_json:
+        print(json.dumps({
+            "stands": is_unchanged, "start": start, "stop": stop, "line": line, "sha256": _sha256(text), "text": text,
+            "cited_generation": match[3] and int(match[3]), "generation": generation,
+        }))  # fmt: skip
+    else:
+        write_text(text if text.endswith("\n") else text + "\n")
+    if is_unchanged is None:
+        print_note("the source has no checksum, so the text may differ from what was cited")
+    if is_unchanged is False:
+        raise MonocontextError(f"{url}: line {line}, characters {start} to {stop} differ from the cited text")
+
+
+def _is_unchanged(text: str, source: re.Match[str], generation: int | None) -> bool | None:
+    """Whether a text is the one that a source cites; None if the source has no checksum, and another version has it."""
+    start, stop, cited_generation, checksum = source.groups()
+    if len(text) != int(stop) - int(start):
+        return False
+    if checksum:
+        return _sha256(text).startswith(checksum)
+    return True if cited_generation == str(generation) else None
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
