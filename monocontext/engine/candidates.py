@@ -57,12 +57,10 @@ class Candidates:
         stats: SearchStats,
     ):
         """`frame` returns the record of a frame by its number, `locate` by a character of the stored text."""
-        self.runs = runs
-        """Half-open runs of frame numbers, rising."""
+        self.runs = runs  # half-open runs of frame numbers, rising
         self.start, self.stop = start, stop
         """The characters in which the search looks."""
-        self.ends_at_first = False
-        """Whether the search looks for only one match."""
+        self.ends_at_first = False  # whether the search looks for only one match
         self._frame = frame
         self._locate = locate
         self._stats = stats

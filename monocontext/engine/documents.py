@@ -15,12 +15,9 @@ from monocontext.format.document_names import bucket_bytes, bucket_of, check_buc
 from monocontext.format.documents import Document, DocumentPage
 from monocontext.format.refs import DocumentPageRef, DocumentsRef, NameTableRef, documents_key
 
-_MOST_AHEAD = 16
-"""The most pages that are fetched at once: 65,536 documents, some 10 MB in memory."""
-_PAGE_GROWTH = 8
-"""A page takes some 8 times its stored bytes in memory, since it is compressed."""
-_OBJECT_OVERHEAD_BYTES = 200
-"""The memory that the Python objects around cached bytes take."""
+_MOST_AHEAD = 16  # the most pages that are fetched at once: 65,536 documents, some 10 MB in memory
+_PAGE_GROWTH = 8  # a page takes some 8 times its stored bytes in memory, since it is compressed
+_OBJECT_OVERHEAD_BYTES = 200  # the memory that the Python objects around cached bytes take
 
 
 class DocumentTable:
@@ -48,14 +45,10 @@ class DocumentTable:
         self.name_count, self.first_duplicate = name_count, first_duplicate
         self.find = find
         self._load_pages = load_pages
-        self._last: DocumentPage | None = None
-        """The page that was used last."""
-        self._ahead: dict[int, DocumentPage] = {}
-        """Pages that were fetched with the page before them, by number."""
-        self._expected_page = -1
-        """The page after those that were fetched last: a caller that wants it next goes on in order."""
-        self._group_size = 1
-        """The number of pages that the last fetch asked for."""
+        self._last: DocumentPage | None = None  # the page that was used last
+        self._ahead: dict[int, DocumentPage] = {}  # pages that were fetched with the page before them, by number
+        self._expected_page = -1  # the page after those fetched last: a caller that wants it reads in order
+        self._group_size = 1  # the number of pages that the last fetch asked for
 
     @cached_property
     def page_refs(self) -> Sequence[DocumentPageRef]:
@@ -145,8 +138,7 @@ class _PageLoader:
     def __init__(self, ref: DocumentsRef, fetcher: Fetcher):
         self._ref = ref
         self._fetcher = fetcher
-        self._inline_page: DocumentPage | None = None
-        """The last page, if the root holds it."""
+        self._inline_page: DocumentPage | None = None  # the last page, if the root holds it
         self._numbers_by_page: dict[int, dict[bytes, int]] = {}
         """For each page after the stored tables of names: the numbers of its documents by name."""
         if ref.last_page is not None:

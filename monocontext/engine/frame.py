@@ -9,18 +9,12 @@ from itertools import accumulate
 from monocontext.errors import DamagedData
 from monocontext.format.index import ASCII, Frame
 
-FRAME_OVERHEAD_BYTES = 600
-"""The memory that a frame takes in the cache and in an index page, without its text."""
-CHECKPOINT_EVERY = 1024
-"""Bytes between two checkpoints of the count of characters: a short slice decodes 2 KB instead of 256 KiB."""
-NEWLINES_EVERY = 4096
-"""Bytes between two checkpoints of the count of newlines: about 50 lines."""
-_CONTINUATION = bytes(range(0x80, 0xC0))
-"""The bytes of UTF-8 that begin no character."""
-_SHORT_ASCII = 1024
-"""A slice of ASCII up to this length is copied twice in less time than a `memoryview` takes."""
-_OBJECT_BYTES = 300
-"""The memory of a `FrameText` besides its data."""
+FRAME_OVERHEAD_BYTES = 600  # the memory that a frame takes in the cache and in an index page, without its text
+CHECKPOINT_EVERY = 1024  # bytes between two counts of characters: a short slice decodes 2 KB, not 256 KiB
+NEWLINES_EVERY = 4096  # bytes between two checkpoints of the count of newlines: about 50 lines
+_CONTINUATION = bytes(range(0x80, 0xC0))  # the bytes of UTF-8 that begin no character
+_SHORT_ASCII = 1024  # a slice of ASCII up to this length is copied twice in less time than a `memoryview` takes
+_OBJECT_BYTES = 300  # the memory of a `FrameText` besides its data
 
 
 class FrameText:
@@ -38,12 +32,9 @@ class FrameText:
         self.is_ascii = bool(frame.flags & ASCII)
         self._character_checkpoints: array[int] | None = None
         self._newline_checkpoints: array[int] | None = None
-        self.is_used = is_used
-        """Whether a caller has looked at it since it was fetched."""
-        self.is_prefetched = False
-        """Whether it was prefetched."""
-        self.was_awaited = True
-        """Whether a caller waited for it."""
+        self.is_used = is_used  # whether a caller has looked at it since it was fetched
+        self.is_prefetched = False  # whether it was prefetched
+        self.was_awaited = True  # whether a caller waited for it
 
     @property
     def text(self) -> str:

@@ -28,21 +28,16 @@ if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
     from monocontext.format.manifest import Manifest
 
-BLOCK_FRAMES = 64
-"""The frames of a page that a pass looks up at once: a quarter of a millisecond."""
-PAGES_AHEAD = 64
-"""The index pages that are fetched at once if all are wanted."""
-CANDIDATE_PAGES = 16
-"""The index pages that are fetched at once for a search, for which the first match may be enough."""
+BLOCK_FRAMES = 64  # the frames of a page that a pass looks up at once: a quarter of a millisecond
+PAGES_AHEAD = 64  # the index pages that are fetched at once if all are wanted
+CANDIDATE_PAGES = 16  # the index pages that are fetched at once for a search, for which the first match may be enough
 
 _T = TypeVar("_T")
 
-GetLoaded = Callable[[Hashable], Any]
-"""Returns the value of an item by its key, or None if it is not in memory."""
+GetLoaded = Callable[[Hashable], Any]  # returns the value of an item by its key, or None if it is not in memory
 
 
-Column = Literal["characters", "frames", "bytes", "newlines", "pages"]
-"""The unit in which a place in the text is counted."""
+Column = Literal["characters", "frames", "bytes", "newlines", "pages"]  # the unit of a place in the text
 
 
 class UnopenedDirectory:
@@ -72,8 +67,7 @@ class _Node:
     def __init__(self, entries: Sequence[PageRef], before: PageRef | None, first: int):
         self.entries, self.before = entries, before
         pages = (entry.pages if isinstance(entry, PageDirectory) else 1 for entry in entries)
-        self.firsts = list(accumulate(pages, initial=first))
-        """The number of the first page of each entry."""
+        self.firsts = list(accumulate(pages, initial=first))  # the number of the first page of each entry
         self.columns: dict[Column, list[int]] = {
             "characters": [entry.characters for entry in entries],
             "frames": [entry.frames for entry in entries],

@@ -54,8 +54,7 @@ class Search:
 
 
 Hint = Ranges | Search
-_Names = dict[str, Any]
-"""Known values of names: a number, a text, a `range`, a tuple, the context."""
+_Names = dict[str, Any]  # known values of names: a number, a text, a `range`, a tuple, the context
 
 _SEARCHES: dict[str, tuple[Reach, bool]] = {
     "find": ("first", False), "index": ("first", False), "count": ("all", False),
@@ -102,8 +101,7 @@ class CodeHints:
     def begin(self) -> None:
         """Begin a new reply. Names that earlier replies defined are still known."""
         self._names["context"] = _Text()
-        self._scopes = [_Scope(-1, [self._names], 1)]
-        """The loops around the last line, the innermost last."""
+        self._scopes = [_Scope(-1, [self._names], 1)]  # the loops around the last line, the innermost last
         self._rest = ""
         self._seen: set[Hint] = set()
 

@@ -180,9 +180,9 @@ class ContextHandle:
     def handle(self) -> tuple[str, dict[str, Any]]:
         """A URL and options that open the same context in another process, with that process's credentials."""
         if self.store.url.startswith("memory:"):
-            raise NotPicklable(f"{self.store.url} is in the memory of this process: no other process can open it")
+            raise NotPicklable(f"{self.store.url} lives in the memory of this process: use a directory or S3")
         if "client" in self.store_options:
-            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: use other options")
+            raise NotPicklable(f"{self.store.url} was opened with client=, which cannot be pickled: leave client= out")
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "allow": self.allow, "prefetch": self.prefetch}
         if self.disk is not None:
             options |= {"cache_dir": self.disk.folder, "cache_dir_bytes": self.disk.capacity_bytes}

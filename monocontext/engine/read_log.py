@@ -7,11 +7,9 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import chain, islice
 
-MOST_RANGES = 10_000
-"""The most ranges between two marks; more are merged over gaps, so the log may have more characters, never fewer."""
+MOST_RANGES = 10_000  # the most ranges between two marks; more are merged over gaps, which adds characters
 MOST_PIECES = 1_000  # pieces between two marks that are kept apart
-MOST_PIECE_CHARACTERS = 20_000
-"""A longer piece is a part of a pass, and does not show what code used."""
+MOST_PIECE_CHARACTERS = 20_000  # a longer piece is a part of a pass, and does not show what code used
 KEPT_MARKS = 1_000  # older marks are forgotten
 
 
@@ -24,8 +22,7 @@ class ReadLog:
         self._lock = threading.Lock()  # guards the fields below
         self._before_marks: deque[list[tuple[int, int]]] = deque(maxlen=KEPT_MARKS)
         """The ranges before each of the last marks and after the mark before it."""
-        self._since_mark: list[tuple[int, int]] = []
-        """The ranges after the last mark, in the order of reading."""
+        self._since_mark: list[tuple[int, int]] = []  # the ranges after the last mark, in the order of reading
         self._marks = 0
 
     def add(self, start: int, stop: int) -> None:

@@ -36,10 +36,8 @@ from monocontext.stores.protocol import RangeReader
 if TYPE_CHECKING:
     from monocontext.engine.documents import DocumentTable
 
-FIRST_BATCH_BYTES = 1 << 20
-"""A scan begins with this much ahead, and then has at most as much ahead as it has used."""
-WAVE_GROWTH = 4
-"""The multiple of the used text that a scan has ahead if one wave carries it: 20 MB then take four round trips."""
+FIRST_BATCH_BYTES = 1 << 20  # a scan begins with this much ahead, and then has at most as much ahead as it has used
+WAVE_GROWTH = 4  # a scan that one wave carries has this many times the used text ahead: 20 MB take four trips
 FIRST_CANDIDATES_BYTES = 2 << 20
 """A search among candidates begins with this much: about six frames, since now and then one is read in vain."""
 ONE_CANDIDATE_BYTES = 1 << 20
@@ -82,14 +80,12 @@ class Reader:
             "off" if workers.max_running < 2 else prefetch,  # a caller needs the only request at a time
             table, lambda: self._filters, fetcher,
         )  # fmt: skip
-        self.read_log: ReadLog | None = None
-        """The characters that were read; None until a caller starts the log."""
+        self.read_log: ReadLog | None = None  # the characters that were read; None until a caller starts the log
         self.piece_log: PieceLog | None = None
         """The pieces that code received: slices, lines of hits, matches, passages. None until the log starts."""
         self._first_uses = 0  # how often a frame was used for the first time since it was fetched
         self._awaited_uses = 0  # how often a caller waited for such a frame
-        self._last_hit = range(0)
-        """The characters of the frame with the last hit of a search."""
+        self._last_hit = range(0)  # the characters of the frame with the last hit of a search
 
     @cached_property
     def ends(self) -> TextEnds:

@@ -38,12 +38,9 @@ class Cache:
 
     def __init__(self, capacity_bytes: int):
         self.capacity_bytes = capacity_bytes
-        self._used: OrderedDict[Hashable, Sized] = OrderedDict()
-        """The least recently used first."""
-        self._expected: OrderedDict[Hashable, Sized] = OrderedDict()
-        """Prefetched entries that no caller has used."""
-        self._arrivals = 0
-        """The number of arrivals since `used_bytes` was last added up."""
+        self._used: OrderedDict[Hashable, Sized] = OrderedDict()  # the least recently used first
+        self._expected: OrderedDict[Hashable, Sized] = OrderedDict()  # prefetched entries that no caller has used
+        self._arrivals = 0  # the number of arrivals since `used_bytes` was last added up
         self.used_bytes = 0
 
     def get(self, key: Hashable) -> Sized | None:

@@ -35,24 +35,17 @@ from monocontext.records import dataclass
 from monocontext.stores import log
 from monocontext.stores.protocol import Blob, CopyKeeper, RangeReader
 
-MIN_WINDOW_BYTES = 24 << 20
-"""Requests in flight may take this much memory even without a cache, so that several frames come at once."""
+MIN_WINDOW_BYTES = 24 << 20  # the least memory for requests in flight, so that several frames come at once
 
-GIVEN_BACK_BYTES = 16 << 20
-"""A closed reader gives this much memory or more back to the system; what was less is for the next reader."""
-NEAR_SECONDS = 0.001
-"""A store that answers faster is near: there a round trip costs nothing. S3 Express takes 2.2 ms."""
-FIRST_BYTES_PER_SECOND = 100e6
-"""The assumed rate before a transfer was measured: a laptop's or a container's link."""
+GIVEN_BACK_BYTES = 16 << 20  # a closed reader returns memory to the system if it had this much or more
+NEAR_SECONDS = 0.001  # a store that answers faster is near: there a round trip costs nothing. S3 Express takes 2.2 ms.
+FIRST_BYTES_PER_SECOND = 100e6  # the assumed rate before a transfer was measured: a laptop's or a container's link
 FIRST_WAVE_BYTES = 8 << 20
 """One wave carries at least this much before any transfer was measured, a text of 20 to 40 MB: at 100 MB/s it takes 80
 ms, as long as the three round trips of a search by filters from another zone."""
-_SMALL_BYTES = 64 << 10
-"""Answers up to this size measure round trips: the body takes under 1 ms at 90 MB/s."""
-_TRANSFER_BYTES = 2 << 20
-"""The least bytes of a busy spell that measure the rate; fewer measure round trips."""
-DECREASE = 0.5
-"""The factor of the limit after a refusal."""
+_SMALL_BYTES = 64 << 10  # answers up to this size measure round trips: the body takes under 1 ms at 90 MB/s
+_TRANSFER_BYTES = 2 << 20  # the least bytes of a busy spell that measure the rate; fewer measure round trips
+DECREASE = 0.5  # the factor of the limit after a refusal
 GROWTH_PER_SECOND = 1.0
 """The limit also grows by this much a second, if the answers raise it less: a reader that asks for a frame now and then
 is back at its maximum after half a minute instead of 1,500 answers."""
@@ -96,8 +89,7 @@ class Fetcher:
         """Called under the lock when a request may start: the read-ahead queues what it wants next."""
         self._store = store
         self._places = places
-        self._etags: dict[str, str] = {}
-        """The version of each object that was first seen with verified bytes."""
+        self._etags: dict[str, str] = {}  # the version of each object that was first seen with verified bytes
         self._most_bytes = max(self.window_bytes // FAN_OUT, PART_BYTES)  # a small window still has many under way
         self._pressure = Pressure(workers.max_running)
         self._order = count()
@@ -437,12 +429,9 @@ class Pressure:
     __slots__ = ("_decreased", "_exact", "_grown", "is_throttled", "limit", "maximum")
 
     def __init__(self, maximum: int) -> None:
-        self.maximum = maximum
-        """The most requests at once when nothing is refused."""
-        self.limit = maximum
-        """The most requests that may run now."""
-        self.is_throttled = False
-        """Whether a recent refusal still limits speculative requests."""
+        self.maximum = maximum  # the most requests at once when nothing is refused
+        self.limit = maximum  # the most requests that may run now
+        self.is_throttled = False  # whether a recent refusal still limits speculative requests
         self._exact = float(maximum)
         self._decreased = float("-inf")
         self._grown = float("-inf")

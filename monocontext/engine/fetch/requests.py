@@ -16,13 +16,10 @@ from monocontext.records import NamedTuple, dataclass
 GAP_BYTES = 128 << 10
 """Read over a gap of up to this size rather than send two requests: a request costs 0.11 ms of the client's CPU, as
 much as it takes to receive 800 KiB. The gap delays the data after it by 1.5 ms at 90 MB/s."""
-WIDER = (1, 2, 4, 8)
-"""Factors by which gaps grow while more requests are needed than may run at once (docs/decisions/006)."""
-FILTER_GAP_BYTES = 4 << 10
-"""The gap for blocks of a filter: they are small and far apart, and a whole filter is a fifth of the text."""
+WIDER = (1, 2, 4, 8)  # factors by which gaps grow while more requests are needed than may run (docs/decisions/006)
+FILTER_GAP_BYTES = 4 << 10  # the gap between blocks of a filter, which are small and far apart
 PART_BYTES = 1 << 20
-MAX_PART_BYTES = 8 << 20
-"""8 MiB take ~90 ms at the 90 MB/s of one connection, three times the first-byte latency near the store."""
+MAX_PART_BYTES = 8 << 20  # takes 90 ms at the 90 MB/s of one connection: three times the latency near the store
 FAN_OUT = 16  # requests into which a large read is split
 
 
@@ -38,11 +35,9 @@ class FetchItem(NamedTuple):
     """Size in memory once it is decoded."""
     decode: Callable[[memoryview], Any]
     """Decodes the stored bytes into the value for the caller and the cache; raises `DamagedData`."""
-    etag: str | None = None
-    """The recorded version of the object, if any."""
+    etag: str | None = None  # the recorded version of the object, if any
     gap_bytes: int = GAP_BYTES
-    is_raw: bool = False
-    """Whether `decode` returns a whole body unchanged, and so allocates nothing."""
+    is_raw: bool = False  # whether `decode` returns a whole body unchanged, and so allocates nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +105,12 @@ class FetchRequest(Arrival):
         self.memory_bytes = self.stored_bytes + (0 if is_in_place else sum([item.bytes for item in items]))
         """An upper bound of the memory that it takes while it runs: the body and its decoded values."""
         self.priority = Priority.DEMAND
-        self.was_ahead = False
-        """Whether no caller waited for it when it was sent."""
+        self.was_ahead = False  # whether no caller waited for it when it was sent
         self.is_started = False
         self.began = 0.0
         self.values: dict[Hashable, Any] = {}
         self.error: BaseException | None = None
-        self.pid = os.getpid()
-        """The process whose threads carry it out: in the child of a fork it will never be done."""
+        self.pid = os.getpid()  # the process whose threads carry it out: in the child of a fork it will never be done
 
     def finish(self, values: dict[Hashable, Any], error: BaseException | None) -> None:
         """Set the values or the error, and wake all that wait. Called once, under the lock."""

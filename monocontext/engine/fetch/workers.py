@@ -30,16 +30,11 @@ On CPython 3.11 to 3.13 an interrupt comes either before `with LOCK` has the loc
 always released (tests/faults/test_interrupts.py).
 """
 
-MAX_RUNNING = 64
-"""The most requests of one reader at once: at 150 ms and 90 MB/s each, 64 carry 50 requests of one slice."""
-MAX_THREADS = 256
-"""The most threads for all readers: enough for the requests of four of them at `MAX_RUNNING`."""
-LOOK_SECONDS = 0.25
-"""A waiting caller checks again after this many seconds: the thread that should wake it may have been interrupted."""
-_IDLE_SECONDS = 2.0
-"""A thread ends after this many seconds without a job, so a burst of requests leaves few threads."""
-_BEGIN_SECONDS = 1.0
-"""A thread that has not begun after this many seconds counts as lost."""
+MAX_RUNNING = 64  # the most requests of one reader at once, enough for the 50 of one slice at 150 ms and 90 MB/s
+MAX_THREADS = 256  # the most threads for all readers: enough for the requests of four of them at `MAX_RUNNING`
+LOOK_SECONDS = 0.25  # a waiting caller checks again after this time: the thread that wakes it may be interrupted
+_IDLE_SECONDS = 2.0  # a thread ends after this many seconds without a job, so a burst of requests leaves few threads
+_BEGIN_SECONDS = 1.0  # a thread that has not begun after this many seconds counts as lost
 
 
 class Call(threading.local):
@@ -93,18 +88,16 @@ class Threads:
     def __init__(self, most: int) -> None:
         self._most = most
         self._jobs: deque[Callable[[], None]] = deque()
-        self._bell: SimpleQueue[None] = SimpleQueue()
-        """A call for each job, to wake a thread that waits."""
+        self._bell: SimpleQueue[None] = SimpleQueue()  # a call for each job, to wake a thread that waits
         self._alive: set[int] = set()
         self._running = 0
-        self._starting: deque[float] = deque()
-        """When each thread was started that has not begun yet."""
+        self._starting: deque[float] = deque()  # when each thread was started that has not begun yet
 
     def run(self, job: Callable[[], None]) -> None:
         """Run a job in a thread; in this one if none can be had. Raises `ContextClosed` when the interpreter has ended
         its threads, where it calls `__del__` of what is left."""
         if sys.is_finalizing():
-            raise ContextClosed("the interpreter is ending, and its threads no longer read texts")
+            raise ContextClosed("the interpreter is ending, so its threads read no text any more: wait for them first")
         now = time.monotonic()
         with LOCK:
             self._jobs.append(job)
@@ -213,8 +206,7 @@ class ThreadWorkers:
         return request.wait(LOOK_SECONDS)
 
 
-DEFAULT_WORKERS = ThreadWorkers()
-"""The workers of all readers that are given no others."""
+DEFAULT_WORKERS = ThreadWorkers()  # the workers of all readers that are given no others
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks

@@ -28,26 +28,17 @@ if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
     from monocontext.engine.hints import Reach
 
-GUESSED_SHARE = 0.25
-"""The share of the cache for predictions from earlier reads: read-ahead that exceeds the cache is worse than none."""
-ANNOUNCED_SHARE = 0.5
-"""The share for reads that code or a caller announces; all of it if the text fits, since nothing is evicted then."""
-BATCH_BYTES = 4 << 20
-"""Bytes requested at a time for a long plan, rather than one frame after another."""
+GUESSED_SHARE = 0.25  # the share of the cache for predictions from earlier reads
+ANNOUNCED_SHARE = 0.5  # the share for reads that code or a caller announces; all of it if the text fits
+BATCH_BYTES = 4 << 20  # bytes requested at a time for a long plan, rather than one frame after another
 UNDER_WAY_BYTES = 16 << 20
 """The most bytes in flight, as 100 MB/s transfer in a round trip of 150 ms; on a faster link, half a second of it."""
-STALE_READS = 64
-"""The reads without room for a guess after which what was prefetched and not used is no longer expected."""
-MOST_PLANS = 1024
-"""The most plans: a worker that is not trusted may make one by each request."""
-HITS = 32
-"""The most hits that are remembered: a model looks at the first ones, not at ten thousand."""
-HIT_WINDOW = 10_000
-"""Characters of a window on either side of its hit: models take 300 to 1500 at first, then up to 9000."""
-CANDIDATES_BYTES = 8 << 20
-"""The most text of a search's candidates that is fetched ahead."""
-FIRST_BYTES = 512 << 10
-"""The same for a search that may end at its first match: two usual frames, since the first may be read in vain."""
+STALE_READS = 64  # after so many reads without room for a guess, unused prefetched data is no longer expected
+MOST_PLANS = 1024  # the most plans: a worker that is not trusted may make one by each request
+HITS = 32  # the most hits that are remembered: a model looks at the first ones, not at ten thousand
+HIT_WINDOW = 10_000  # characters on either side of a hit: models read 300 to 1500 at first, then up to 9000
+CANDIDATES_BYTES = 8 << 20  # the most text of a search's candidates that is fetched ahead
+FIRST_BYTES = 512 << 10  # the same for a search for one match: two usual frames, since the first may have none
 
 Route = Generator[Frame | Missing, None, None]
 """Yields the frames that expected reads need, in order. Where an item is missing, it yields `Missing` and goes on once
@@ -60,12 +51,9 @@ class Plan:
 
     route: Iterator[Frame | Missing]
     priority: Priority
-    is_guess: bool = False
-    """Whether earlier reads or searches suggest it; else code or a caller announces it."""
-    missing: tuple[FetchItem, ...] = ()
-    """The items that must arrive before the route continues."""
-    next: Frame | None = None
-    """The frame that the route has reached and that was not requested."""
+    is_guess: bool = False  # whether earlier reads or searches suggest it; else code or a caller announces it
+    missing: tuple[FetchItem, ...] = ()  # the items that must arrive before the route continues
+    next: Frame | None = None  # the frame that the route has reached and that was not requested
 
 
 class ReadAhead:
@@ -79,8 +67,7 @@ class ReadAhead:
         self.is_off = prefetch == "off"
         self.follows_code = prefetch in ("all", "code")
         self.follows_reads = prefetch in ("all", "history")
-        self.calls = 0
-        """The number of model calls that are under way."""
+        self.calls = 0  # the number of model calls that are under way
         self._fetcher, self._cache = fetcher, fetcher.cache
         self._characters, text_bytes = table.characters, table.manifest.text_bytes
         self._characters_per_byte = table.characters / max(text_bytes, 1)
@@ -90,8 +77,7 @@ class ReadAhead:
         self._streams = Streams(table.characters, max(1, table.characters // max(table.frames, 1)))
         self._hits: dict[tuple[int, int], None] = {}
         """Windows around the first hits of searches since the last call of the model, in order."""
-        self.plans: list[Plan] = []
-        """The plans that are not done; others only read them."""
+        self.plans: list[Plan] = []  # the plans that are not done; others only read them
         self._requests: list[FetchRequest] = []
         """The requests of plans that are not done: one that is dropped here and not started is never sent."""
         self._reads_without_room = 0

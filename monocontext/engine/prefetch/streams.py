@@ -12,15 +12,11 @@ from typing import Literal
 
 from monocontext.records import dataclass, field
 
-STREAMS = 16
-"""The most streams: a loop that zips eight logs has eight, and other reads in between add some."""
-MOST_AHEAD = 32
-"""The most reads ahead of one stream."""
-_MOST_SINGLE = 16
-"""The most reads outside of streams that are remembered: two of them and a third make a stride."""
+STREAMS = 16  # the most streams: a loop that zips eight logs has eight, and other reads in between add some
+MOST_AHEAD = 32  # the most reads ahead of one stream
+_MOST_SINGLE = 16  # the most reads outside of streams that are remembered: two of them and a third make a stride
 
-Prefetch = Literal["all", "code", "history", "off"]
-"""The sources of read-ahead: the code, the reads before, both, or neither."""
+Prefetch = Literal["all", "code", "history", "off"]  # read ahead by code, by earlier reads, by both, or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +40,7 @@ class _Stream:
     """The characters that one more predicted read adds to `ahead`."""
     reads_ahead: int
     """The number of reads that it may be ahead of its reader."""
-    ahead: int = 0
-    """The characters after the last read that were predicted."""
+    ahead: int = 0  # the characters after the last read that were predicted
     reads: int = 2
 
 

@@ -24,27 +24,17 @@ from monocontext.format.filters.query import Query
 from monocontext.format.index import Frame
 from monocontext.records import replace
 
-_CACHE_BYTES = 64 << 20
-"""Memory for frames in the worker; the host has the main cache."""
-_FIRST_BYTES = 256 << 10
-"""The text that a pass requests at first, since its caller may stop early; each further batch is twice as large."""
-_SMALL_READ = 64 << 10
-"""A first read of at most this many characters is requested alone; the second near it requests the whole frame."""
-_NEIGHBOURHOOD = 1 << 18
-"""Two reads of as many characters of the text are near each other."""
-_MOST_NEIGHBOURHOODS = 4096
-"""The most neighbourhoods whose first read is remembered."""
-_MOST_CACHED_CANDIDATES = 4096
-"""The most candidates that are looked for in the cache."""
-_RUNS_AT_ONCE = 10_000
-"""The most runs of candidates in one request."""
-_MOST_RECORDS = 10_000
-"""The most records of frames that are kept."""
-_DOCUMENT_PAGES = 32
-"""The most pages of documents that are kept: some 20 MB."""
+_CACHE_BYTES = 64 << 20  # memory for frames in the worker; the host has the main cache
+_FIRST_BYTES = 256 << 10  # the text of the first request of a pass, which may stop early; each next one doubles
+_SMALL_READ = 64 << 10  # characters: a first read of no more is requested alone, the next one near it with its frame
+_NEIGHBOURHOOD = 1 << 18  # two reads of as many characters of the text are near each other
+_MOST_NEIGHBOURHOODS = 4096  # the most neighbourhoods whose first read is remembered
+_MOST_CACHED_CANDIDATES = 4096  # the most candidates that are looked for in the cache
+_RUNS_AT_ONCE = 10_000  # the most runs of candidates in one request
+_MOST_RECORDS = 10_000  # the most records of frames that are kept
+_DOCUMENT_PAGES = 32  # the most pages of documents that are kept: some 20 MB
 
-Ask = Callable[[bytes], bytes | memoryview]
-"""Carries a request to the host and gives the answer; may be called by many threads."""
+Ask = Callable[[bytes], bytes | memoryview]  # carries a request to the host; may be called by many threads
 
 
 class ServedReader:
@@ -60,17 +50,13 @@ class ServedReader:
         self._records: LRUCache[int, Frame] = LRUCache(_MOST_RECORDS)
         self._search = SearchStats()
         self._reported_search = SearchStats()
-        self._real: deque[int] = deque()
-        """Bytes of texts that became a real `str`, for the next report."""
+        self._real: deque[int] = deque()  # bytes of texts that became a real `str`, for the next report
         self.is_closed = False
-        self.read_log = ReadLog()
-        """The log of reads by code here; the host, which sees only whole frames, receives it after each cell."""
-        self.piece_log = PieceLog()
-        """The log of the pieces that code received here; the host receives it after each cell."""
+        self.read_log = ReadLog()  # the reads by code here; the host, which sees whole frames, gets it after each cell
+        self.piece_log = PieceLog()  # the pieces that code received here; the host gets it after each cell
         self.count_real = self._real.append
         self._read_mark, self._piece_mark = self.read_log.since(None)[0], self.piece_log.since(None)[0]
-        self.described: dict[str, Any] = self._ask("open")[0]
-        """The host's description of the text: its place in the source, its limit."""
+        self.described: dict[str, Any] = self._ask("open")[0]  # the place of the text in its source, and its limit
         self.url: str = self.described["url"]
         self.generation: int = self.described["generation"]
         self.characters: int = self.described["characters"]
@@ -328,10 +314,8 @@ class FrameCache:
 
     def __init__(self, capacity_bytes: int):
         self.capacity_bytes = capacity_bytes
-        self._texts: dict[int, FrameText] = {}
-        """Frames by their first character, the least recently used first."""
-        self._sorted: list[FrameText] = []
-        """The frames in the order of the text: a list that is replaced, never changed."""
+        self._texts: dict[int, FrameText] = {}  # frames by their first character, the least recently used first
+        self._sorted: list[FrameText] = []  # the frames in the order of the text; the list is replaced, never changed
 
     def at(self, character: int) -> FrameText | None:
         """The cached frame that holds the character at this index; None if it is not in the cache."""

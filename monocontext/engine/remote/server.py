@@ -25,19 +25,15 @@ from monocontext.engine.remote.wire import BadRequest
 from monocontext.engine.stats import SearchStats
 from monocontext.errors import MonocontextError
 
-_MAX_READ = 1 << 20
-"""The most characters of one read of text alone."""
-_MAX_RANGES = 20_000
-"""The most ranges in one report of reads."""
-_LARGEST = 1 << 62
-"""The largest number in a request."""
+_MAX_READ = 1 << 20  # the most characters of one read of text alone
+_MAX_RANGES = 20_000  # the most ranges in one report of reads
+_LARGEST = 1 << 62  # the largest number in a request
 
 
 class ReaderServer:
     """Answers for a reader. Safe for use by many threads."""
 
-    bad_request = BadRequest
-    """The error for a request that no honest worker sends."""
+    bad_request = BadRequest  # the error for a request that no honest worker sends
 
     def __init__(
         self, reader: Reader, start: int, stop: int, *, limit: int, steps: tuple[tuple[str, list[Any]], ...] = ()
@@ -108,7 +104,7 @@ class ReaderServer:
                 return _batch([text])
             case "pass":
                 return self._pass(fields)
-        raise BadRequest("a read is of `text`, a `frame` or a `pass`")
+        raise BadRequest("a read needs one of `text`, `frame` and `pass`")
 
     def _pass(self, fields: dict[str, Any]) -> bytes:
         """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for."""
@@ -154,7 +150,7 @@ class ReaderServer:
             case "candidates":
                 start, stop = self._range(fields, _LARGEST)
                 return _runs(reader.candidates(query, start, stop, fields.get("within_line") is True))
-        raise BadRequest("a search is for `candidates`, or frames `holding` or `lacking`")
+        raise BadRequest("a search needs one of `candidates`, `holding` and `lacking`")
 
     def _locate(self, fields: dict[str, Any]) -> bytes:
         """The record of a frame, the first character of a line, or the newlines before a character."""
@@ -170,7 +166,7 @@ class ReaderServer:
                 return wire.encode_answer({"value": reader.line_start(number)})
             case "newlines":
                 return wire.encode_answer({"value": reader.line_of(number)})
-        raise BadRequest("what is located is a `frame`, a `character`, a `line` or `newlines`")
+        raise BadRequest("`locate` needs one of `frame`, `character`, `line` and `newlines`")
 
     def _documents(self, fields: dict[str, Any]) -> bytes:
         """The places of all documents, a page of them, or the number of the one with a name."""
@@ -216,7 +212,7 @@ class ReaderServer:
         if any(first == end for first, end in pairs) or any(
             run[1] > following[0] for run, following in pairwise(pairs)
         ):
-            raise BadRequest("runs of frames must rise")
+            raise BadRequest("runs of frames must be in ascending order, without overlaps")
         return Candidates(pairs, start, stop, self._reader.frame, self._reader.locate, SearchStats())
 
     def _add_to(self, log: ReadLog | None, ranges: Any) -> None:

@@ -17,14 +17,10 @@ from monocontext.format.filters.query import All, AnyOf, FrequencyQuery, Literal
 from monocontext.format.index import Frame
 from monocontext.format.refs import DocumentPageRef
 
-MAX_REQUEST_BYTES = 1 << 20
-"""Enough for a search for many literals, or for some thirty thousand runs of candidates."""
-MAX_BATCH_BYTES = 4 << 20
-"""The most text in one answer. Larger ones are no faster, and delay the answers to other threads."""
-MAX_LITERAL = 4096
-"""The most characters of a literal. A longer one is cut: a frame that lacks its beginning lacks all of it."""
-_DEEPEST = 30
-"""The deepest nesting of queries."""
+MAX_REQUEST_BYTES = 1 << 20  # enough for a search for many literals, or for some thirty thousand runs of candidates
+MAX_BATCH_BYTES = 4 << 20  # the most text in one answer: a larger one is no faster, and delays other threads
+MAX_LITERAL = 4096  # characters of a literal. A longer one is cut: a frame without its beginning does not hold it
+_DEEPEST = 30  # the deepest nesting of queries
 
 
 class BadRequest(ValueError):
