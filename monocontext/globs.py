@@ -85,7 +85,7 @@ def _without_braces(glob: str) -> Iterator[str]:
     count = 0
     for item in _expand(_PARTS.findall(glob.removeprefix(mark))):
         if (count := count + 1) > _MOST_EXPANDED:
-            raise ValueError(f"the braces of the glob {glob[:80]!r} stand for more than {_MOST_EXPANDED:,} globs")
+            raise ValueError(f"the braces of {glob[:80]!r} stand for more than {_MOST_EXPANDED:,} globs: use fewer")
         if item.startswith("./"):
             item = item[1:]
         if item.endswith(" "):

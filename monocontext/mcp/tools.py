@@ -278,7 +278,7 @@ def _index_after(names: list[str], after: str) -> int:
     if not after:
         return 0
     if after not in names:
-        raise NotFound(f"after={after!r} is not in the list")
+        raise NotFound(f"after={after!r} is not in the list: take the last name that was listed")
     return names.index(after) + 1
 
 

@@ -141,4 +141,4 @@ def _encode_utf8(value: str) -> bytes:
     try:
         return value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidEntry(f"a value must have a UTF-8 form: {value[error.start]!r} has none") from None
+        raise InvalidEntry(f"a value must have a UTF-8 form: remove {value[error.start]!r}, which has none") from None

@@ -80,7 +80,7 @@ class Memory(StoreUser):
         more over an expired entry, which counts as missing. If its answer is lost, it finds out whether it succeeded.
         """
         if create and if_match is not None:
-            raise ValueError("create and if_match cannot be combined")
+            raise ValueError("create and if_match cannot be combined: leave one out")
         name, ttl = self._object_name(key), check_ttl(ttl)
         header, data = encode_entry(key, value, ttl, metadata)
         if ttl == 0:
@@ -281,7 +281,7 @@ class Memory(StoreUser):
         """Store an entry over the version with this ETag; returns the new ETag. Refuses what the store would accept: an
         expired entry, and an ETag that cannot be one."""
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
-            raise AlreadyExists(f"no version of {key!r} has the ETag {etag!r:.80}, which is not a valid one")
+            raise AlreadyExists(f"no version of {key!r} has the ETag {etag!r:.80}: take one from Memory.entry")
         remembered = self._entries.recall(name, etag)
         if remembered is None or remembered.ttl_seconds is not None:
             entry = self._entries.find(name)

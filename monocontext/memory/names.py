@@ -46,7 +46,7 @@ def prefix_of(prefix: str) -> str:
     try:
         data = prefix.encode()
     except UnicodeEncodeError:
-        raise InvalidEntry(f"a key or prefix must have a UTF-8 form: {prefix[:40]!r}") from None
+        raise InvalidEntry(f"a key or prefix must have a UTF-8 form, which {prefix[:40]!r} lacks") from None
     escaped = "".join([_ESCAPED[byte] for byte in data])
     if escaped.startswith("."):
         escaped = "%2e" + escaped[1:]

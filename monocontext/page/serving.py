@@ -54,8 +54,7 @@ class Parameters:
         return self.number(name) if name in self._given else None
 
 
-Answer = Callable[[Parameters], Any]
-"""Returns the answer to a request, as a value for `json.dumps`."""
+Answer = Callable[[Parameters], Any]  # returns the answer to a request, as a value for `json.dumps`
 
 
 class PageServer(ThreadingHTTPServer):
@@ -81,8 +80,7 @@ class PageServer(ThreadingHTTPServer):
         if ":" in host:
             self.address_family = socket.AF_INET6
         super().__init__((host, port), _Handler)
-        self.url = f"{server_url(host, self.server_port)}/"
-        """The URL of the page."""
+        self.url = f"{server_url(host, self.server_port)}/"  # the URL of the page
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a browser that leaves in the middle of a reply."""

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Project": "archive", "Redactor": "redaction", "SessionInfo": "session_info", "Sessions": "archive",
     "Turn": "turn", "Uploaded": "upload", "open_project": "archive", "upload_session": "upload"}  # fmt: skip
-__all__ = [  # in full, for checkers and the reference
-    "Project", "Redactor", "SessionInfo", "Sessions", "Turn", "Uploaded", "open_project", "upload_session"]  # fmt: skip
+__all__ = ["Project", "Redactor", "SessionInfo", "Sessions", "Turn", "Uploaded", "open_project", "upload_session"]
 
 
 def __getattr__(name: str) -> object:

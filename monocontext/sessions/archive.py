@@ -97,7 +97,7 @@ class Sessions(StoreUser):
         results = results or [pair for pair in stored if pair[1].startswith(session_id) and "/" not in pair[1]]
         if len(results) != 1:
             count = f"{len(results)} sessions begin with" if results else "no session"
-            raise NotFound(f"{self.url}: {count} {session_id!r}")
+            raise NotFound(f"{self.url}: {count} {session_id!r}: list the sessions for their ids")
         return results[0]
 
 
@@ -157,7 +157,7 @@ class Project:
         span = span_of(since, until)
         versions = self.versions() if sessions is None else {}
         if sessions is None and not versions:
-            raise NotFound(f"no sessions of project {self.name!r} at {self.store.url}")
+            raise NotFound(f"no sessions of project {self.name!r} at {self.store.url}: upload one first")
         if sessions is None and span == ALWAYS:
             return self._stored_text(versions, options)
         wanted = [info.session_id for info in self.sessions(since, until)] if sessions is None else sessions
@@ -311,7 +311,7 @@ def open_project(
         projects = archive.projects()
         if len(projects) != 1:
             names = ", ".join(projects[:10]) or "none"
-            raise NotFound(f"{archive.url}: {len(projects)} projects, name one of them: {names}")
+            raise NotFound(f"{archive.url} has sessions of {len(projects)} projects, pass one as project=: {names}")
         project = projects[0]
     return archive.project(project).context(since, until, sessions=sessions, **cast(TextOptions, text_options))
 

@@ -68,7 +68,7 @@ def hook_output(text: str, project: str, url: str, session: str = "") -> str:
     counts = range(len(lines))  # of the lines before the cut; the more, the longer
     fitting = bisect_right(counts, HOOK_CHARACTERS, key=lambda count: _length(output([*lines[:count], _CUT])))
     if not fitting:
-        raise ValueError(f"the project name and the URL alone exceed the {HOOK_CHARACTERS:,} characters of a brief")
+        raise ValueError(f"project and URL exceed {HOOK_CHARACTERS:,} characters, a brief's limit: shorten them")
     return output([*lines[: fitting - 1], _CUT])
 
 

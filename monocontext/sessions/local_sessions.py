@@ -28,7 +28,7 @@ def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Mo
     """All sessions of agents on this machine as one text. Raises `NotFound` if there is none."""
     files = discover_sessions()
     if not files:
-        raise NotFound("no sessions of an agent on this machine")
+        raise NotFound("no agent has sessions on this machine: run Claude Code or Codex here first")
     return _open(files, "machine", note, options)
 
 

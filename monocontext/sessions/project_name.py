@@ -11,8 +11,8 @@ _MOST_CHARACTERS = 64 << 10  # the most of a file of git that is read for the na
 _REMOTE = re.compile(r'^[ \t]*\[remote "([^"]+)"\][ \t\r]*$((?:\n(?![ \t]*\[).*)*)', re.MULTILINE)
 _URL = re.compile(r"^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.MULTILINE)
 _PARAMETERS = re.compile(r"[?#;&]|%(?:3F|23|3B|26)", re.IGNORECASE)
+# What a known host may have before its name.
 _ALIAS = re.compile(r"(?:ssh|www|altssh)\.(?=(?:github\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)$)")
-"""What a known host has before its name for SSH."""
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 

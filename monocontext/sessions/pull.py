@@ -56,7 +56,7 @@ def pull_session(archive: Sessions, session_id: str | None, into: Path, project:
     archived, name = _choose(archive, session_id, into, project)
     info, records = archived.records(name)
     if info.agent not in _RESUMED:
-        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code's and Codex's can go on")
+        raise MonocontextError(f"{name} is of {info.agent or 'no agent'}: only Claude Code and Codex go on with one")
     if re.search(r"\.\d+$", name):
         raise MonocontextError(f"{name} is the shorter of two sessions of one id, so it cannot go on: `show` prints it")
     top, old_top = Path(find_repository(str(into))[0] or into), info.top or info.began_in
@@ -86,7 +86,7 @@ def _choose(archive: Sessions, session_id: str | None, into: Path, project: str 
         infos = [info for info in archive.project(own).sessions() if info.agent in _RESUMED]
         mains = [(info.ended, info.session_id) for info in infos if not re.search(r"/|\.\d+$", info.session_id)]
         if not mains:
-            raise NotFound(f"no sessions of project {own!r} at {archive.url}")
+            raise NotFound(f"no sessions of project {own!r} at {archive.url}: name another with --project")
         return archive.project(own), max(mains)[1]
     archived, name = archive.find(session_id, project)
     if archived.name != own:
@@ -115,7 +115,7 @@ def _path_of(info: SessionInfo, folder: Path) -> Path:
 def _safe(name: str) -> str:
     """A name from the archive as that of a file here, which leads nowhere else. Raises `MonocontextError`."""
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
-        raise MonocontextError(f"{name!r} cannot be the name of a file here, so that session is not written")
+        raise MonocontextError(f"{name!r} cannot be the name of a file here, so the session was not written")
     return name
 
 

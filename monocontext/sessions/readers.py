@@ -62,7 +62,7 @@ SESSION_READERS: dict[str, SessionReader] = {item.agent: item for item in (Claud
 def discover_sessions(agent: str | None = None) -> list[SessionFile]:
     """The sessions on this machine, the newest first. Raises `NotFound` for an agent that is not known."""
     if agent is not None and agent not in SESSION_READERS:
-        raise NotFound(f"no agent {agent!r}: there are {', '.join(SESSION_READERS)}")
+        raise NotFound(f"no agent {agent!r}: choose from {', '.join(SESSION_READERS)}")
     readers = [SESSION_READERS[agent]] if agent else SESSION_READERS.values()
     results = [file for reader in readers for file in reader.discover()]
     return sorted(results, key=lambda file: (-file.modified_seconds, str(file.path)))
@@ -78,9 +78,9 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
     results = [file for file in discover_sessions(agent) if file.session_id.startswith(name)]
     mains = {file.session_id.partition("/")[0] for file in results}
     if not results:
-        raise NotFound(f"no session {name!r} on this machine")
+        raise NotFound(f"no session {name!r} on this machine: give a file, or the beginning of an id")
     if len(mains) > 1:
-        raise NotFound(f"{name!r} begins the ids of {len(mains)} sessions: {', '.join(sorted(mains)[:3])}...")
+        raise NotFound(f"{len(mains)} ids begin with {name!r}, give more of one: {', '.join(sorted(mains)[:3])}...")
     return results
 
 

@@ -198,6 +198,6 @@ def _inflate(file: IO[bytes], path: Path) -> Iterator[bytes]:
                 data = frame.unused_data if frame.eof else b""
                 frame = None if frame.eof else frame
     except zstandard.ZstdError as error:
-        raise OSError(f"{path}: does not inflate: {error}") from None
+        raise OSError(f"{path}: cannot be decompressed: {error}") from None
     if frame is not None:
-        raise OSError(f"{path}: does not inflate: it is cut off")
+        raise OSError(f"{path}: cannot be decompressed: its end is missing")

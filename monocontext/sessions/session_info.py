@@ -92,15 +92,15 @@ def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]
         while piece := reader.read(1 << 20):
             text += piece
             if len(text) > _MOST_BYTES:
-                raise DamagedData(f"{name} inflates to more than {_MOST_BYTES:,} bytes")
+                raise DamagedData(f"{name} holds more than {_MOST_BYTES:,} bytes, the limit of a session")
     except zstandard.ZstdError as error:
-        raise DamagedData(f"{name} does not inflate: {error}") from None
+        raise DamagedData(f"{name} cannot be decompressed: {error}; upload the session again") from None
     head, *lines = bytes(text).split(b"\n")
     info = _parse(head, name)
     if not lines or lines.pop():
-        raise DamagedData(f"{name} is cut off")
+        raise DamagedData(f"{name} is cut off: upload the session again")
     if digest_of(lines) != info.content_sha256:
-        raise DamagedData(f"{name}: its records have another digest than its description says")
+        raise DamagedData(f"{name}: its records differ from its checksum: upload the session again")
     return info, lines, blob.etag
 
 

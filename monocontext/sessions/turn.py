@@ -3,8 +3,7 @@
     [Turn 12 - ASSISTANT] 2026-02-14T10:00:03.000Z tool_use Bash
     {"command": "make test"}
 
-A line of a turn that looks like such a head is written with one more space before it, which parsing removes. So no text
-of a turn is taken for another turn.
+A line of a turn that looks like such a head is written with one more space before it, which parsing removes again.
 """
 
 from __future__ import annotations

@@ -95,9 +95,8 @@ def upload_session(
         if file.agent == "chat":  # its records have neither uuid nor time: what they say tells them apart
             copy = _copy_of(*make())
         report = _store(store, name, file.session_id, copy)
-    findings = tuple(redactor.findings) if report.records else ()
-    remarks = tuple(problems)
-    return replace(report, session_id=file.session_id, findings=findings, problems=remarks, is_partial=is_partial)
+    report = replace(report, session_id=file.session_id, problems=tuple(problems), is_partial=is_partial)
+    return replace(report, findings=tuple(redactor.findings)) if report.records else report
 
 
 def upload_changed(
@@ -226,8 +225,8 @@ def _store(store: Store, project: str, session_id: str, new: _Copy) -> Uploaded:
 class _Copies:
     """The copies of a session in the archive, by their ids (1 LIST, 1 GET of each).
 
-    A set of records is taken away only where a larger one was stored, or under the session's id itself an equal one
-    elsewhere: whatever several machines do at once, or leave undone, each set is in a stored one.
+    A set of records is removed only after a larger one is stored, or, under the session's own id, an equal one under
+    another id. So whatever machines do at once, or leave undone, each set stays in a stored one.
     """
 
     def __init__(self, store: Store, project: str, session_id: str) -> None:
@@ -267,7 +266,7 @@ class _Copies:
         for name in self._further:
             if name not in self._copies or set(self._copies[name].ids) < set(copy.ids):
                 return name
-        raise MonocontextError(f"{self._store.url}: more than {_MOST_COPIES} sessions have the id {self._session_id}")
+        raise MonocontextError(f"{self._store.url}: {_MOST_COPIES} sessions have the id {self._session_id}: remove one")
 
     def _put(self, name: str, copy: _Copy) -> Uploaded:
         before = self._copies.get(name)

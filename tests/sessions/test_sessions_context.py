@@ -104,7 +104,7 @@ def test_projects_are_named_or_refused(tmp_path: Path) -> None:
     upload_session(store, recognize_session(small(1, cwd="/x/one").write(tmp_path)))
     assert len(open_project(store)) > 0
     upload_session(store, recognize_session(small(2, cwd="/x/two").write(tmp_path)))
-    with pytest.raises(NotFound, match="2 projects, name one of them: one, two"):
+    with pytest.raises(NotFound, match="sessions of 2 projects, pass one as project=: one, two"):
         open_project(store)
     with pytest.raises(NotFound, match="no sessions of project 'three'"):
         open_project(store, "three")

@@ -175,7 +175,7 @@ def test_rollouts_that_are_compressed(tmp_path: Path) -> None:
         path.write_bytes(packed)
         assert [text for _, _, text in texts_in(path)] == ["a", "b"]
     path.write_bytes(packed[:-5])
-    with pytest.raises(OSError, match="it is cut off"):
+    with pytest.raises(OSError, match="its end is missing"):
         texts_in(path)
 
 

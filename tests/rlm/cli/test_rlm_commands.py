@@ -268,7 +268,7 @@ def test_run_over_the_sessions_of_this_machine(endpoint: Any, tmp_path: Path, mo
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    assert "no sessions of an agent" in cli.invoke(app, ["run", "--sessions", "q"]).stderr
+    assert "no agent has sessions on this machine" in cli.invoke(app, ["run", "--sessions", "q"]).stderr
     small(1).write(tmp_path / ".claude" / "projects" / "-home-dev-proj")
     code = "FINAL(str([list_sessions(), len(context.documents), 'method 1' in context]))"
     endpoint.reply = lambda body: repl(code)
