@@ -1,7 +1,6 @@
 """Run the process that a hook starts and leaves: it uploads every session of the project that the archive lacks.
 
-What is missing follows from the agent's own files alone: nothing is queued, nothing copied. One process at a time does
-so for an archive and a project; one more waits, and begins after what made it necessary was written.
+It compares the agent's own files with the archive. For an archive and a project one process runs, and one more waits.
 """
 
 from __future__ import annotations

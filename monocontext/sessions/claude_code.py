@@ -1,7 +1,4 @@
-"""Find the sessions of Claude Code, and make turns from their records.
-
-Unknown records are kept in the archive and left out of the turns. What compaction dropped and abandoned are turns too.
-"""
+"""Find the sessions of Claude Code, and make turns from their records, also of what was compacted or abandoned."""
 
 from __future__ import annotations
 

@@ -64,9 +64,8 @@ PHRASES = (
         (?:-u|--user=?|-U|--proxy-user=?)[ =]?["']?[^\s:"']{0,100}: <NEW> (?P<secret>[^\s"']{1,200})"""),
     Phrase(("http",), "http -a name:SECRET GET https://host", r"""(?<![\w/:.-])https?\s(?:[^\n;|]{0,200}?\s)?
         (?:-a|--auth)[ =]? ["']?[^\s:"']{1,100}: <BARE>"""),
-    Phrase(("mysql", "mariadb"), "mysql -u root -pSECRET", r"""
-        \b(?:mysql\w{0,10}|mariadb[\w-]{0,10})\b[^\n;|]{0,200}?\s
-        -p(?!\[REDACTED|\$|assword|ort|rotocol)["']?(?P<secret>[^\s"'=-][^\s"']{3,100})"""),
+    Phrase(("mysql", "mariadb"), "mysql -u root -pSECRET", r"""\b(?:mysql\w{0,10}|mariadb[\w-]{0,10})\b
+        [^\n;|]{0,200}?\s -p(?!\[REDACTED|\$|assword|ort|rotocol)["']?(?P<secret>[^\s"'=-][^\s"']{3,100})"""),
     Phrase(("7z",), "7z a -pSECRET out.7z", r"\b7z[ar]?\s[axelu]\s[^\n;|]{0,200}?(?<=\s)-p(?!\s)<WORD>"),
     Phrase(("login", "twine", "poetry", "conan", "mongo", "az "), "docker login -p SECRET", r"""
         \b(?:login|twine|poetry|conan|mongo\w{0,7}|az)\b <ARGS> (?:-p|--pass(?:word)?)[ =] (?!\d{1,5}(?!\w)) <WORD>"""),
@@ -99,9 +98,9 @@ PHRASES = (
     Phrase(("--password-stdin", "--with-token", "chpasswd", "| passwd", "| kinit", "| wg", "| cryptsetup",
             "secret put", "secret set", "secrets create"), "echo SECRET | docker login --password-stdin", r"""
         <ECHO> (?P<secret>[^\n"'|<>$]{3,200}?) ["']?\s{0,3}(?:\||\n\+{1,3}\s)[^\n|;]{0,200}? (?: --password-stdin
-        | --with-token | chpasswd | passwd | kinit | wg\ pubkey | cryptsetup | secret\ (?:put|set) | secrets\ create )\b""",
-        before=400),
-    Phrase(("secrets set", "secret set", "from-literal"), "kubectl create secret generic name --from-literal=a=SECRET", r"""
+        | --with-token | chpasswd | passwd | kinit | wg\ pubkey | cryptsetup | secret\ (?:put|set) | secrets\ create
+        )\b""", before=400),
+    Phrase(("secrets set", "secret set", "from-literal"), "kubectl create secret x --from-literal=a=SECRET", r"""
         (?: secrets?\ set\s(?:[^\s=]{1,60}\s){0,6} | from-literal[= ]["']? )[\w.-]{1,80}=<WORD>"""),
     Phrase(("login", "--with-token"), "gh auth login --with-token <<< SECRET", r"""
         (?:\blogin\b[^\n|;]{0,200}?|--with-token\s{0,2})<<<\s{0,3}<WORD>"""),
