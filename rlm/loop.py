@@ -25,7 +25,6 @@ from rlm.prompts.messages import ModelWindow, compact
 from rlm.prompts.replies import CodeBlock, ParsedReply, parse_reply
 from rlm.runners.runner import CellResult, Runner
 from rlm.runners.syntax import compiles, statements_of
-from rlm.runners.text_final import TextFinal
 from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
@@ -118,20 +117,20 @@ class Loop:
         Raises LLMError when the root model fails.
         """
         previous = earlier[-1] if earlier else None
-        has_refused = any(prompts.UNSEEN in (step.notice or "") for step in earlier)
+        has_refused = any(step.refusal == "unseen" for step in earlier)
         question = _Question(query, turns_before, len(earlier), previous, has_refused)
         while True:
             previous = question.previous
             try:
                 step = self._turn(question, messages)
             except ScriptExhausted:
-                if previous is None or prompts.UNSEEN not in (previous.notice or ""):
+                if previous is None or previous.refusal != "unseen":
                     raise
                 step = self._accept(previous)  # a script or a replay ends with an answer that was refused once
             yield step
             messages[:] = prompts.history(step, self.window)
             question.turns, question.previous = question.turns + 1, step
-            question.has_refused = question.has_refused or prompts.UNSEEN in (step.notice or "")
+            question.has_refused = question.has_refused or step.refusal == "unseen"
             if step.reason in (None, "repetition") and not step.reply.text.strip() and not step.reply.cut:
                 question.empty_replies += 1
             if step.reason is not None:
@@ -217,58 +216,59 @@ class Loop:
     def _judge(self, step: Step, rules: _Rules) -> Step:
         """The step with what its reply came to; if the run ends without an answer, with the best that there is."""
         parsed, previous = parse_reply(step.reply.text), rules.previous
-        if parsed.fault == faults.TO_COME and previous and faults.TO_COME in (previous.notice or ""):
+        if parsed.fault == faults.TO_COME and previous and previous.refusal == "to come":
             parsed = replace(parsed, fault="")  # the model insists on its answer
         has_invented = parsed.own_text != step.reply.text.replace("\r\n", "\n")
-        if has_invented:
+        if has_invented:  # the reply went on with a turn of its own making, which is left out
             step = replace(step, reply=replace(step.reply, text=parsed.own_text.rstrip()))
         if step.reason is None and rules.is_forced:
             step = self._judge_forced(step, parsed)
         elif step.reason is None:
-            step = self._judge_reply(step, parsed, rules, has_invented=has_invented)
+            if step.reply.cut and parsed.final and not parsed.final.ends_line:
+                parsed = replace(parsed, final=None)  # half of an answer, perhaps
+            cells = self._run(parsed.blocks)
+            step = self._judge_cells(step, parsed, cells) if cells else self._judge_words(step, parsed, rules)
+            if step.final_answer is None:
+                step = self._go_on(step, has_invented=has_invented)
+            repeats = count_repeats(previous, step) if previous else 0
+            is_stuck = step.reason is None and repeats == REPEATS_THAT_END
+            step = replace(step, repeats=repeats, reason="repetition" if is_stuck else step.reason)
         if step.final_answer is None and step.reason is not None:
             step = replace(step, final_answer=self._answers.find_partial(step.prompt, parsed))
         return step
 
-    def _judge_reply(self, step: Step, parsed: ParsedReply, rules: _Rules, *, has_invented: bool) -> Step:
-        """The step after its code has run or, without code, its words were read. `has_invented`: the reply went on with
-        a turn of its own making, which was left out."""
-        final = parsed.final if not step.reply.cut or (parsed.final and parsed.final.ends_line) else None
-        cells = self._run(parsed.blocks)
-        if cells:
-            last, skipped = cells[-1].result, len(parsed.blocks) - len(cells)
-            answer, claims = last.final_answer, last.claims
-            notice = prompts.SKIPPED.format(skipped) if last.raised and skipped else None
-            # Such as a reply `FINAL(Paris)`: it was run as code, and its words are the answer.
-            has_name_error = answer is None and last.raised and "NameError: " in last.stderr
-            if has_name_error and final and final.stands_alone(parsed.own_text, ""):
-                answer, _ = self._answers.read(final, step.prompt, is_alone=False)
-        else:
-            answer, notice = self._judge_words(step, parsed, final, may_refuse=rules.may_refuse)
-            claims = parsed.final.claims if parsed.final else ()
-        reason: str | None = "answer"
-        if answer is None:
-            if has_invented:
-                notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
-            claims, reason, notice = (), self._gate.spent, prompts.notice_of(step.reply, notice, cells)
-        repeats = count_repeats(rules.previous, step.reply.text, cells, notice) if rules.previous else 0
-        if reason is None and repeats == REPEATS_THAT_END:
-            reason = "repetition"
-        return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=claims,
-                       repeats=repeats)  # fmt: skip
+    def _judge_cells(self, step: Step, parsed: ParsedReply, cells: Sequence[Cell]) -> Step:
+        """The step with its cells, and the answer that the last of them gave."""
+        last, skipped, final = cells[-1].result, len(parsed.blocks) - len(cells), parsed.final
+        answer, notice = last.final_answer, prompts.SKIPPED.format(skipped) if last.raised and skipped else None
+        # Such as a reply `FINAL(Paris)`: it was run as code, and its words are the answer.
+        has_name_error = answer is None and last.raised and "NameError: " in last.stderr
+        if has_name_error and final and final.stands_alone(parsed.own_text, ""):
+            answer, _ = self._answers.read(final, step.prompt, is_alone=False)
+        reason = None if answer is None else "answer"
+        return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=last.claims)
 
-    def _judge_words(
-        self, step: Step, parsed: ParsedReply, final: TextFinal | None, *, may_refuse: bool
-    ) -> tuple[str | None, str | None]:
-        """The answer `final` of a reply without code, or a notice for the model."""
+    def _judge_words(self, step: Step, parsed: ParsedReply, rules: _Rules) -> Step:
+        """The step with the answer in the words of a reply without code, or with a notice for the model."""
+        final = parsed.final
         if final is None or parsed.fault:
             is_thought = step.reply.thinking and not step.reply.text.strip()
-            return None, prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
+            notice = prompts.ONLY_THINKING if is_thought else parsed.fault or prompts.NO_CODE
+            return replace(step, notice=notice, refusal="to come" if parsed.fault == faults.TO_COME else "")
         is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
-        answer, notice = self._answers.read(final, step.prompt, is_alone)
-        if may_refuse and answer is not None and self._gate.spent is None:
-            return None, prompts.UNSEEN
-        return answer, notice
+        answer, fault = self._answers.read(final, step.prompt, is_alone)
+        if rules.may_refuse and answer is not None and self._gate.spent is None:
+            return replace(step, notice=prompts.UNSEEN, refusal="unseen")
+        reason = None if answer is None else "answer"
+        return replace(step, final_answer=answer, notice=fault, reason=reason, claims=final.claims)
+
+    def _go_on(self, step: Step, *, has_invented: bool) -> Step:
+        """A step without an answer, with all notices for the model; if a budget is spent, with that as its reason."""
+        notice = step.notice
+        if has_invented:
+            notice = f"{notice}\n\n{prompts.INVENTED}" if notice else prompts.INVENTED
+        notice = prompts.notice_of(step.reply, notice, step.cells)
+        return replace(step, notice=notice, reason=self._gate.spent, claims=())
 
     def _judge_forced(self, step: Step, parsed: ParsedReply) -> Step:
         """A step with the answer that its reply had to give: that of its code, else of its words."""
@@ -288,7 +288,8 @@ class Loop:
         answer, notice = self._answers.read(final, refused.prompt, is_alone=True)
         return replace(
             refused, iteration=refused.iteration + 1, reply=Reply("", 0, 0, ""), final_answer=answer, notice=notice,
-            reason="answer", claims=final.claims, start_seconds=self._gate.elapsed(), seconds=0.0, thinking_seconds=0.0,
+            reason="answer", refusal="", claims=final.claims, start_seconds=self._gate.elapsed(), seconds=0.0,
+            thinking_seconds=0.0,
         )  # fmt: skip
 
     def _run(self, blocks: Sequence[CodeBlock]) -> list[Cell]:
@@ -311,13 +312,13 @@ class Loop:
         return cells
 
 
-def count_repeats(previous: Step, text: str, cells: Sequence[Cell], notice: str | None) -> int:
-    """The number of turns in a row, up to the one of this reply and these cells, that repeated the one before: by code
-    and output, whatever the words around the code; without code, by words."""
-    if cells or previous.cells:
-        same = _shown(previous.cells) == _shown(cells)
+def count_repeats(previous: Step, step: Step) -> int:
+    """The number of turns in a row, up to `step`, that repeated the one before: by code and output, whatever the words
+    around the code; without code, by words."""
+    if step.cells or previous.cells:
+        same = _shown(previous.cells) == _shown(step.cells)
     else:
-        same = previous.reply.text.strip() == text.strip() and previous.notice == notice
+        same = previous.reply.text.strip() == step.reply.text.strip() and previous.notice == step.notice
     return previous.repeats + 1 if same else 0
 
 

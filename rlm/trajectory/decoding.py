@@ -15,7 +15,7 @@ from rlm.errors import LLMError, TrajectoryError
 from rlm.models.lm import Reply, TokenDetails, is_amount
 from rlm.runners.runner import CellResult
 from rlm.trajectory import fields
-from rlm.trajectory.step import Cell, Step
+from rlm.trajectory.step import Cell, Refusal, Step
 
 SHAPE_ERRORS = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
 """What reading JSON of another shape raises; TrajectoryError is a ValueError."""
@@ -31,7 +31,7 @@ def read_step(line: Mapping[str, Any]) -> Step:
         line["final_answer"], _text(line.get("notice") or "") or None,
         thinking_seconds=_amount(line.get("thinking_seconds")) or 0.0,
         seconds=_amount(line.get("iteration_time")) or 0.0, reason=line.get("reason"),
-        repeats=_count(line.get("repeats")),
+        refusal=cast("Refusal", _text(line.get("refusal") or "")), repeats=_count(line.get("repeats")),
     )  # fmt: skip
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rlm.models.lm import Message, Reply
 from rlm.runners.claims import Claim
 from rlm.runners.runner import CellResult
+
+Refusal = Literal["", "unseen", "to come"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +63,8 @@ class Step:
     """The cost of reading ahead while waiting for the root: gets, bytes. None if the context does not count."""
     claims: tuple[Claim, ...] = ()
     """The model's citations for its answer; not checked."""
+    refusal: Refusal = ""
+    """Why an answer in words does not count unless the model repeats it: no code has run, or it says that the answer is
+    still to come."""
     repeats: int = 0
     """The number of turns in a row, up to this one, that repeated the reply and the output of the turn before."""

@@ -73,7 +73,7 @@ def test_an_answer_in_words_before_any_code_is_refused_once() -> None:
     lm = ScriptedLM(["FINAL(Service Desk)", "Let me think.", "FINAL(Service Desk)"])
     completion = RLM(lm=lm).completion("q", "text")
     assert (completion.answer, completion.reason, completion.iterations) == ("Service Desk", "answer", 3)
-    assert [line["notice"] == UNSEEN for line in completion.trajectory[1:]] == [True, False, False]
+    assert [line.get("refusal") for line in completion.trajectory[1:]] == ["unseen", None, None]
     assert UNSEEN in lm.calls[1][-1]["content"]
 
 
