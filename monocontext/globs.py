@@ -31,15 +31,13 @@ class Globs:
     def __init__(self, globs: Iterable[str], exclude: Iterable[str] = ()) -> None:
         """`exclude`: globs that come after the others, and exclude names, or with `!` select them again.
 
-        Raises `ValueError` for a glob that is none, such as `!` alone.
+        Raises `ValueError` for an invalid glob, such as `!` alone.
         """
         patterns = list(globs)
         self._selects_others = all(glob.startswith("!") for glob in patterns)
         lines = patterns + [glob[1:] if glob.startswith("!") else f"!{glob}" for glob in exclude]
-        self._spec = _compile(lines) if lines else None
-        """None selects as no glob does."""
-        self._excluded: dict[str, bool] = {}
-        """Whether a folder is excluded, for folders that were asked for recently."""
+        self._spec = _compile(lines) if lines else None  # None: there are no globs
+        self._excluded: dict[str, bool] = {}  # by folder, for those that were looked up recently
 
     def select(self, name: str) -> bool:
         """Whether the globs select a name, a path with slashes."""
@@ -52,6 +50,7 @@ class Globs:
         return self._selects_others if verdict is None else verdict
 
     def _is_excluded(self, folder: str) -> bool:
+        """Whether a folder, or one above it, is excluded."""
         if not folder:
             return False
         is_excluded = self._excluded.get(folder)
@@ -63,6 +62,7 @@ class Globs:
         return is_excluded
 
     def _verdict(self, path: str) -> bool | None:
+        """What the last glob that matches says; None if none matches."""
         assert self._spec is not None
         return self._spec.check_file(path.replace("\n", "\r")).include  # its `**` does not cross a newline
 

@@ -27,6 +27,8 @@ _BATCHES = {"__iter__": 100}
 
 
 def _method(name: str, mode: Mode, method: Any) -> Any:
+    """The asynchronous form of a synchronous method or property of this name."""
+
     @wraps(getattr(method, "fget", method))
     def asynchronous(self: Any, /, *args: Any, **options: Any) -> Any:
         def work() -> Any:

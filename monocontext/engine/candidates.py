@@ -33,7 +33,7 @@ class Narrowing:
     frames: int
     """The number of frames that filters covered; 0 without filters."""
     runs: list[tuple[int, int]] | None
-    """The frames in which a match may begin, as rising half-open runs of frame numbers; None: in any."""
+    """The frames in which a match may begin, as half-open runs of frame numbers in ascending order; None: all."""
     reason: str
     """Why `runs` is None; else empty."""
     dense_runs: list[tuple[int, int]] | None = None
@@ -57,15 +57,15 @@ class Candidates:
         stats: SearchStats,
     ):
         """`frame` returns the record of a frame by its number, `locate` by a character of the stored text."""
-        self.runs = runs  # half-open runs of frame numbers, rising
+        self.runs = runs  # half-open runs of frame numbers, in ascending order
         self.start, self.stop = start, stop
         """The characters in which the search looks."""
         self.ends_at_first = False  # whether the search looks for only one match
         self._frame = frame
         self._locate = locate
         self._stats = stats
-        self._to_here: Callable[[int], int] = int
-        self._to_stored: Callable[[int], int] = int
+        self._to_here: Callable[[int], int] = int  # maps an offset in the stored text to one in the derived text
+        self._to_stored: Callable[[int], int] = int  # and back
         self._last: Frame | None = None
 
     @property

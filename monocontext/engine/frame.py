@@ -121,11 +121,11 @@ class FrameText:
         without numpy, whose import takes 100 and which workers in WebAssembly lack."""
         if self._character_checkpoints is None:
             data = self.data
-            begun = (
+            counts = (
                 len(data[offset : offset + CHECKPOINT_EVERY].translate(None, _CONTINUATION))
                 for offset in range(0, len(data), CHECKPOINT_EVERY)
             )
-            checkpoints = array("I", accumulate(begun, initial=0))
+            checkpoints = array("I", accumulate(counts, initial=0))
             if checkpoints[-1] != self.frame.characters:
                 raise self._damaged(f"expected {self.frame.characters} characters, found {checkpoints[-1]}")
             self._character_checkpoints = checkpoints
@@ -135,10 +135,10 @@ class FrameText:
         r"""The number of `\n` before each of their checkpoints, and before the end. Takes 70 us for 256 KiB."""
         if self._newline_checkpoints is None:
             data = self.data
-            here = [
+            counts = [
                 data.count(b"\n", offset, offset + NEWLINES_EVERY) for offset in range(0, len(data), NEWLINES_EVERY)
             ]
-            checkpoints = array("I", accumulate(here, initial=0))
+            checkpoints = array("I", accumulate(counts, initial=0))
             if checkpoints[-1] != self.frame.newlines:
                 raise self._damaged(f"expected {self.frame.newlines} newlines, found {checkpoints[-1]}")
             self._newline_checkpoints = checkpoints

@@ -259,8 +259,8 @@ class Reader:
     # -- search ----------------------------------------------------------------------------------------------------
 
     def candidates(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Candidates | None:
-        """The frames in which a match that starts in [start, stop) may begin; None: in any, or filters are not worth a
-        look-up.
+        """The frames in which a match that starts in [start, stop) may begin; None if it may begin in any frame, or if
+        reading all of them is cheaper than asking the filters.
 
         `within_line`: neither a match nor its look-around crosses a newline. GETs: one for each row of each filter (up
         to 16 a literal and 16 GiB of text) in 1 or 2 waves; for literals that may occur far after the beginning of a

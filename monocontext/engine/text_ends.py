@@ -10,7 +10,7 @@ from monocontext.format.manifest import ROOT_KEY, Manifest
 
 
 class TextEnds:
-    """The head and the tail of a text, as far as its root has copies of them. Each is the text of a made-up frame."""
+    """The head and the tail of a text, if its root has copies of them. Each looks like the text of a frame."""
 
     def __init__(self, manifest: Manifest) -> None:
         """Raises `DamagedData` for copies that cannot belong to this text."""
@@ -19,7 +19,7 @@ class TextEnds:
         """The character after the head, and the first one of the tail."""
 
     def within(self, start: int, stop: int) -> FrameText | None:
-        """The end that holds characters [start, stop), which may be none; None if neither end does."""
+        """The end that holds characters [start, stop), also if `start` equals `stop`; None if neither end does."""
         if stop <= self.head_stop:
             return self._head
         return self._tail if start >= self.tail_start else None

@@ -36,7 +36,7 @@ def listen(host: str, port: int) -> tuple[socket.socket, str]:
 
 
 def serve(server: Any, listener: socket.socket, host: str, token: str) -> None:
-    """Serve a server of the SDK until it is interrupted. The SDK compares the `Host` of requests with `host`."""
+    """Serve an MCP server until Ctrl-C, to callers with `token`. The SDK checks the `Host` of requests."""
     import uvicorn
 
     app = require_token(server.streamable_http_app(stateless_http=True, host=host), token)

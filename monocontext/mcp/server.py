@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -26,10 +27,9 @@ from monocontext.text_tools.outputs import Text, ToolReply
 from monocontext.text_tools.replies import fit_error, slice_reply
 
 SCHEME = "monocontext"
-PROGRESS_SECONDS = 2.0
-"""The time between two reports about a call that goes on. Clients that ask for reports take them as a sign of life."""
-_MOST_TYPO = 100  # characters. For a longer unknown name no similar one is suggested
-_WRITES = frozenset({"memory", "keep", "upload_context", "chat_rlm_query"})
+PROGRESS_SECONDS = 2.0  # between two reports on a call that runs, by which clients see that it is alive
+_MOST_TYPO = 100  # characters of an unknown name for which a similar one is suggested
+_WRITES = frozenset({"memory", "keep", "upload_context", "chat_rlm_query"})  # tools that change something
 
 INSTRUCTIONS = (
     "Texts far larger than a prompt, read in place. Begin with context_list and context_info, find places with "
@@ -137,7 +137,7 @@ def _describe(name: str, function: Callable[..., Any]) -> types.Tool:
 
 
 async def _call(functions: Mapping[str, Callable[..., Any]], name: str, arguments: dict[str, Any]) -> str:
-    """Call a tool; one that is not `async` in a thread, which goes on where the call is cancelled."""
+    """Call a tool. One that is not `async` runs in a thread, which goes on if the call is cancelled."""
     if name not in functions:
         raise ToolRefusal(f"Unknown tool: {name}{nearest(name, functions) if len(name) <= _MOST_TYPO else ''}")
     call = partial(functions[name], **check_arguments(name, functions[name], arguments))
@@ -147,8 +147,8 @@ async def _call(functions: Mapping[str, Callable[..., Any]], name: str, argument
 
 
 async def _report_progress(context: Any, message: list[str]) -> None:
-    """Report every `PROGRESS_SECONDS` that a call goes on, for how many seconds it does, and what it does."""
-    for count in range(1, 1 << 30):
+    """Report every `PROGRESS_SECONDS` for how many seconds a call has run, and what it is doing."""
+    for count in itertools.count(1):
         await asyncio.sleep(PROGRESS_SECONDS)
         await context.session.report_progress(count * PROGRESS_SECONDS, message=message[0])
 

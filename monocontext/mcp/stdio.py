@@ -1,7 +1,7 @@
 """Serve MCP over stdin and stdout until the client leaves.
 
-The SDK alone drops a line that is not a message, or holds half a surrogate pair, which models write: its client would
-wait for ever. And it would wait for threads that read or search when stdin ends.
+By itself, the SDK ignores a line that is no message, or has half a surrogate pair, which models do write: the client
+would wait for ever. And when stdin ends, it would wait for threads that still read or search.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def refusal_of(line: bytes) -> types.JSONRPCError | None:
     except (ValueError, RecursionError) as error:
         return _refuse(None, types.PARSE_ERROR, f"not JSON: {error}")
     if not isinstance(message, dict):
-        return _refuse(None, types.INVALID_REQUEST, "a message is one JSON object")
+        return _refuse(None, types.INVALID_REQUEST, "a message must be a JSON object")
     if ("method" in message and "id" not in message) or {"result", "error"} & message.keys():
         return None  # a notification or a reply, which gets none
     identity = message.get("id")
     if type(identity) is not int and not (isinstance(identity, str) and is_unicode(identity)):
-        return _refuse(None, types.INVALID_REQUEST, "the id of a request is a string or an integer")
+        return _refuse(None, types.INVALID_REQUEST, "the id of a request must be a string or an integer")
     if not is_unicode(json.dumps(message, ensure_ascii=False)):
         is_utf8 = line.decode(errors="replace").encode() == line
         why = f"the request holds {HALF_A_PAIR}" if is_utf8 else "the request is not UTF-8"

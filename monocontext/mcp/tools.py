@@ -31,19 +31,20 @@ if TYPE_CHECKING:
     from monocontext.text.monocontext import Monocontext
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+_CUT_NOTE_BYTES = 500  # room in a reply for the note that it was cut
 _MESSAGE: ContextVar[list[str] | None] = ContextVar("message", default=None)
-"""What the call under way does, for the reports to its client."""
+"""What the current call is doing, for the reports to its client."""
 
 
 def begin_call() -> list[str]:
-    """The message of a call that begins: `tell` changes it in this task, and in threads with a copy of its context."""
+    """The message of a new call, as a list of one text, which `tell` changes in its task and in the task's threads."""
     message = ["still running"]
     _MESSAGE.set(message)
     return message
 
 
 def tell(message: str) -> None:
-    """Say what the call under way does now. Does nothing outside of a call."""
+    """Say what the current call is doing. Does nothing outside of a call."""
     current = _MESSAGE.get()
     if current is not None:
         current[:] = [message]
@@ -243,7 +244,7 @@ class Tools:
         return ToolReply(report, Text(report))
 
     def by_name(self, *, uploads: bool) -> dict[str, Callable[..., ToolReply[Any]]]:
-        """The tools by name for which this server has texts."""
+        """The tools that this server offers, by name. `uploads`: whether `upload_context` may be among them."""
         served = self._served
         tools: list[Callable[..., ToolReply[Any]]] = [
             self.context_list, self.context_info, self.context_slice, self.context_search, self.context_documents,
@@ -313,6 +314,6 @@ def _fit_memory_reply(reply: dict[str, Any], key: str) -> dict[str, Any]:
         cut = {"cut": True, "characters": len(value), "next": following}
         return {**reply, "output": {**output, "value": part}, "metadata": cut}
     sizes = accumulate(len(json.dumps(item, ensure_ascii=False).encode()) + 2 for item in output["keys"])
-    keys = output["keys"][: sum(size <= MAX_REPLY_BYTES - 500 for size in sizes)]
+    keys = output["keys"][: sum(size <= MAX_REPLY_BYTES - _CUT_NOTE_BYTES for size in sizes)]
     cut = {"cut": True, "keys": len(output["keys"]), "next": "L <start of the key>* lists those that begin so"}
     return {**reply, "output": {**output, "keys": keys}, "metadata": cut}

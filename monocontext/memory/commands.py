@@ -1,7 +1,7 @@
 """Parse the commands of the memory protocol, whose grammar is that of CloudLLM's `memory` tool. Pure.
 
-The original loses some text that this parser keeps: values keep their spaces, a text in quotes may end in a number, and
-a malformed lifetime is text or an error.
+Unlike the original, this parser loses no text: values keep their spaces, a text in quotes may end in a number, and a
+malformed lifetime is part of the text, or an error.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Verb = Literal["P", "G", "L", "D", "C", "T", "SPEC"]
 # Unicode's White_Space. `str.split` also splits at U+001C to U+001F, other implementations of the protocol do not.
 _WHITE = "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 _SPACES = re.compile(f"[{_WHITE}]+")
-_TTL = re.compile(r"\+?[0-9]+")
+_TTL = re.compile(r"\+?[0-9]+")  # in seconds
 _NOTHING_OR_TTL = re.compile(f"(?:[{_WHITE}]+(\\+?[0-9]+))?")
 _WORDS = 3  # the most words after the verb that a command has; the rest is not split
 
 _VERBS: dict[str, Verb] = {
-    **{"P": "P", "PUT": "P", "G": "G", "GET": "G", "L": "L", "LIST": "L", "D": "D", "DELETE": "D"},
-    **{"C": "C", "CLEAR": "C", "T": "T", "TOTAL": "T", "SPEC": "SPEC"},
-}
+    "P": "P", "PUT": "P", "G": "G", "GET": "G", "L": "L", "LIST": "L", "D": "D", "DELETE": "D",
+    "C": "C", "CLEAR": "C", "T": "T", "TOTAL": "T", "SPEC": "SPEC",
+}  # fmt: skip
 _SYNTAX = {"P": "ERR:Invalid PUT Syntax", "G": "ERR:Invalid GET Syntax", "D": "ERR:Invalid DELETE Syntax"}
 _MISSING = (
     'Invalid parameters: Missing \'command\' field. Write {"command": "P key value 60"}, or '

@@ -28,10 +28,9 @@ from monocontext.format.index import FrameRecord
 FIRST_READ_BYTES = 2048  # the first read of an entry, to get its header
 MAX_TTL_SECONDS = 315_360_000  # 3,650 days: a longer lifetime is a mistake, and some clocks cannot count that far
 MAX_METADATA_BYTES = 2048  # the longest metadata of an entry, as JSON
-_MOST_FRAMELESS_HEADER_BYTES = 32 << 10
-"""Longest header without frames: a key takes at most 12 KB, metadata 2. Each frame of 256 KiB adds 40 bytes."""
+_MOST_FRAMELESS_HEADER_BYTES = 32 << 10  # a key takes up to 12 KB, metadata 2; each frame of 256 KiB adds 40 bytes
 _MAGIC = b"monocontext-memory 1 "
-_FIRST_BYTES = len(_MAGIC) + 9
+_FIRST_BYTES = len(_MAGIC) + 9  # the length of the first line
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,8 @@ def decode_header(data: bytes, name: str, object_bytes: int) -> EntryHeader | in
         raise DamagedData(f"{name} is not an entry of a memory: expected {_MAGIC!r}, found {data[:21]!r}")
     try:
         header_bytes = int(data[len(_MAGIC) : _FIRST_BYTES])
-        if header_bytes > (most := _MOST_FRAMELESS_HEADER_BYTES + object_bytes // 1024):
+        most = _MOST_FRAMELESS_HEADER_BYTES + object_bytes // 1024
+        if header_bytes > most:
             raise ValueError(f"{header_bytes:,} bytes, at most {most:,} in an object of {object_bytes:,}")
         if len(data) < header_bytes:
             return header_bytes

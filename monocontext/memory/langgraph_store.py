@@ -2,8 +2,8 @@
 
     graph = builder.compile(store=LangGraphStore(Memory.open("s3://bucket/agent"), ttl={"default_ttl": 60}))
 
-Lifetimes are in minutes. A read that refreshes restarts them: it stores the item again, unless another writer came
-first. `query` ranks nothing. `created_at` is the time of the last write, as in LangGraph's own memory store.
+Lifetimes are in minutes. A read with `refresh_ttl` restarts them: it stores the item again, unless another writer was
+faster. `query` is ignored. `created_at` is the time of the last write, as in LangGraph's own memory store.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
                 pass  # changed or removed since: there is nothing to prolong
 
     def _search(self, op: Any) -> list[Any]:
-        """Items in order of their keys (1 LIST a thousand; 1 GET for each that is returned, and that `offset` or the
-        filter leaves out; `offset` and `limit` together at once)."""
+        """Items in order of their keys (1 LIST a thousand; 1 GET for each item up to the last one that is returned,
+        `offset + limit` at once)."""
         entries = self.memory.read_entries(_prefix(op.namespace_prefix), ahead=op.offset + op.limit)
         items = ((entry, base.SearchItem(**fields)) for entry in entries if (fields := _item_fields(entry)))
         matches = (pair for pair in items if not op.filter or _passes(pair[1], op))
@@ -140,7 +140,9 @@ def _prefix(namespace: tuple[str, ...]) -> str:
 
 def _check_namespace(namespace: tuple[str, ...]) -> tuple[str, ...]:
     if not all(isinstance(label, str) and label and "." not in label for label in namespace):
-        raise base.InvalidNamespaceError(f"the labels of a namespace must not be empty or hold a dot: {namespace!r}")
+        raise base.InvalidNamespaceError(
+            f"a label of a namespace must have no dot, and at least one character: {namespace!r}"
+        )
     return namespace
 
 

@@ -165,7 +165,7 @@ class Memory(StoreUser):
         return iter(self.list())
 
     def entries(self, prefix: str = "", *, tell: Callable[[str], object] = warnings.warn) -> builtins.list[Entry]:
-        """Each key that begins with `prefix`, without its value. `tell` gets a line for each damaged one, left out.
+        """The entries whose keys begin with `prefix`, without their values. `tell` gets a line for each damaged entry.
 
         Costs 1 LIST a thousand, and 1 GET of 2 KB, 16 at once, for each entry that this object has not seen before.
         """
@@ -180,9 +180,9 @@ class Memory(StoreUser):
                 yield entry
 
     def read_entries(self, prefix: str = "", *, ahead: int = 4) -> Iterator[Entry]:
-        """Each key that begins with `prefix`, with its value, in order of the keys (1 LIST a thousand, 1 GET an entry).
+        """The entries whose keys begin with `prefix`, with values, in order (1 LIST a thousand, 1 GET an entry).
 
-        Values are read `ahead` at once; the next ones when the last of them is asked for. Warns of damaged ones.
+        `ahead` values are read at once, and the next ones when the caller needs them. Warns of damaged entries.
         """
         names = iter(self._entries.infos(prefix_of(prefix)))
         while part := [info.key for info in islice(names, max(ahead, 1))]:
@@ -191,14 +191,14 @@ class Memory(StoreUser):
     def search(
         self, pattern: str | re.Pattern[str], prefix: str = "", *, ignore_case: bool = False, fixed: bool = False
     ) -> Iterator[Found]:
-        """The lines of values that match, key by key (1 LIST, 1 GET an entry, a few ahead).
+        """The lines of values that match, in order of the keys (1 LIST a thousand, 1 GET an entry, a few ahead).
 
-        `pattern` is a regular expression, with `fixed` a text. Raises `re.error`.
+        `pattern`: a regular expression, or with `fixed` a plain text. Raises `re.error`.
         """
         if isinstance(pattern, str):
             pattern = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
         matching = (entry for entry in self.read_entries(prefix) if pattern.search(entry.value or ""))
-        return (hit for entry in matching for hit in _found(entry, pattern))
+        return (hit for entry in matching for hit in _matching_lines(entry, pattern))
 
     def _read_live(self, name: str) -> Entry | None:
         try:
@@ -278,8 +278,8 @@ class Memory(StoreUser):
                 etag = entry.etag if entry else None
 
     def _swap(self, key: str, name: str, data: bytes, etag: str) -> str:
-        """Store an entry over the version with this ETag; returns the new ETag. Refuses what the store would accept: an
-        expired entry, and an ETag that cannot be one."""
+        """Store an entry over the version with this ETag; returns the new ETag. Also refuses an expired entry and a
+        malformed ETag, which the store would accept."""
         if not (isinstance(etag, str) and etag.isascii() and etag.isprintable() and '"' not in etag):
             raise AlreadyExists(f"no version of {key!r} has the ETag {etag!r:.80}: take one from Memory.entry")
         remembered = self._entries.recall(name, etag)
@@ -303,8 +303,8 @@ class Memory(StoreUser):
         return NotFound(f"no key {key!r} in {self.url}")
 
 
-def _found(entry: Entry, pattern: re.Pattern[str]) -> builtins.list[Found]:
-    """The lines of a value that match; the first line for a match over several."""
+def _matching_lines(entry: Entry, pattern: re.Pattern[str]) -> builtins.list[Found]:
+    """The lines of a value that match; its first line if the match is over several lines."""
     lines = (entry.value or "").split("\n")
     results = [Found(entry.key, number, line) for number, line in enumerate(lines, 1) if pattern.search(line)]
     return results or [Found(entry.key, 1, lines[0])]

@@ -18,8 +18,8 @@ from monocontext.errors import InvalidEntry
 FOLDER = "entries/"  # the folder of all objects of a memory; nothing else below its URL is touched
 _LITERAL = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _ESCAPED = {byte: chr(byte) if byte in _LITERAL else f"%{byte:02x}" for byte in range(256)}
-_PART = 200  # file systems take 255 bytes for a name, and the store's temporary ones need some
-_NEXT = "+/+"  # between the parts of a long name: `a` (an object) and `a+/+b` (another) can both be in a directory
+_PART_CHARACTERS = 200  # file systems take 255 bytes for a name, and the store's temporary files need some of them
+_SEPARATOR = "+/+"  # between the parts of a long name, so that `a` and `a+/+b` can both be objects in a directory
 _NAME = re.compile(r"(?:[a-z0-9\-_.%]|\+/\+)+")
 
 
@@ -39,8 +39,10 @@ def name_of(key: str, most_bytes: int) -> str:
 
 
 def prefix_of(prefix: str) -> str:
-    """The common prefix of the names of all objects whose keys have this prefix. Raises `InvalidEntry` for other types
-    than `str`, and for text without a UTF-8 form."""
+    """The common prefix of the names of all objects whose keys have this prefix.
+
+    Raises `InvalidEntry` for another type than `str`, and for a text without a UTF-8 form.
+    """
     if not isinstance(prefix, str):
         raise InvalidEntry(f"a prefix must be a str, not {type(prefix).__name__}")
     try:
@@ -50,7 +52,9 @@ def prefix_of(prefix: str) -> str:
     escaped = "".join([_ESCAPED[byte] for byte in data])
     if escaped.startswith("."):
         escaped = "%2e" + escaped[1:]
-    return FOLDER + _NEXT.join(escaped[start : start + _PART] for start in range(0, len(escaped), _PART))
+    return FOLDER + _SEPARATOR.join(
+        escaped[start : start + _PART_CHARACTERS] for start in range(0, len(escaped), _PART_CHARACTERS)
+    )
 
 
 def key_of(name: str) -> str | None:
@@ -59,7 +63,7 @@ def key_of(name: str) -> str | None:
     if rest == name or not _NAME.fullmatch(rest):
         return None
     try:
-        key = unquote_to_bytes(rest.replace(_NEXT, "")).decode()
+        key = unquote_to_bytes(rest.replace(_SEPARATOR, "")).decode()
     except UnicodeDecodeError:
         return None
     return key if key and prefix_of(key) == name else None

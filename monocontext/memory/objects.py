@@ -16,9 +16,9 @@ from monocontext.memory.names import key_of
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, innermost
 
-MEMORY_REQUESTS = 16  # requests at once
-_MOST_TRIES = 100  # the most reads of an entry that others keep writing
-_REMEMBERED = 20_000  # the most headers that are kept in memory: some MB
+MEMORY_REQUESTS = 16  # the most requests at once
+_MOST_TRIES = 100  # reads of an entry that others keep writing
+_MOST_HEADERS = 20_000  # that are kept in memory, where they take some MB
 
 
 class Entries:
@@ -26,7 +26,7 @@ class Entries:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._headers: LRUCache[tuple[str, str], EntryHeader] = LRUCache(_REMEMBERED)
+        self._headers: LRUCache[tuple[str, str], EntryHeader] = LRUCache(_MOST_HEADERS)
         self._lock = threading.Lock()
 
     def remember(self, name: str, etag: str, header: EntryHeader) -> None:

@@ -28,7 +28,7 @@ class WebPage:
     script: str
 
     def policy(self, *, served: bool) -> str:
-        """The Content-Security-Policy. A served page may load data from its own server, a file nothing."""
+        """The Content-Security-Policy: a served page may load data from its own server, a page in a file nothing."""
         rules = {
             "default-src": "'none'",
             "script-src": _hash(self.script),
@@ -45,7 +45,7 @@ class WebPage:
         return "; ".join(f"{name} {value}" for name, value in rules.items())
 
     def served(self) -> str:
-        """The page for a server, without data. The policy goes into a header."""
+        """The page for a server, without data; the server sends the policy in a header."""
         return "".join(self._pieces("", ()))
 
     def written(self, data: Iterable[str]) -> Iterator[str]:
@@ -73,7 +73,7 @@ def load_page(package: str, scripts: Iterable[str]) -> WebPage:
 
 
 def data_block(name: str, value: Any) -> str:
-    """A block of data in ASCII JSON. It has no angle brackets, so a browser takes none of it for markup."""
+    """A block of data as JSON in ASCII, without angle brackets, so that a browser reads no markup in it."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

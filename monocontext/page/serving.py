@@ -29,18 +29,18 @@ def server_url(host: str, port: int) -> str:
 
 
 class InvalidRequest(ValueError):
-    """The page sent an invalid request. It shows the message to the user."""
+    """A request of the page is invalid. The page shows the message to the user."""
 
 
 class Parameters:
     """The parameters after the `?` of a request."""
 
     def __init__(self, encoded: str) -> None:
-        self._given = {name: values[-1] for name, values in parse_qs(encoded).items()}
+        self._values = {name: values[-1] for name, values in parse_qs(encoded).items()}
 
     def text(self, name: str) -> str:
         """A parameter as it is; empty if it is missing."""
-        return self._given.get(name, "")
+        return self._values.get(name, "")
 
     def number(self, name: str) -> int:
         """A parameter as an int of at least 0. Raises `InvalidRequest` for anything else."""
@@ -51,7 +51,7 @@ class Parameters:
 
     def number_or_none(self, name: str) -> int | None:
         """Like `number`, but None if the parameter is missing."""
-        return self.number(name) if name in self._given else None
+        return self.number(name) if name in self._values else None
 
 
 Answer = Callable[[Parameters], Any]  # returns the answer to a request, as a value for `json.dumps`
@@ -89,6 +89,8 @@ class PageServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """Answers the requests of one connection."""
+
     server: PageServer
     protocol_version = "HTTP/1.1"
     timeout = 60

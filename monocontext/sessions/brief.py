@@ -22,8 +22,8 @@ _CUT = "[cut here; the rest is in the bucket]"
 
 
 def show_brief(hook_input: dict[str, object], options: dict[str, object], complain: Callable[[object], object]) -> None:
-    """Print the brief of the project in which the agent starts, and after a compaction where the session is archived.
-    It is read in a thread: the store's own timeouts are longer than a session should wait."""
+    """Print the brief of the project in which an agent starts; after a compaction also where the session is archived.
+    The brief is read in a thread, since the timeouts of stores are longer than an agent should wait."""
     url, results = str(options["url"]), list[str | MonocontextError]()
     project = str(options.get("project") or project_of(str(hook_input.get("cwd") or os.getcwd())))
     names = ("endpoint", "region", "profile", "anonymous")

@@ -1,7 +1,7 @@
 """Run as an agent's hook: `monocontext-hook session-start|pre-compact|stop|session-end --url URL ...`.
 
-Each hook starts a process of its own that uploads what the archive lacks, and leaves it: agents kill slow hooks. It
-imports little, since the agent waits for it, and ends with 0 whatever happens: an agent may stop at anything else.
+Each hook starts a process that uploads what the archive lacks, and does not wait for it, since agents kill slow hooks.
+It imports little, since the agent waits for it, and always exits with 0: at another status an agent may stop.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _PROJECT = "local"
 
 
 def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Monocontext:
-    """All sessions of agents on this machine as one text. Raises `NotFound` if there is none."""
+    """All sessions of agents on this machine as one text; `note` gets a line about them. Raises `NotFound` if none."""
     files = discover_sessions()
     if not files:
         raise NotFound("no agent has sessions on this machine: run Claude Code or Codex here first")

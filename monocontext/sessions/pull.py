@@ -1,6 +1,6 @@
-"""Put a session of the archive where this machine's agent looks for it, so that the agent goes on with it here.
+"""Put a session of the archive where this machine's agent looks for it, so that the agent can go on with it here.
 
-The paths of the clone in which it began become those of the clone here, but not in thinking that its maker signed.
+Paths in the clone where it began become paths in the clone here, except in thinking that the model's provider signed.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class SessionReader(ABC):
         return SessionFile(path, name, self.agent, path.stat().st_mtime)
 
     def files(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
-        """The sessions in files, without those that vanish or are none; one that cannot be read raises later."""
+        """The sessions in files, but for files that vanish or hold none. An unreadable one raises when it is used."""
         for path in paths:
             try:
                 yield self.file(path)
@@ -145,13 +145,13 @@ def as_text(value: Any) -> str:
 
 
 def word(record: Record, name: str) -> str:
-    """The text of a field; empty if it is missing, or anything else."""
+    """The string in a field of a record; empty if the field is missing, or holds anything else."""
     value = record.get(name)
     return value if isinstance(value, str) else ""
 
 
 def part(record: Record, name: str) -> Record:
-    """The object in a field; empty if it is missing, or anything else."""
+    """The object in a field of a record; empty if the field is missing, or holds anything else."""
     value = record.get(name)
     return value if isinstance(value, dict) else {}
 

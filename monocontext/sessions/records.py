@@ -71,9 +71,9 @@ def dumps(record: Record) -> bytes:
 
 
 def ids_of(records: Iterable[Record]) -> list[str]:
-    """The ids that tell records apart, in order, without content, which redaction and paths of another clone change:
-    the `uuid`, else the time and the type, or the digest of a message of a chat; of equal ids the second ends in `#2`.
-    Other records have no id: settings of the agent, and lines that were no records."""
+    """Ids that tell records apart, in order: the `uuid`, else the time and the type, else the digest of a message of a
+    chat; the second of two equal ids ends in `#2`. They do not depend on content, which redaction and another clone
+    change. Other records, such as settings of the agent, have no id."""
     counts, results = Counter[str](), list[str]()
     for name in filter(None, map(_id_of, records)):
         counts[name] += 1

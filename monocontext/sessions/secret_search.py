@@ -28,7 +28,7 @@ _MOST_LEVELS = 4  # of escapes that are resolved: a tool's result that quotes a 
 _AFTER = 512  # a match that begins before its piece ends at most so many characters after the beginning of the piece
 # Wrapped as `base64` and mail do, or in one run. 16 characters are 12 bytes: nothing shorter has a name and a value.
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{60,76}\r?\n[ \t]{0,20}){1,2000}[A-Za-z0-9+/_-]{0,76}|[A-Za-z0-9+/_-]{16,})={0,2}")  # fmt: skip
-_STANDARD = str.maketrans("-_", "+/", " \t\r\n=")
+_TO_STANDARD = str.maketrans("-_", "+/", " \t\r\n=")  # base64 of URLs as usual base64, without blanks and padding
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _ESCAPE = re.compile(  # escapes of JSON and of programming languages, those that colour a terminal, and those of HTML
     r"\\(?:u(?P<unicode>[0-9a-fA-F]{4})|x(?P<byte>[0-9a-fA-F]{2})|(?P<letter>[\"'\\/bfnrt]|0(?!\d)))"
@@ -59,7 +59,7 @@ _compile = functools.cache(re.compile)  # when it is needed: most kinds never oc
 
 
 def find_secrets(text: str, extra: Sequence[re.Pattern[str]] = ()) -> list[Span]:
-    """The spans of secrets in order, without overlaps. `extra`: the user's own patterns."""
+    """The spans of the secrets in a text, in order, without overlaps. `extra`: the user's own patterns."""
     merged: list[Span] = []
     for start, stop, kind in sorted(_find_spans(text, extra, _MOST_LEVELS), key=lambda span: (span[0], -span[1])):
         if merged and start < merged[-1][1]:
@@ -113,7 +113,7 @@ def _find_encoded(text: str) -> Iterator[Span]:
             continue
         if run[0] in "+-" and text[match.start() - 1 : match.start()] in ("", "\n"):  # lines of a diff
             run = run[1:].replace("\n" + run[0], "\n")
-        run = run.translate(_STANDARD)
+        run = run.translate(_TO_STANDARD)
         if len(run) % 4 == 1:  # the first letter of a group that was cut
             run = run[:-1]
         data = base64.b64decode(run + "=" * (-len(run) % 4))
@@ -132,13 +132,13 @@ class _Shape:
 
     kind: str
     pattern: str
-    lead: int = 0  # the most characters of a match before the piece
+    before: int = 0  # the most characters of a match before the word
 
     def spans(self, text: str, offset: int) -> list[tuple[int, int]]:
-        """The span of the secret in a match around the piece at `offset`; empty if there is none."""
+        """The span of the secret in a match around the word at `offset`, as a list; empty if there is none."""
         match = _compile(self.pattern).match(text, offset)
-        if self.lead:  # a search that fails goes on to the end, so the end is near
-            near = _compile(self.pattern).finditer(text, max(0, offset - self.lead), offset + _AFTER)
+        if self.before:  # a search that fails goes on to the end, so the end is near
+            near = _compile(self.pattern).finditer(text, max(0, offset - self.before), offset + _AFTER)
             match = next((item for item in near if item.end() > offset), None)  # the line before may match as well
         if match is None or match.start() > offset:
             return []
@@ -275,7 +275,7 @@ def _any(words: Iterable[str]) -> str:
 
 
 _TOKENS = WordFinder(_token_shapes(), r"(?<![A-Za-z0-9])")
-_PIECES = WordFinder((piece, _Shape(kind, item, lead)) for kind, pieces, lead, item, _ in PIECES for piece in pieces.split())  # fmt: skip
+_PIECES = WordFinder((piece, _Shape(kind, item, before)) for kind, pieces, before, item, _ in PIECES for piece in pieces.split())  # fmt: skip
 _SHAPELESS = [(kind, re.compile(pattern)) for kind, pattern, _ in SHAPELESS]
 _WORDS = WordFinder(_word_shapes())
 _ASCII_WORDS = WordFinder(row for row in _word_shapes() if row[0].isascii())

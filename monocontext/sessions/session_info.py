@@ -4,8 +4,8 @@
     texts/<project>/...                                           the turns of all of them: a `Monocontext`
     compiled/<project>/...                                        what `rlm compile` made
 
-Whatever a name is, its part of a key has no slash, does not begin with a dot and is not empty, so nothing is written
-outside its folder. Different names have different parts.
+Names of projects and sessions are escaped in keys: no part of a key is empty, has a slash or begins with a dot, so
+nothing is written outside its folder, and different names have different keys.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_BYTES = 1 << 30  # no more is inflated of one session
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """One session, or the stream of one subagent."""
+    """The description of one session, or of the stream of one subagent."""
 
     session_id: str
     project: str
@@ -43,7 +43,7 @@ class SessionInfo:
     first_prompt: str = ""
     cwd: str = ""  # the last directory that the agent worked in
     began_in: str = ""  # the first one
-    top: str = ""  # of the clone in which it began, which `sessions pull` maps to another; empty if it was in none
+    top: str = ""  # the folder of the clone in which it began, for `sessions pull`; empty outside of a repository
     file_name: str = ""  # of the agent's own file
     branch: str = ""
     started: str = ""

@@ -104,9 +104,9 @@ def upload_changed(
 ) -> list[Uploaded]:
     """Call `upload` with each file whose size or time is not the one in the file `noted`, and note it there.
 
-    Returns the reports of `upload`, which may return None for a file that is not wanted. What is noted of other files
-    than `files` is dropped: one that was away is read again when it is back. A file that fails is named by `note`, and
-    the others go on; raises `StoreFailure` if the store is down. A lost `noted` only costs requests.
+    Returns the reports of `upload`, which returns None for a file that is not wanted. The notes on other files than
+    `files` are dropped. `note` gets a line for each file that fails, and the others go on; but if the store is down,
+    raises `StoreFailure`. If `noted` is lost, files are compared with the archive again.
     """
     files, before, reports = list(files), read_states(noted), list[Uploaded]()
     states = {path: before[path] for path in (str(file.path) for file in files) if path in before}

@@ -32,11 +32,11 @@ from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.testing.http_faults import HttpFault, HttpReply, Script, error_reply
 from monocontext.testing.network import Profile, SimulatedLink, profile
 
-_REMEMBERED = 100_000
-_PIECE_BYTES = 256 << 10
-_DROPS_PER_SECOND = 50
-_MOST_LISTED = 1000
-_NONE = HttpFault("none")
+_MOST_LOGGED = 100_000  # requests that `S3StandIn.log` keeps
+_PIECE_BYTES = 256 << 10  # of a body that are sent at once
+_DROPS_PER_SECOND = 50  # pieces of a body whose speed is limited
+_MOST_LISTED = 1000  # objects in one answer to a LIST, as on S3
+_NO_FAULT = HttpFault("none")
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
@@ -109,7 +109,7 @@ class S3StandIn:
             """The number of requests by verb. A GET or HEAD of the bucket itself is a `LIST`."""
             self.bytes_sent = 0
             """The number of bytes of bodies that were sent, those of broken bodies included."""
-            self.log: deque[HttpRequest] = deque(maxlen=_REMEMBERED)
+            self.log: deque[HttpRequest] = deque(maxlen=_MOST_LOGGED)
             """The last requests without their bodies, in the order of their arrival."""
 
     @property
@@ -174,7 +174,7 @@ class S3StandIn:
                 # bbr, the default on some systems, paces its output, and that would count as time of the client.
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
             if fault := self.faults.pick("CONNECT", ""):
-                _end(sock, fault)
+                _end_connection(sock, fault)
                 return
             with sock.makefile("rb") as file:
                 while (request := _read_request(sock, file)) and self._exchange(sock, request):
@@ -199,14 +199,14 @@ class S3StandIn:
             seconds = self._latency.seconds(self._random) if self._latency else 0.0
         started = time.monotonic() + seconds
         try:
-            fault = self.faults.pick(verb, key) or _NONE
+            fault = self.faults.pick(verb, key) or _NO_FAULT
             reply = self._reply(request, key, fault)
             self._wait_until(started)
             if request.method == "HEAD":
                 reply = replace(reply, body=b"", headers={"Content-Length": str(len(reply.body)), **reply.headers})
             self._send(sock, reply, fault, started)
             if fault.stops:
-                _end(sock, fault)
+                _end_connection(sock, fault)
             return not fault.stops and request.headers.get("connection", "").lower() != "close"
         finally:
             with self._lock:
@@ -228,7 +228,7 @@ class S3StandIn:
             head, body = (head[:offset], body[:0]) if part == "head" else (head, body[:offset])
         if speed := fault.bytes_per_second:
             link, size = SimulatedLink(speed), max(1, round(speed / _DROPS_PER_SECOND))
-        if not link.is_free:
+        if not link.is_unlimited:
             sock.sendall(head)
             head = b""
         for start in range(0, len(body) or 1, size):
@@ -246,7 +246,7 @@ class S3StandIn:
             self._stopping.wait(seconds)
 
 
-def _end(sock: socket.socket, fault: HttpFault) -> None:
+def _end_connection(sock: socket.socket, fault: HttpFault) -> None:
     if fault.then == "reset":
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()
@@ -353,7 +353,7 @@ class Bucket:
         most = min(_MOST_LISTED, int(request.query.get("max-keys") or _MOST_LISTED))
         entries = [info for info in self.store.list(prefix) if info.key > after]
         is_cut = len(entries) > most
-        head = f"<Name>{self.name}</Name><Prefix>{_name(prefix)}</Prefix><EncodingType>url</EncodingType>"
+        head = f"<Name>{self.name}</Name><Prefix>{_encode_key(prefix)}</Prefix><EncodingType>url</EncodingType>"
         head += f"<KeyCount>{len(entries[:most])}</KeyCount><IsTruncated>{str(is_cut).lower()}</IsTruncated>"
         if is_cut:
             head += f"<NextContinuationToken>{escape(entries[most - 1].key)}</NextContinuationToken>"
@@ -394,12 +394,12 @@ def _span(range_header: str, size: int) -> tuple[int, int] | None:
 
 def _list_entry(info: ObjectInfo) -> str:
     written = datetime.fromtimestamp(info.modified_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    fields = f"<Key>{_name(info.key)}</Key><LastModified>{written}</LastModified>"
+    fields = f"<Key>{_encode_key(info.key)}</Key><LastModified>{written}</LastModified>"
     fields += f"<ETag>&quot;{escape(info.etag)}&quot;</ETag><Size>{info.size_bytes}</Size>"
     return f"<Contents>{fields}<StorageClass>STANDARD</StorageClass></Contents>"
 
 
-def _name(text: str) -> str:
+def _encode_key(text: str) -> str:
     return escape(quote(text, safe="/"))
 
 

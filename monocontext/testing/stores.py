@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from monocontext.stores.protocol import Blob, ObjectInfo, Store, StoreWrapper
 
-_LISTED_PER_REQUEST = 1000
+_LISTED_PER_REQUEST = 1000  # as on S3
 
 _T = TypeVar("_T")
 
@@ -32,7 +32,7 @@ class Request:
 
 
 class WrappedStore(StoreWrapper):
-    """Passes every call on to the store below. Subclasses change one thing each."""
+    """Passes every request to the store below through `_send`, which subclasses change."""
 
     def _send(self, request: Request, call: Callable[[], _T]) -> _T:
         """Carry out a request, which `call` passes on."""

@@ -11,7 +11,7 @@ CALL = '{"jsonrpc": "2.0", "id": %s, "method": "tools/call", "params": {"name": 
 
 NOT_UTF8 = "the request is not UTF-8"
 HALF = "the request holds half a surrogate pair, which is not a character"
-NO_ID = "the id of a request is a string or an integer"
+NO_ID = "the id of a request must be a string or an integer"
 NO_MESSAGE = "not a message of JSON-RPC 2.0"
 
 
@@ -31,7 +31,7 @@ NO_MESSAGE = "not a message of JSON-RPC 2.0"
         ('{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}', 1, -32600, NO_MESSAGE),
         ('{"jsonrpc": "2.0", "id": 1}', 1, -32600, NO_MESSAGE),
         ("{}", None, -32600, NO_ID),
-        ("[1]", None, -32600, "a message is one JSON object"),
+        ("[1]", None, -32600, "a message must be a JSON object"),
         ("no JSON", None, -32700, "not JSON"),
         ("[" * 100_000, None, -32700, "not JSON"),
     ],

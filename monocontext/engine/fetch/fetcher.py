@@ -9,8 +9,8 @@ recorded, or else to the one first seen with verified bytes
 - requests start by priority, then in order of arrival, so demand never waits for speculation. A caller that wants a
   queued request of lower priority raises it. Speculation has half of the connections and half of the window
 - every request runs in a thread of the workers, and only these threads count what runs. A caller only queues requests
-  and waits; if an exception interrupts it, at any line, its requests go with its last reference to them. What it left
-  half done, another waiting caller does again: it queues its own request once more after `LOOK_SECONDS`
+  and waits. If an exception interrupts it at any line, its requests vanish with its last reference to them. A request
+  that it took out of the queue and did not start is queued again by the next waiting caller, after `LOOK_SECONDS`
 - no lock is held while a request runs or a caller waits
 """
 
@@ -280,11 +280,11 @@ class Fetcher:
             error = raised
         with LOCK:
             try:
-                self._put_away(request, values, error)
+                self._keep_values(request, values, error)
             finally:  # whatever happens, no caller waits for ever
                 request.finish(values, error)
 
-    def _put_away(self, request: FetchRequest, values: dict[Hashable, Any], error: BaseException | None) -> None:
+    def _keep_values(self, request: FetchRequest, values: dict[Hashable, Any], error: BaseException | None) -> None:
         """Keep the values of a request that has ended."""
         if isinstance(error, StoreFailure) and error.refusals:
             self._apply_backpressure(error.refusals, request)

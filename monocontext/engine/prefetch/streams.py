@@ -1,8 +1,8 @@
 """Recognize streams of reads (forward, backward or in strides) and predict their next reads.
 
-A loop over slices is a stream, and several may take turns. Reads that memory answers are not reported here. Nothing is
-read ahead after a first read, nor after a second one elsewhere; a stream reads further ahead only after its reader has
-waited, and by a quarter of its reads or one read: a loop that ends early has wasted little.
+A loop over slices is a stream, and several streams may take turns. Reads answered from memory are not reported here.
+Two or three reads make a stream. Each wait of its reader doubles how many reads it is ahead, up to a quarter of those
+so far, so that a loop that ends early wastes little.
 """
 
 from __future__ import annotations
@@ -99,9 +99,11 @@ class Streams:
     def _predict(self, stream: _Walk | _Stride, room: int) -> list[tuple[int, int]]:
         """The next reads of a stream that were not predicted before, as far ahead as it may be."""
         reads_ahead = min(stream.reads_ahead, max(stream.reads // 4, 1))
-        enough = (reads_ahead - 0.5) * stream.unit  # reads of a walk differ in length, so half of one may be missing
+        wanted_characters = (
+            reads_ahead - 0.5
+        ) * stream.unit  # reads of a walk differ in length, so half of one may be missing
         results: list[tuple[int, int]] = []
-        while stream.ahead < enough:
+        while stream.ahead < wanted_characters:
             start, stop = stream.following()
             start, stop = max(start, 0), min(stop, self.characters)
             frames = -(-(stop - start) // self.frame_characters)  # rounded up

@@ -46,7 +46,7 @@ class ServedReader:
     def __init__(self, ask: Ask, *, cache_bytes: int = _CACHE_BYTES):
         self._send = ask
         self._cache = FrameCache(cache_bytes)
-        self._touched: OrderedDict[int, None] = OrderedDict()
+        self._touched: OrderedDict[int, None] = OrderedDict()  # neighbourhoods of the last first reads
         self._records: LRUCache[int, Frame] = LRUCache(_MOST_RECORDS)
         self._search = SearchStats()
         self._reported_search = SearchStats()
@@ -170,7 +170,7 @@ class ServedReader:
         return self._candidates_of(*self._ask("candidates", what="lacking", flag=flag, start=start, stop=stop))
 
     def _narrow(self, what: str, start: int, stop: int, query: Query | None, **fields: Any) -> Candidates | None:
-        row = _row(query)
+        row = _query_row(query)
         if stop <= start or row is None:
             return None
         return self._candidates_of(*self._ask("candidates", what=what, query=row, start=start, stop=stop, **fields))
@@ -370,7 +370,7 @@ class FrameCache:
         self._texts, self._sorted = {}, []
 
 
-def _row(query: Query | None) -> Any:
-    """A query in the form of a request; None for none, or for one of thousands of literals, which no filter narrows."""
+def _query_row(query: Query | None) -> Any:
+    """A query as JSON; None if there is none, or if it has thousands of literals, for which filters are no help."""
     row = wire.query_row(query)
     return row if len(json.dumps(row)) <= wire.MAX_REQUEST_BYTES // 2 else None

@@ -1,8 +1,8 @@
 """Answer, in the host, a worker's requests for one text and no other.
 
-The worker is not trusted. It may read the stored text that it was given, all of it, also where it was given a part or a
-text derived from it; and search filters, names of documents and statistics of that text. Requests are bounded, and each
-field is checked. There is no request for keys, addresses or other objects.
+The worker is not trusted. It may read the whole stored text, even if it was given only a part or a derived text, with
+its search filters, names of documents and statistics. Requests are bounded, and each field is checked. No request asks
+for keys, addresses or other objects.
 """
 
 from __future__ import annotations
@@ -110,7 +110,10 @@ class ReaderServer:
         """The next frames of a pass, at least one if there is one, of about as many bytes as it asks for."""
         reader = self._reader
         start, stop = self._range(fields, _LARGEST)
-        size_bytes, only = wire.check_int(fields, "bytes", 1, wire.MAX_BATCH_BYTES), self._only(fields, start, stop)
+        size_bytes, only = (
+            wire.check_int(fields, "bytes", 1, wire.MAX_BATCH_BYTES),
+            self._named_candidates(fields, start, stop),
+        )
         reverse = fields.get("reverse") is True
         frames = reader.frames(
             start, stop, reverse=reverse, eager=fields.get("eager") is True, only=only, logged=False,
@@ -204,7 +207,7 @@ class ReaderServer:
         start = wire.check_int(fields, "start", 0, end)
         return start, wire.check_int(fields, "stop", start, min(end, start + most))
 
-    def _only(self, fields: dict[str, Any], start: int, stop: int) -> Candidates | None:
+    def _named_candidates(self, fields: dict[str, Any], start: int, stop: int) -> Candidates | None:
         """The candidates that a request names; None if it names none."""
         if fields.get("runs") is None:
             return None
