@@ -136,7 +136,7 @@ class LocalStore(StoreBase):
                 raise not_found_error(name)
             if commits:
                 self._sync_earlier()
-            os.makedirs(folder, exist_ok=True)
+            _make_folder(folder)
             temporary = os.path.join(folder, _HIDDEN + os.urandom(8).hex())
             try:
                 etag = _write(temporary, data, sync=commits)
@@ -153,27 +153,24 @@ class LocalStore(StoreBase):
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         with _translate_errors(f"{self.url}/{prefix}"):
-            yield from self._walk(self._root, "", prefix)
-
-    def _walk(self, folder: str, base: str, prefix: str) -> Iterator[ObjectInfo]:
-        try:
-            with os.scandir(folder) as entries:
-                # A folder sorts like its keys, with a slash after its name: `a-b`, `a.b`, `a/b`.
-                children = sorted(
-                    (base + entry.name + "/" * entry.is_dir(follow_symlinks=False), entry.path)
-                    for entry in entries
-                    if not entry.name.startswith(_HIDDEN)
-                )
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        for key, path in children:
-            if key.endswith("/"):
-                if key.startswith(prefix) or prefix.startswith(key):
-                    yield from self._walk(path, key, prefix)
-            elif key.startswith(prefix):
+            pending = [""]  # keys of files, and of folders with a slash at the end; the next one is the last
+            while pending:
+                key = pending.pop()
+                if not key or key.endswith("/"):
+                    pending += sorted(self._children(key, prefix), reverse=True)
+                    continue
                 # Skip names that are not UTF-8, links that lead outside, pipes, and files removed since the scan.
                 with suppress(NotFound, AccessDenied, InvalidUrl):
                     yield self.head(key)
+
+    def _children(self, folder: str, prefix: str) -> Iterator[str]:
+        """Yield keys in a folder that may begin with a prefix. A folder sorts like its keys: `a-b`, `a.b`, `a/b`."""
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(os.path.join(self._root, folder)) as entries:
+            for entry in entries:
+                key = folder + entry.name + "/" * entry.is_dir(follow_symlinks=False)
+                is_wanted = key.startswith(prefix) or (key.endswith("/") and prefix.startswith(key))
+                if is_wanted and not entry.name.startswith(_HIDDEN):
+                    yield key
 
     def head(self, key: str) -> ObjectInfo:
         path, name = self._path(check_key(key)), self._name(key)
@@ -208,17 +205,22 @@ class LocalStore(StoreBase):
             os.unlink(path)
 
     def sweep(self, before_seconds: float, *, dry_run: bool = False) -> tuple[int, int]:
-        sizes = []
-        for folder, _, names in os.walk(self._root):
-            for name in filter(_TEMPORARY.fullmatch, names):
-                path = os.path.join(folder, name)
-                with suppress(FileNotFoundError):
-                    status = os.stat(path, follow_symlinks=False)
-                    if status.st_mtime >= before_seconds:
-                        continue
-                    if not dry_run:
-                        os.unlink(path)
-                    sizes.append(status.st_size)
+        folders, paths, sizes = [self._root], [], []
+        for folder in folders:  # those in it follow
+            with suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif _TEMPORARY.fullmatch(entry.name):
+                        paths.append(entry.path)
+        for path in paths:
+            with suppress(FileNotFoundError):
+                status = os.stat(path, follow_symlinks=False)
+                if status.st_mtime >= before_seconds:
+                    continue
+                if not dry_run:
+                    os.unlink(path)
+                sizes.append(status.st_size)
         return len(sizes), sum(sizes)
 
     def _path(self, key: str, *, writing: bool = False) -> str:
@@ -250,6 +252,16 @@ class LocalStore(StoreBase):
                 folder = os.path.dirname(folder)
         for folder in pending | {os.path.dirname(self._root)}:
             _sync(folder)
+
+
+def _make_folder(folder: str) -> None:
+    """Make a folder and those above it. `os.makedirs` calls itself for each, and fails a thousand levels down."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for name in reversed(missing):
+        os.makedirs(name, exist_ok=True)
 
 
 def _write(path: str, data: bytes, *, sync: bool) -> str:
