@@ -99,6 +99,14 @@ def test_a_listing_that_is_cut_or_none_is_an_error(answer: Turn, said: str) -> N
         list(open_store(URL, endpoint=server.endpoint).list())
 
 
+def test_an_object_that_is_listed_twice_counts_once() -> None:
+    """`index` would store its text twice."""
+    listed = 2 * LISTED.replace("<Size>", "<LastModified>2026-11-30T00:00:00Z</LastModified><Size>")
+    answer = Turn(200, f"<ListBucketResult>{listed}<IsTruncated>false</IsTruncated></ListBucketResult>".encode())
+    with scripted(answer) as server:
+        assert [info.key for info in open_store(URL, endpoint=server.endpoint).list()] == ["a"]
+
+
 @pytest.mark.parametrize(
     ("answer", "kind", "said"),
     [

@@ -296,5 +296,5 @@ def server_clock_seconds(answer: Any) -> float:
 def bare_etag(etag: Any, url: str) -> str:
     """The ETag without quotes, and without the `W/` of proxies. Raises `DamagedData` if there is none."""
     if not etag:
-        raise DamagedData(f"{url}: the response has no ETag")
+        raise DamagedData(f"{url}: the response has no ETag: is there a proxy, or no S3 server at this endpoint?")
     return str(etag).removeprefix("W/").strip('"')

@@ -160,7 +160,8 @@ class S3Store(StoreBase):
         return bare_etag(answer.get("ETag"), url)
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Yield objects page by page; those of other servers than AWS sorted: SeaweedFS lists `a/b` before `a-b`."""
+        """Yield objects page by page. Those of other servers than AWS are sorted: SeaweedFS lists `a/b` before `a-b`;
+        and each is yielded once: a proxy may repeat a page."""
         return self.list_usable([], prefix)
 
     def list_usable(self, left_out: builtins.list[str], prefix: str = "") -> Iterator[ObjectInfo]:
@@ -170,7 +171,9 @@ class S3Store(StoreBase):
             paginator = client.get_paginator("list_objects_v2")
             pages = iter(paginator.paginate(Bucket=self._bucket, Prefix=self._root + prefix))
         result = self._read_pages(pages, url, left_out)
-        return result if ordered else iter(sorted(result, key=lambda info: info.key))
+        return (
+            result if ordered else iter(sorted({info.key: info for info in result}.values(), key=lambda info: info.key))
+        )
 
     def _read_pages(self, pages: Iterator[Any], url: str, left_out: builtins.list[str]) -> Iterator[ObjectInfo]:
         while True:
