@@ -35,7 +35,6 @@ from monocontext.stores.protocol import (
 )
 from monocontext.writing.documents import DocumentRows, join_documents
 from monocontext.writing.pages import moved_page
-from monocontext.writing.segments import segment_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,7 +158,7 @@ def _runs(
         count = min(FRAMES_PER_SEGMENT, first + size - start)
         pieces = {n - start: planted[n] for n in planted if start <= n < start + count}
         content = (start if distinct else count, count, digest, sorted(pieces.items()))
-        if (key := segment_key(hashlib.sha256(repr(content).encode()).hexdigest())) not in objects:
+        if (key := f"segments/{hashlib.sha256(repr(content).encode()).hexdigest()[:32]}.seg") not in objects:
             body = [pieces.get(i, plain) for i in range(count)]
             objects[key] = sum(map(len, body)), partial(_joined, body)
         runs.append(FrameRun(key, 0, count, "raw"))

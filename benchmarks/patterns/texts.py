@@ -21,7 +21,6 @@ from monocontext.format.codec import describe
 from monocontext.format.index import FRAMES_PER_PAGE, FrameRun, encode_page, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.format.refs import PageRef
-from monocontext.writing.segments import segment_key
 from tests.virtual import VirtualStore, virtual_context
 
 FRAME_BYTES = 256 << 10
@@ -161,7 +160,8 @@ def ordered_context(records: int) -> VirtualStore:
         runs = []
         for start in range(numbers.start, numbers.stop, RECORDS_PER_SEGMENT):
             count = min(RECORDS_PER_SEGMENT, numbers.stop - start)
-            key = segment_key(hashlib.sha256(f"records {start} {count}".encode()).hexdigest())
+            digest = hashlib.sha256(f"records {start} {count}".encode()).hexdigest()
+            key = f"segments/{digest[:32]}.seg"
             objects[key] = (count * RECORD_BYTES, _reading(start))
             runs.append(FrameRun(key, 0, count, "raw"))
         data = encode_page(runs, rows)

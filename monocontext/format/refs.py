@@ -28,6 +28,11 @@ MOST_LEVELS = 4
 """The most levels of directories: three name more pages than 2^62 bytes of text have."""
 
 ID = re.compile(r"[0-9a-f]{32}")
+FOLDERS = ("segments/", "index/", "filters/", "documents/")
+OBJECT = re.compile(
+    r"segments/[0-9a-f]{32}\.seg|index/[0-9a-f]{32}\.(?:idx|dir)|filters/[0-9a-f]{32}\.flt|documents/[0-9a-f]{32}\.doc"
+)
+"""The keys of all objects that roots name."""
 LIMIT = 1 << 62
 
 
@@ -41,6 +46,11 @@ def id_of(data: bytes) -> str:
     import hashlib  # 2 ms that readers of a directory need not pay
 
     return hashlib.sha256(data).hexdigest()[:32]
+
+
+def id_in(key: str) -> str:
+    """The id in the key of an object."""
+    return key.partition("/")[2][:32]
 
 
 def directory_key(id: str) -> str:

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
 from monocontext.errors import (
+    AccessDenied,
     AlreadyExists,
     ContextChanged,
     ContextTooLarge,
@@ -38,12 +39,12 @@ from monocontext.format.manifest import (
     read_newest,
     read_newest_after,
 )
-from monocontext.format.refs import FilterRef
+from monocontext.format.refs import FilterRef, id_in
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores import log, open_store, options_for
 from monocontext.stores.protocol import Store, StoreWrapper, get_bounded, innermost, put_own
-from monocontext.writing.pages import id_in, named_objects
+from monocontext.writing.pages import named_objects
 
 Place = str | os.PathLike[str] | Store
 _ADDRESS = re.compile(r"(s3|gs|az|abfs|memory|file)://\S+")
@@ -187,7 +188,11 @@ def commit(store: Store, change: _Change) -> Manifest | None:
             staged.discard(None)
             return base
         root, data = _next_root(staged, root, base)
-        lost = _put_root(store, root, data)
+        try:
+            lost = _put_root(store, root, data)
+        except (AccessDenied, Unsupported):  # nothing was committed
+            staged.discard(base)
+            raise
         if lost is None:
             filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
             if staged.has_steps or any(key.startswith("filters/") and key not in filters for key in staged.keys):
@@ -233,7 +238,10 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
                 return newest
             refusals += 1
             if refusals == _REFUSALS:
-                raise
+                raise Unsupported(
+                    f"{store.url} was not changed: the server refuses a create-only write (If-None-Match: *) of {key}, "
+                    f"which is not there: choose another server"
+                ) from None
     server = innermost(store).unproven_server
     if server and server not in _proven:
         _refuse_without_conditions(store, server, key, data)

@@ -26,7 +26,7 @@ _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")  # bytes that no text h
 
 _PACKED: dict[bytes, tuple[str, Callable[[IO[bytes]], Any]]] = {
     rb"\x1f\x8b\x08": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
-    rb"\x28\xb5\x2f\xfd": ("zstd", lambda file: _Streams(file, ZstdDecompressor().decompressobj)),
+    rb"\x28\xb5\x2f\xfd|[P-_]\*M\x18": ("zstd", lambda file: _Streams(file, ZstdDecompressor().decompressobj)),
     rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": ("bzip2", lambda file: _Streams(file, bz2.BZ2Decompressor)),
     rb"\xfd7zXZ\x00": ("xz", lambda file: _Streams(file, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ))),
 }
@@ -77,7 +77,7 @@ class InputOptions:
     exclude: tuple[str, ...] = ()
     """Globs of files and folders to leave out; they come after those of `include`."""
     ignored: bool = False
-    """Also take files that git ignores, in a folder with a git repository."""
+    """Also take files that git ignores, in a folder of a git repository."""
     follow_links: bool = False
     """Take files and folders that links in a directory lead to, also outside it. Else links are left out and named."""
     note: Callable[[str], None] = field(default=lambda text: warnings.warn(text, stacklevel=2))
@@ -140,8 +140,8 @@ class Decoder:
         if self._begun and self._is_utf8 and not pending and data.isascii():  # a tenth of the time of an upload
             self._read_bytes += len(data)
             return data, len(data)
-        if not self._begun and not self._read_bytes and (wide := unexpected_utf_16(data, encoding)):
-            raise NotText(self._name, f"looks like UTF-16, not {encoding}", f"give encoding={wide!r}")
+        if not self._begun and not self._read_bytes and (wide := unexpected_wide(data, encoding)):
+            raise NotText(self._name, f"looks like {wide[:6].upper()}, not {encoding}", f"give encoding={wide!r}")
         try:
             text = self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
@@ -184,11 +184,13 @@ def is_binary(head: bytes, encoding: str) -> bool:
     return False
 
 
-def unexpected_utf_16(head: bytes, encoding: str) -> str:
-    """The encoding of a file that begins with `head` if that is UTF-16, and `encoding` extends ASCII; else empty. It
-    may be valid UTF-8, with a NUL next to each letter, in which no search finds a word."""
+def unexpected_wide(head: bytes, encoding: str) -> str:
+    """The encoding of a file that begins with `head` if that is UTF-16 or UTF-32, and `encoding` extends ASCII; else
+    empty. It may be valid UTF-8, with a NUL next to each letter, in which no search finds a word."""
     if "a".encode(encoding) != b"a":
         return ""
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and encoding.lower().startswith("utf"):
         return "utf-16"
     head = head[:HEAD_BYTES]

@@ -157,12 +157,8 @@ class DocumentRows(DocumentWriter):
         self._begun: DocumentRow | None = None
         """The document whose end is not known yet, with the size of the text before it instead of its own."""
 
-    def add_text(self, data: bytes, characters: int) -> None:
-        """Report the next text: its UTF-8 bytes, and their number of characters."""
-        self.add_counts(characters, len(data), data.count(b"\n"))
-
     def add_counts(self, characters: int, text_bytes: int, newlines: int) -> None:
-        """Report the next text by its size alone."""
+        """Report the size of the next text."""
         self._characters += characters
         self._bytes += text_bytes
         self._newlines += newlines

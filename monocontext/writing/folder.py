@@ -26,6 +26,7 @@ _FILE_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_WAIT
 _FOLDER_FLAGS = os.O_RDONLY | PRIVATE_BINARY | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
 _BUFFER_BYTES = 1 << 16
 _CONTEXT = "a context"
+_MOST_NAMED = 20  # a note about what was left out names this many, and counts the others
 _GENERATION = re.compile(r"[0-9]{20}\.json")
 
 
@@ -126,17 +127,14 @@ class Folder:
 
 
 def describe_left_out(left_out: dict[str, str]) -> str:
-    """Describe what was left out, in a line: folders with a context, links with their targets, what is not a file."""
-    special = SPECIAL_FILES.values()
-    contexts = [name for name, reason in left_out.items() if reason == _CONTEXT]
-    links = [f"{name} ({reason})" for name, reason in left_out.items() if reason not in (_CONTEXT, *special)]
-    others = [f"{name} ({reason})" for name, reason in left_out.items() if reason in special]
-    parts = []
-    if contexts:
-        parts.append("left out folders that contain a context: " + ", ".join(contexts))
-    if links:
-        count = f"{len(links):,} links" if len(links) > 1 else "1 link"
-        parts.append(f"left out {count}: {', '.join(links)}; follow_links=True takes them")
-    if others:
-        parts.append("left out entries that are not files: " + ", ".join(others))
-    return "; ".join(parts)
+    """Describe what was left out of a directory, in a line for users."""
+    entries = [f"{name} ({reason})" for name, reason in left_out.items()]
+    has_links = not set(left_out.values()) <= {_CONTEXT, *SPECIAL_FILES.values()}
+    remedy = "; follow_links=True takes what links lead to" if has_links else ""
+    return f"left out {len(entries):,} {'entries' if len(entries) > 1 else 'entry'}: {first_of(entries)}{remedy}"
+
+
+def first_of(entries: list[str]) -> str:
+    """The first entries in words, and the number of the others."""
+    more = f" and {len(entries) - _MOST_NAMED:,} more" if len(entries) > _MOST_NAMED else ""
+    return ", ".join(entries[:_MOST_NAMED]) + more

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from monocontext.errors import InvalidText
+from monocontext.records import NamedTuple
 from monocontext.writing.decoding import PIECE_BYTES, Decoder, InputOptions, Utf8
 from monocontext.writing.documents import DocumentInputs, DocumentRows, documents
 from monocontext.writing.sources import find_files, named_file, note_left_out, prefixes_of, read_found, read_source
@@ -17,6 +18,12 @@ Source = str | bytes | bytearray | memoryview | os.PathLike[str] | DocumentInput
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _NEWLINE: Utf8 = b"\n", 1
+
+
+class Pieces(NamedTuple):
+    """The text of a document that is read while it is stored."""
+
+    pieces: Iterator[Utf8]
 
 
 def read_pieces(
@@ -35,7 +42,7 @@ def read_pieces(
             continue
         stream.ends_line = data.endswith(b"\n")
         if stream.rows:
-            stream.rows.add_text(data, characters)
+            stream.rows.add_counts(characters, len(data), data.count(b"\n"))
         batch.append(data)
         size += len(data)
         if size >= PIECE_BYTES // 2:  # small texts are joined
@@ -105,6 +112,8 @@ class _Stream:
             rows.begin(name, metadata)
             if isinstance(text, str):
                 yield from self._encode(text, f"document {name!r}")
+            elif isinstance(text, Pieces):
+                yield from text.pieces
             else:
                 yield from read_source(named_file(Path(text)), self.reading)
             rows.end_document()
@@ -134,6 +143,6 @@ def parts_of(item: Any, number: int) -> tuple[Any, Any, Any]:
         raise InvalidText(f"document {number}: expected a text, (name, text) or (name, text, metadata), found {kind}")
     name, text, metadata = (*parts, None)[:3]
     name = str(number) if name is None else name
-    if not isinstance(text, str | os.PathLike):
+    if not isinstance(text, str | os.PathLike | Pieces):
         raise InvalidText(f"document {number} ({name!r}): its text must be a str or a path, not {type(text).__name__}")
     return name, text, metadata

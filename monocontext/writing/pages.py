@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from monocontext.format.directories import Directory, expand, rows_text
 from monocontext.format.index import FRAMES_PER_PAGE, Frame, FrameRecord, FrameRun, Page, encode_page, page_ref
 from monocontext.format.manifest import INLINE_PAGE_BYTES, Manifest
-from monocontext.format.refs import MOST_PAGE_BYTES, PageRef, fresh_id
+from monocontext.format.refs import ID, MOST_PAGE_BYTES, PageRef, fresh_id
 from monocontext.records import NamedTuple, replace
 from monocontext.stores.protocol import Store, get_bounded
 
-FOLDERS = ("segments/", "index/", "filters/", "documents/")
-_ID = re.compile(r"[0-9a-f]{32}")
-OBJECT = re.compile(
-    r"segments/[0-9a-f]{32}\.seg|index/[0-9a-f]{32}\.(?:idx|dir)|filters/[0-9a-f]{32}\.flt|documents/[0-9a-f]{32}\.doc"
-)
-"""The keys of all objects that roots name."""
 _NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
 
 
@@ -117,19 +110,14 @@ def moved_page(page: PageRef, before: PageRef | None, new_before: PageRef | None
     return replace(page, **{name: getattr(new, name) + getattr(page, name) - getattr(old, name) for name in counts})
 
 
-def id_in(key: str) -> str:
-    """The id in the key of an object."""
-    return key.partition("/")[2][:32]
-
-
 def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], list[NamedPage]]:
     """The ids that the JSON of a root and its directories name (1 GET each), and its index pages. Ids are found by
     their form, since a root of a later version may name objects in other fields."""
-    named = set(_ID.findall(data.decode()))
+    named = set(ID.findall(data.decode()))
 
     def get(directory: Directory) -> bytes:
         stored = get_bounded(store, directory.key, MOST_PAGE_BYTES).data
-        named.update(_ID.findall(rows_text(stored, directory.key).decode()))
+        named.update(ID.findall(rows_text(stored, directory.key).decode()))
         return stored
 
     pages = expand(root, get).pages
@@ -140,7 +128,7 @@ def ids_in_root(store: Store, root: Manifest, data: bytes) -> tuple[set[str], li
 def ids_in_page(store: Store, page: NamedPage) -> set[str]:
     """The ids of the segments that an index page names (1 GET without a copy)."""
     data = page.copy or get_bounded(store, page.ref.key, MOST_PAGE_BYTES).data
-    return {name for run in Page(data, page.ref, page.before).runs for name in _ID.findall(run.object)}
+    return {name for run in Page(data, page.ref, page.before).runs for name in ID.findall(run.object)}
 
 
 def named_objects(store: Store, root: Manifest) -> set[str]:

@@ -11,6 +11,7 @@ import shlex
 import uuid
 import warnings
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from monocontext.errors import InvalidText, InvalidUrl, MonocontextError, NotAContext, NotFound
@@ -21,7 +22,7 @@ from monocontext.stores import open_store
 from monocontext.stores.address import parse, split_object
 from monocontext.stores.memory import MemoryStore, forget
 from monocontext.stores.protocol import Store
-from monocontext.writing.decoding import HEAD_BYTES, HIDDEN, is_binary, unexpected_utf_16
+from monocontext.writing.decoding import HEAD_BYTES, HIDDEN, is_binary, unexpected_wide
 from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index
 from monocontext.writing.publish import publish
@@ -30,12 +31,8 @@ SMALL_BYTES = 8 << 20  # the text of a file up to this size is kept in memory
 MOST_PLAIN_BYTES = 512 << 20
 """A folder or an object in a store above this size is refused: it would be read as a whole each time."""
 
+_warn = partial(warnings.warn, stacklevel=4)  # a caller of the library, about the files that were left out
 _ROOT = re.compile(r"/?generations/\d{20}\.json$")  # the path of a root in a stored text
-
-
-def warn(text: str) -> None:
-    """Warn a caller of the library about the files that were left out."""
-    warnings.warn(text, stacklevel=4)
 
 
 def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None) -> Store | None:
@@ -63,7 +60,7 @@ def open_plain(url: str | os.PathLike[str], options: StoreOptions | None = None)
     _refuse_root(str(url), root)
     _check_size(str(url), size, f"`monocontext index {url} PLACE` indexes it without a copy")
     store = _memory(str(url))
-    index(str(url), store, filters=False, note=warn, store_options=options)
+    index(str(url), store, filters=False, note=_warn, store_options=options)
     return store
 
 
@@ -119,9 +116,9 @@ def _read_path(path: Path) -> Store:
     store = _memory(path.as_uri())
     if path.is_dir():
         _check_folder(path)
-        publish(path, store, filters=False, exclude=HIDDEN, note=warn)
+        publish(path, store, filters=False, exclude=HIDDEN, note=_warn)
     elif path.stat().st_size > SMALL_BYTES:
-        index(path, store, filters=False, note=warn)
+        index(path, store, filters=False, note=_warn)
     else:
         _publish_file(path, store)
     return store
@@ -143,13 +140,13 @@ def _check_folder(path: Path) -> None:
 def _publish_file(path: Path, store: Store) -> None:
     """Store the text of a small file. Raises `InvalidText`, with the command that stores a file that is not UTF-8."""
     try:
-        publish(path, store, note=warn)
+        publish(path, store, note=_warn)
     except InvalidText as error:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
-        wide = unexpected_utf_16(head, "utf-8")
+        wide = unexpected_wide(head, "utf-8")
         if not wide and is_binary(head, "utf-8"):
             raise InvalidText(f"{path} is a binary file, not text: convert it to text first") from None
-        encoding = "UTF-16" if wide else str(error).removeprefix(f"{path}: ").partition(":")[0]
+        encoding = wide[:6].upper() if wide else str(error).removeprefix(f"{path}: ").partition(":")[0]
         command = f"monocontext upload --encoding {wide or 'latin-1'} {shlex.quote(str(path))} FOLDER"
         raise InvalidText(f"{path} is {encoding}: `{command}` stores its text") from None

@@ -145,11 +145,6 @@ def cut_frames(pieces: Iterable[bytes], frame_bytes: int) -> Iterator[bytes]:
     yield from framer.finish()
 
 
-def segment_key(sha256: str) -> str:
-    """The key of a segment, from the SHA-256 of its bytes in hex."""
-    return f"segments/{sha256[:32]}.seg"
-
-
 class Segments:
     """Stores encoded frames in new segments (1 PUT each)."""
 
@@ -173,7 +168,7 @@ class Segments:
         if frames := len(self.written.records) - self._first:
             self._body.write(f"{secrets.token_urlsafe(11)}\n".encode())
             body = self._body.getvalue()
-            key = segment_key(hashlib.sha256(body).hexdigest())
+            key = f"segments/{hashlib.sha256(body).hexdigest()[:32]}.seg"
             self.written.runs.append(FrameRun(key, 0, frames, self._codec))
             self._put(key, body)
             self._first, self._body = len(self.written.records), BytesIO()

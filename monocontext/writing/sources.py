@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from monocontext.errors import InvalidText, NotFound
 from monocontext.records import dataclass, replace
-from monocontext.stores.protocol import ObjectInfo, Store
+from monocontext.stores.protocol import ObjectInfo, Store, describe_left_out, list_usable
 from monocontext.stores.regular_file import SPECIAL_FILES, open_file
 from monocontext.writing.decoding import (
     HEAD_BYTES,
@@ -30,16 +30,17 @@ from monocontext.writing.decoding import (
     is_binary,
     kind_of_file,
     packed_by,
-    unexpected_utf_16,
+    unexpected_wide,
 )
-from monocontext.writing.folder import Folder, describe_left_out
+from monocontext.writing.folder import Folder, first_of
+from monocontext.writing.folder import describe_left_out as describe_files
 
 _KEPT_PIECES = 8  # MiB of a file that are kept in memory; a longer file is read twice if it may be left out
 _READS = 3  # the most times that a file is read, if others cut it meanwhile
-_MOST_NAMED = 20  # a note about files that were left out names this many, and counts the others
 _GIT = ["git", "-c", "core.fsmonitor=false"]
 """The configuration of a repository may name a program to run as file monitor: without it git runs no foreign code."""
 _GIT_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+_REMEDY = "ignored=True (--no-ignore) takes all files without asking git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,10 @@ def _files_in(path: Path, prefix: str, reading: InputOptions) -> Iterator[InputF
             continue
         yield InputFile(displayable(prefix + name), label, opened, facts, str(path), is_selected)
     if selects_none and reading.include:
-        raise NotFound(f"{path}: no file in it matches {' '.join(reading.include)}")
+        candidate, remedy = ("file", "") if not_ignored is None else ("file that git does not ignore", f"; {_REMEDY}")
+        raise NotFound(f"{path}: no {candidate} in it matches {' '.join(reading.include)}{remedy}")
     if left_out := {name: reason for name, reason in folder.left_out.items() if reading.selects(name)}:
-        reading.note(f"{path}: {describe_left_out(left_out)}")
+        reading.note(f"{path}: {describe_files(left_out)}")
     for name, reason in folder.left_out.items():
         if reason not in SPECIAL_FILES.values():
             yield InputFile(displayable(prefix + name), str(path / name), BytesIO, {}, str(path), False)
@@ -102,10 +104,14 @@ def named_file(path: Path, prefix: str = "") -> InputFile:
 
 def find_objects(store: Store, reading: InputOptions, own: str) -> list[InputFile]:
     """The objects of a store, but not those of the context at `own`. Raises `NotFound` if there are none."""
-    files = [_object(store, info, info.key, store.url, reading.selects(info.key)) for info in store.list()]
+    left_out: list[str] = []
+    infos = list(list_usable(store, left_out))
+    files = [_object(store, info, info.key, store.url, reading.selects(info.key)) for info in infos]
     files = [file for file in files if not file.label.startswith(own.rstrip("/") + "/")]
     if not files:
         raise NotFound(f"{store.url}: no object there to sync")
+    if description := describe_left_out(left_out, markers=False):
+        reading.note(f"{store.url}: {description}")
     return files
 
 
@@ -128,18 +134,31 @@ def _facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
 
 
 def _not_ignored(path: Path) -> set[str] | None:
-    """The paths of files in a git repository that git does not ignore. None for a folder that is no repository."""
-    if not ((path / ".git").is_file() or (path / ".git" / "HEAD").exists()):
+    """The paths of files in a folder that git does not ignore, also in repositories below it, such as submodules. None
+    for a folder in no repository, and for one that is ignored itself: whoever names it wants its files."""
+    for folder in (path, *path.resolve().parents):
+        if (folder / ".git").is_file() or (folder / ".git" / "HEAD").exists():
+            break
+    else:
         return None
-    command = [*_GIT, "-C", str(path), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    remedy = "ignored=True (--no-ignore) takes all files without asking git"
-    try:
-        listed = subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
-    except OSError as error:
-        raise NotFound(f"{path}: git cannot be run: {error}; {remedy}") from None
+    if folder is not path and not _git(path, "check-ignore", "-q", ".").returncode:
+        return None
+    listed = _git(path, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     if listed.returncode:
-        raise NotFound(f"{path}: {os.fsdecode(listed.stderr).strip() or 'git failed'}; {remedy}")
-    return {os.fsdecode(name) for name in listed.stdout.split(b"\0") if name}
+        reason = os.fsdecode(listed.stderr).strip().partition("\n")[0]
+        raise NotFound(f"{path}: {reason or 'git failed'}; {_REMEDY}")
+    names = {os.fsdecode(name) for name in listed.stdout.split(b"\0") if name}
+    for name in [name for name in names if os.path.lexists(os.path.join(path, name, ".git"))]:
+        names.update(os.path.join(name, below) for below in _not_ignored(path / name) or ())
+    return names
+
+
+def _git(path: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        command = [*_GIT, "-C", str(path), *arguments]
+        return subprocess.run(command, capture_output=True, env={**os.environ, **_GIT_ENVIRONMENT})
+    except OSError as error:
+        raise NotFound(f"{path}: git cannot be run: {error}; {_REMEDY}") from None
 
 
 def prefixes_of(paths: Iterable[os.PathLike[str]], reading: InputOptions) -> dict[Path, str]:
@@ -237,9 +256,8 @@ def read_found(
 def note_left_out(left_out: dict[str, list[str]], reading: InputOptions) -> None:
     """Name the first sources that were left out of each folder and place, and count the others."""
     for folder, names in left_out.items():
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         count = f"{len(names):,} files that are" if len(names) > 1 else "1 file that is"
-        reading.note(f"{folder}: left out {count} not text: {', '.join(names[:_MOST_NAMED])}{more}")
+        reading.note(f"{folder}: left out {count} not text: {first_of(names)}")
 
 
 def _decode(file: IO[bytes], source: InputFile, reading: InputOptions) -> Iterator[Utf8]:
@@ -251,7 +269,7 @@ def _decode(file: IO[bytes], source: InputFile, reading: InputOptions) -> Iterat
         data = stream.read(PIECE_BYTES)
     if kind := kind_of_file(data[:HEAD_BYTES]):
         raise NotText(source.label, kind, "convert it to text first")
-    may_be_binary = (source.where or packing) and not unexpected_utf_16(data, reading.encoding)
+    may_be_binary = (source.where or packing) and not unexpected_wide(data, reading.encoding)
     if may_be_binary and is_binary(data[:HEAD_BYTES], reading.encoding):
         raise NotText(source.label, "binary", "convert it to text first")
     decoder = Decoder(source.label, reading)

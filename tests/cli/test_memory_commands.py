@@ -214,7 +214,7 @@ def test_links_that_lead_out_of_a_directory(cli: Cli, tmp_path: Path, command: s
     ran = cli(command, source, place, *more)
     assert ran.code == 0
     assert ran.err.startswith("note: ")
-    assert "left out 1 link: notes.txt (leads out, to " in ran.err
+    assert "left out 1 entry: notes.txt (leads out, to " in ran.err
     assert "SECRET" not in (stored() if command == "put" else cli("cat", place).fine().out)
     ran = cli(command, source, place, "--follow-links", *(["--replace"] if command == "upload" else []))
     assert (ran.code, ran.err) == (0, "")

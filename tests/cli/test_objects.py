@@ -43,6 +43,9 @@ def test_keys_that_no_verb_takes_are_named(bucket: str, cli: Cli, tmp_path: Path
     indexed = cli("index", place, tmp_path / "context")
     assert indexed.code == 0
     assert named in indexed.err
+    synced = cli("sync", place, tmp_path / "synced")
+    assert synced.code == 0
+    assert named in synced.err
     removed = cli("rm", "-r", place)
     assert (removed.code, removed.out) == (1, f"{place}: removed 2\n")
     assert "left out 7 objects" in removed.err

@@ -133,5 +133,5 @@ def test_a_pipe_is_no_file_to_store(cli: Cli, tmp_path: Path) -> None:
     cli("upload", tmp_path / "src" / "pipe", tmp_path / "ctx").refused("src/pipe is a named pipe, not a file")
     stored = cli("put", tmp_path / "src", tmp_path / "place/")
     assert stored.code == 0
-    assert stored.err == f"note: {tmp_path}/src: left out entries that are not files: pipe (a named pipe)\n"
+    assert stored.err == f"note: {tmp_path}/src: left out 1 entry: pipe (a named pipe)\n"
     assert [path.name for path in (tmp_path / "place").rglob("*") if path.is_file()] == ["a"]

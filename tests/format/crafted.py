@@ -10,9 +10,8 @@ from monocontext.format.codec import describe, encode
 from monocontext.format.index import FrameRecord, FrameRun, encode_page, page_ref
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key
 from monocontext.stores.protocol import Store
-from monocontext.writing.segments import segment_key
 
-SEGMENT = segment_key("5e9" * 20)
+SEGMENT = f"segments/{'5e9' * 10}5e.seg"
 """The key of the one segment of a crafted context."""
 
 
@@ -63,7 +62,7 @@ def craft(
         bodies.append(body)
         records.append(lie(number, record))
     body = b"".join(bodies)
-    key = segment_key(hashlib.sha256(body).hexdigest()) if named else SEGMENT
+    key = f"segments/{hashlib.sha256(body).hexdigest()[:32]}.seg" if named else SEGMENT
     store.put(key, body)
     return write_pages(store, [run(FrameRun(key, 0, len(frames), codec))], records, codec=codec)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -14,13 +15,14 @@ import pytest
 from monocontext import Monocontext, append, delete, publish, replace, update
 from monocontext.errors import AlreadyExists, DamagedData, NotFound, StoreFailure, Unsupported
 from monocontext.format.manifest import ROOT_KEY, Manifest, generation_key, listed_generations, read_generation
+from monocontext.format.refs import OBJECT, id_in
 from monocontext.stores import open_store
-from monocontext.stores.protocol import Store
+from monocontext.stores.protocol import ObjectInfo, Store
 from monocontext.testing import CountingStore, HttpFault, S3StandIn, WrappedStore
 from monocontext.testing.http_faults import refuse
 from monocontext.writing import commit as module
 from monocontext.writing.commit import commit
-from monocontext.writing.pages import OBJECT, id_in, named_objects
+from monocontext.writing.pages import named_objects
 from monocontext.writing.upkeep.compact import add_filters, compact
 from monocontext.writing.upkeep.forget import find_leftovers
 from monocontext.writing.upkeep.gc import gc
@@ -203,6 +205,26 @@ def test_a_server_that_ignores_conditions_is_refused_by_name() -> None:
         with pytest.raises(Unsupported, match=f"{server.endpoint} ignores conditional writes"):
             publish("text\n", place)
         assert [info.key for info in place.list("generations/")] == []
+
+
+def test_a_server_that_refuses_to_create_is_named() -> None:
+    with S3StandIn() as server:
+        place = open_store(server.url("context"), endpoint=server.endpoint)
+        server.faults.add(refuse(412, "PreconditionFailed"), verb="PUT", key="*generations/*", times=None)
+        with pytest.raises(Unsupported, match=r"was not changed: the server refuses a create-only write"):
+            publish("text\n", place)
+        assert list(place.list()) == []
+
+
+def test_a_clock_that_is_behind_is_waited_for_a_while(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ahead(WrappedStore):
+        def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+            return (dataclasses.replace(info, modified_seconds=4e9) for info in super().list(prefix))
+
+    publish(BASE, store)
+    monkeypatch.setattr("monocontext.writing.upkeep.forget._LOOK_SECONDS", 0)
+    with pytest.raises(StoreFailure, match=r"the deletion is committed as generation 2, .*: correct the clock"):
+        delete(Ahead(store), "d2", forget=True)
 
 
 def test_a_bound_on_lost_attempts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,9 +139,11 @@ def delete(
     def plan(base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:
         numbers = matching(names_in(pages))
         changes = {number: Change(deletes=True) for matches in numbers.values() for number in matches}
-        if forget and not changes and any(any(matching(raws).values()) for raws in _earlier_names(store, base)):
-            return {}, None
-        if missing := [name for name, matches in numbers.items() if not matches]:
+        missing = [name for name, matches in numbers.items() if not matches]
+        for raws in _earlier_names(store, base) if forget and missing else ():
+            earlier = matching(raws)
+            missing = [name for name in missing if not earlier[name]]
+        if missing:
             raise NotFound(f"no document is named {missing[0]!r} or matches that glob")
         return changes, None
 

@@ -22,12 +22,13 @@ import zstandard
 from monocontext.errors import MonocontextError, StoreFailure
 from monocontext.format.filters.joining import cleared
 from monocontext.format.manifest import Manifest, generation_key, listed_generations, read_newest
+from monocontext.format.refs import FOLDERS, OBJECT, id_in
 from monocontext.options import StoreOptions
 from monocontext.records import replace
 from monocontext.stores.disk.cache import DiskCache
 from monocontext.stores.protocol import Store, seconds_now
 from monocontext.writing.commit import Place, open_store_at
-from monocontext.writing.pages import FOLDERS, OBJECT, id_in, named_objects
+from monocontext.writing.pages import named_objects
 from monocontext.writing.segments import SALT_BYTES
 from monocontext.writing.splice import moved_frames, splice
 from monocontext.writing.stored_text import StoredText
@@ -35,6 +36,7 @@ from monocontext.writing.upkeep.gc import gc
 
 _LOOK_SECONDS = 0.1  # the pause between two looks at the clock of the store, or for what other writers leave
 _LOOKS = 20  # the looks for what other writers leave: these remove it when they lose against the deletion
+_CLOCK_LOOKS = 600  # the looks at the clock: it may count whole seconds, or be somewhat behind
 _ROUNDS = 3  # of `gc` and looks: a writer that was killed removes nothing
 _MAGIC = (0xFD2FB528).to_bytes(4, "little")  # the first bytes of a zstd frame
 _MOST_BYTES = 256 << 20  # the most bytes to which a zstd frame of a context decompresses
@@ -95,11 +97,14 @@ def _remove_earlier(store: Store, root: Manifest) -> set[str]:
 
 
 def _wait_for_clock(store: Store, generation: int) -> None:
-    """Wait until a commit is in the past by the store's clock, which may count whole seconds, so `gc` takes it so."""
-    while committed := next(iter(store.list(generation_key(generation))), None):  # as `gc` looks at it
-        if seconds_now(store, committed.now_seconds) > committed.modified_seconds:
+    """Wait until a commit is in the past by the store's clock, which may count whole seconds, so `gc` takes it so.
+    Raises `StoreFailure` if that takes more than a minute."""
+    for _ in range(_CLOCK_LOOKS):
+        committed = next(iter(store.list(generation_key(generation))), None)  # as `gc` looks at it
+        if not committed or seconds_now(store, committed.now_seconds) > committed.modified_seconds:
             return
         time.sleep(_LOOK_SECONDS)
+    raise StoreFailure("by the clock of the server, or of this machine, the commit lies ahead: correct the clock")
 
 
 def _leftovers(store: Store, root: Manifest) -> set[str]:

@@ -21,6 +21,7 @@ from monocontext.stores.protocol import Store
 from monocontext.writing.commit import Place, Staged, commit, open_store_at, own_options
 from monocontext.writing.decoding import InputOptions, NotText, ReadingOptions
 from monocontext.writing.documents import READ_AT_ONCE, Change, DocumentInputs, documents
+from monocontext.writing.inputs import Pieces
 from monocontext.writing.publish import store_text
 from monocontext.writing.segments import Written
 from monocontext.writing.sources import (
@@ -46,8 +47,6 @@ class Synced:
     deleted: tuple[str, ...]
     unchanged: int
     """The number of documents whose text stays."""
-    touched: int
-    """The number of these whose source has a new time."""
     root: Manifest | None
     """The newest root afterwards; None with `dry_run` if there is no context."""
 
@@ -88,7 +87,7 @@ def sync(
     result = planner.result
     note_left_out(result.left_out, options)
     unchanged = result.known - len(result.changed)
-    return Synced(tuple(result.added), tuple(result.changed), tuple(result.deleted), unchanged, result.touched, root)
+    return Synced(tuple(result.added), tuple(result.changed), tuple(result.deleted), unchanged, root)
 
 
 @dataclass(slots=True)
@@ -100,7 +99,6 @@ class _Differences:
     added: list[str] = field(default_factory=list)  # the names of the new sources that are text
     changed: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
-    touched: int = 0
     known: int = 0  # stored documents whose source is text
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
@@ -137,11 +135,12 @@ class _Planner:
     def _add(self, store: Staged, base: Manifest | None) -> _Added:
         names, left_out = list[str](), dict[str, list[str]]()
         inputs = documents(_read_new(self.result.new, self.options, left_out, names))
-        if self.write is None:
-            for _ in inputs.items:  # reads them, to see which are text
+        if self.write is not None:
+            return _Added(self.write(store, inputs, base), names, left_out)
+        for _, text, _ in inputs.items:
+            for _ in text.pieces:  # to see whether it is text
                 pass
-            return _Added(None, names, left_out)
-        return _Added(self.write(store, inputs, base), names, left_out)
+        return _Added(None, names, left_out)
 
 
 def _compare(
@@ -155,9 +154,10 @@ def _compare(
     if deletes and stored and not files:
         raise NotFound(f"no file in the sources: `delete` would remove all {len(stored):,} documents")
     result = _Differences()
+    unread = tuple(f"{name}/" for name, file in files.items() if not file.facts)  # links, and folders with a context
     for name, all_of_name in stored.items():
         surplus = all_of_name[:-1] if name in files else []
-        if deletes and name not in files and options.selects(name):
+        if deletes and name not in files and options.selects(name) and not name.startswith(unread):
             result.deleted.append(name)
             surplus = all_of_name
         result.changes |= {page.first + i: Change(deletes=True) for page, i in surplus}
@@ -181,7 +181,6 @@ def _compare_texts(
             result.left_out.setdefault(file.where, []).append(f"{file.name} ({new.reason}), stored as it was")
             result.known -= 1
         elif new is None:
-            result.touched += 1
             result.changes[page.first + i] = Change(metadata=metadata)
         else:
             result.changed.append(file.name)
@@ -231,8 +230,8 @@ def _find(
 
 def _read_new(
     new: list[InputFile], options: InputOptions, left_out: dict[str, list[str]], names: list[str]
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
+) -> Iterator[tuple[str, Pieces, dict[str, Any]]]:
     """Yield new documents, each read when it is stored. Adds their names to `names`, what is no text to `left_out`."""
     for file, pieces in read_found(new, options, left_out):
         names.append(file.name)
-        yield file.name, b"".join(data for data, _ in pieces).decode(), {"file": file.facts}
+        yield file.name, Pieces(pieces), {"file": file.facts}

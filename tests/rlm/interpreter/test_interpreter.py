@@ -178,7 +178,7 @@ def test_an_upload_leaves_out_links_that_lead_out_and_waits_for_no_pipe(tmp_path
     (tmp_path / "docs" / "same").symlink_to("a.md")
     with Interpreter(volume_name=str(tmp_path / "v"), timeout=30) as interp:
         given = {str(tmp_path / "docs"): "/docs"}
-        with pytest.warns(UserWarning, match=r"left out 1 link: notes \(leads out, to "):
+        with pytest.warns(UserWarning, match=r"left out 1 entry: notes \(leads out, to "):
             assert interp.upload_to_volume(given) == ["/data/docs/a.md", "/data/docs/same"]
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(PermissionError, match="pipe is a named pipe, not a file"):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -131,41 +129,6 @@ def test_a_lost_answer_to_the_pointer(store: Store, error: type[Exception], recw
     assert text_of(store) == OLD + NEW
     assert len(list(store.list("generations/"))) == 2
     assert all("committed, but manifest.json could not be updated" in str(warning.message) for warning in recwarn)
-
-
-def test_a_commit_that_did_not_land_is_an_error(store: Store) -> None:
-    class Refusing(WrappedStore):
-        def put(self, key: str, data: bytes, **condition: Any) -> str:
-            if key.startswith("generations/"):
-                raise StoreFailure("no answer")
-            return super().put(key, data, **condition)
-
-    publish(OLD, store)
-    with pytest.raises(StoreFailure, match="no answer"):
-        append(NEW, Refusing(store))
-    assert text_of(store) == OLD
-
-
-def test_readers_see_whole_texts_while_others_append(store: Store) -> None:
-    publish("0\n" * 10, store, frame_bytes=10)
-    stop = threading.Event()
-
-    def write() -> None:
-        for number in range(1, 40):
-            append(f"{number}\n" * 10, store)
-        stop.set()
-
-    kept = Monocontext.open(store, cache_bytes=0)
-    with ThreadPoolExecutor(1) as threads:
-        writing = threads.submit(write)
-        while not stop.is_set():
-            with Monocontext.open(store) as context:
-                text = str(context)
-                assert text == "".join(f"{number}\n" * 10 for number in range(context.generation))
-            assert str(kept) == "0\n" * 10
-        writing.result()
-    assert (kept.generation, len(kept)) == (1, 20)
-    assert len(kept.refresh().split("\n")) == 401
 
 
 def test_append_of_nothing_and_where_nothing_is(store: Store) -> None:

@@ -224,6 +224,6 @@ def test_what_a_directory_holds_besides_files_is_named(tmp_path: Path) -> None:
     index(folder, tmp_path / "ctx", note=told.append)
     assert read(str(tmp_path / "ctx"), allow=[f"file://{folder}"]) == "A\n"
     (said,) = told
-    assert "left out again (leads to the folder " in said
+    assert "left out 3 entries: again (leads to the folder " in said
     assert "notes (leads out, to " in said
     assert "pipe (a named pipe)" in said

@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from monocontext import Monocontext, append, publish
-from monocontext.errors import InvalidText
+from monocontext.errors import InvalidText, NotFound
 from monocontext.writing.decoding import InputOptions
 from monocontext.writing.folder import Folder
 from monocontext.writing.sources import InputFile, read_source
@@ -30,7 +30,7 @@ WORDS = "".join(f"{number} words\n" for number in range(9000))
 TEXTS = {
     "a.log": WORDS.encode(),
     "b.log.gz": gzip.compress(WORDS.encode()),
-    "c.log.zst": zstandard.compress(WORDS.encode()) + zstandard.compress(b"second frame\n"),
+    "c.log.zst": b"P*M\x18\4\0\0\0skip" + zstandard.compress(WORDS.encode()) + zstandard.compress(b"second frame\n"),
     "d.log.bz2": bz2.compress(b"") + bz2.compress(WORDS.encode()),
     "e.log.xz": lzma.compress(WORDS.encode()),
     "gz.txt": b"\x1f is no gzip\n",
@@ -44,6 +44,7 @@ NO_TEXTS = {
     "l.txt": (("Käse" * 9000).encode("latin-1"), "not utf-8 at byte 1"),
     "paper.pdf": (b"%PDF-1.7\n%\xe2\xe3\n" * 99, "a PDF"),
     "tar.gz": (gzip.compress(b"name\0\0\0\0" * 99), "binary"),
+    "u.txt": ("wide text".encode("utf-32"), "looks like UTF-32"),
     "w.txt": ("wide text".encode("utf-16"), "looks like UTF-16"),
     "x.zip": (b"PK\x03\x04\0\0", "a zip archive or an office file"),
 }  # fmt: skip
@@ -79,7 +80,7 @@ def test_packed_text_is_read_and_what_is_no_text_is_named(
     expected["c.log.zst"] += "second frame\n"
     assert documents_of(tmp_path / "ctx") == expected
     (said,) = notes
-    assert "left out 10 files that are not text: " in said
+    assert "left out 11 files that are not text: " in said
     for name, (_, reason) in NO_TEXTS.items():
         assert f"{name} ({reason}" in said
 
@@ -107,7 +108,7 @@ def test_what_goes_away_meanwhile(write: Callable[..., Any], tmp_path: Path, mon
 def test_a_folder_that_is_opened_follows_the_same_rule(folder: Path, recwarn: pytest.WarningsRecorder) -> None:
     with Monocontext.open(folder) as context:
         assert list(context.documents) == list(TEXTS)
-    assert "left out 10 files that are not text" in str(recwarn[0].message)
+    assert "left out 11 files that are not text" in str(recwarn[0].message)
     assert str(Monocontext.open(folder / "b.log.gz")) == WORDS
 
 
@@ -150,14 +151,19 @@ def test_deleting_leaves_excluded_names_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("write", [publish, by_workers, sync])
 def test_a_repository_without_git_and_what_git_ignores(write: Callable[..., Any], tmp_path: Path) -> None:
     tree = tmp_path / "in"
-    subprocess.run(["git", "init", "-q", tree], check=True)
-    for name in (".gitignore", "a.txt", "out/b.txt", ".env"):
+    for repository in (tree, tree / "clone"):
+        subprocess.run(["git", "init", "-q", repository], check=True)
+    for name in (".gitignore", "a.txt", "out/b.txt", ".env", "clone/c.txt", "sub/d.txt", "sub/.env"):
         (tree / name).parent.mkdir(exist_ok=True)
         (tree / name).write_text("out/\n.env\n")
-    write(tree, tmp_path / "ctx", note=str)
-    assert list(documents_of(tmp_path / "ctx")) == [".gitignore", "a.txt"]
+    expected = {"": [".gitignore", "a.txt", "clone/c.txt", "sub/d.txt"], "sub": ["d.txt"], "out": ["b.txt"]}
+    for folder, names in expected.items():  # one that is ignored is taken if it is named
+        write(tree / folder, tmp_path / f"ctx{folder}", note=str)
+        assert list(documents_of(tmp_path / f"ctx{folder}")) == names
     write(tree, tmp_path / "all", ignored=True, note=str)
-    assert set(documents_of(tmp_path / "all")) == {".env", ".gitignore", "a.txt", "out/b.txt"}
+    assert set(documents_of(tmp_path / "all")) == {*expected[""], ".env", "out/b.txt", "sub/.env"}
+    with pytest.raises(NotFound, match=r"no file that git does not ignore in it matches b\.txt; ignored=True"):
+        write(tree, tmp_path / "none", include=["b.txt"], note=str)
 
 
 def test_a_file_of_a_folder_and_that_file_alone_have_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
