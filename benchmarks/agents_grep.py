@@ -34,16 +34,17 @@ from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND, Profile, ProfilePart
 
 _MOST_BYTES = 64 << 10  # the largest file of the tree
-_SHOWN_BYTES = 8_000
-_SEED = 5
-_WINDOWS, _WINDOW_BYTES, _MOST_PLACES = 200, 4096, 5
+_SHOWN_BYTES = 8_000  # the largest file that one reply of the tool shows whole
+_SEED = 5  # of the words that are searched for
+_WINDOWS, _WINDOW_BYTES = 200, 4096  # the parts of the text from which words are drawn
+_MOST_MATCHES = 5  # of a rare word
 _TOKEN = re.compile(r"(?<!\w)[A-Za-z0-9_]{8,20}(?!\w)")
 _WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{8,11}(?![A-Za-z])")
 _COMMON = re.compile(r"(?<![A-Za-z])[A-Za-z]{5,}(?![A-Za-z])")
 _STORE = "agents-grep"
 OURS = "monocontext"
 
-Rows = list[dict[str, Any]]  # for each grep: seconds, those without reading the tree again, requests and bytes
+Rows = list[dict[str, Any]]  # a row of figures for each grep, as `client.main` prints them, with requests and bytes
 
 
 Kind = Literal["lines", "files", "count", "head", "sum", "find", "tail"]
@@ -95,13 +96,19 @@ def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> None:
             print(f"Not installed here: {'; '.join(sorted(measured.keys() - results.keys())) or 'none'}\n")
             if OURS not in results:
                 raise AssertionError(f"{OURS} was not measured: install {', '.join(client.Ours.packages[1:])}")
-            for way, rows in results.items():
-                for grep, row, crc in zip(asked, rows, expected, strict=True):
-                    if row["crc"] != crc and not row["gave_up"]:
-                        raise AssertionError(f"{way}: {grep.command} printed {row['lines']} lines, not those expected")
-            _print(asked, results)
+            _check_outputs(asked, results, expected)
+            _print_seconds(asked, results)
+            _print_costs(results)
     finally:
         forget(_STORE)
+
+
+def _check_outputs(asked: list[Grep], results: Mapping[str, Rows], expected: list[int]) -> None:
+    """Raise `AssertionError` for an output whose CRC-32 is not the expected one."""
+    for way, rows in results.items():
+        for grep, row, crc in zip(asked, rows, expected, strict=True):
+            if row["crc"] != crc and not row["gave_up"]:
+                raise AssertionError(f"{way}: wrong output of `{grep.command}`, {row['lines']} lines")
 
 
 def greps(files: Mapping[str, bytes]) -> list[Grep]:
@@ -147,7 +154,7 @@ class _Words:
         while True:
             tokens: list[str] = _TOKEN.findall(self._window())
             token = self._dice.choice(tokens) if tokens else ""
-            if token and self._data.count(token.encode()) <= _MOST_PLACES:
+            if token and self._data.count(token.encode()) <= _MOST_MATCHES:
                 return token
 
     def absent(self) -> str:
@@ -155,6 +162,7 @@ class _Words:
         return "".join(self._dice.choices(string.ascii_letters + string.digits, k=self._dice.randint(8, 20)))
 
     def usual(self) -> str:
+        """Any word of the windows."""
         return self._dice.choice(sorted(set(self._matches(_WORD))))
 
     def common(self) -> str:
@@ -166,6 +174,7 @@ class _Words:
 
 
 def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
+    """The lines that a command has to print."""
     match grep.kind:
         case "find":
             return b"".join(files[path] for path in files if path.endswith(f"/{grep.path}")).decode().split("\n")[:-1]
@@ -175,7 +184,7 @@ def _output(files: Mapping[str, bytes], grep: Grep) -> list[str]:
 
 
 def _measure(way: str, asked: list[Grep], server: S3StandIn) -> Rows | None:
-    """The rows of a way; `None` if it is not installed."""
+    """The rows of a way, in the order of the greps; `None` if it is not installed."""
     rows: Rows = []
     groups = [[grep] for grep in asked]
     if way != OURS:  # one process answers all greps of the tree, so that it reads the files once
@@ -196,20 +205,27 @@ def _measure(way: str, asked: list[Grep], server: S3StandIn) -> Rows | None:
     return rows
 
 
-def _print(asked: list[Grep], results: Mapping[str, Rows]) -> None:
-    ours, others = results[OURS], {way: rows for way, rows in results.items() if way != OURS}
+def _print_seconds(asked: list[Grep], results: Mapping[str, Rows]) -> None:
+    """Print the table of all greps: our requests and bytes, and the seconds of each way."""
+    others = {way: rows for way, rows in results.items() if way != OURS}
     print(head_line("seconds of", "requests, ours", "KB, ours", "ours", *others, "ripgrep over the copy"))
-    for number, grep in enumerate(asked):
-        row, again = ours[number], others.get(client.RIPGREP)
-        local = f"{again[number]['again']:.2f}" if again and grep.pattern else ""
+    for number, (grep, row) in enumerate(zip(asked, results[OURS], strict=True)):
+        has_copy = grep.pattern and client.RIPGREP in results
+        local = f"{results[client.RIPGREP][number]['again']:.2f}" if has_copy else ""
         seconds = f"gave up at {row['seconds']:.0f}" if row["gave_up"] else f"{row['seconds']:.2f}"
         cells = f"{row['requests']:,}", f"{row['bytes'] / 1e3:,.0f}", seconds
         command = grep.command.replace("|", "\\|")
         theirs = (f"{rows[number]['seconds']:.2f}" for rows in others.values())
         print(row_line(f"`{command}`", *cells, *theirs, local))
+
+
+def _print_costs(results: Mapping[str, Rows]) -> None:
+    """Print what reading every file costs the other ways."""
     print(f"\n{head_line('one grep of the tree', 'requests', 'MB')}")
-    for way, rows in others.items():
-        print(row_line(f"{way}, {rows[0]['version']}", f"{rows[0]['requests']:,}", f"{rows[0]['bytes'] / 1e6:,.1f}"))
+    for way, rows in results.items():
+        if way != OURS:
+            first = rows[0]
+            print(row_line(f"{way}, {first['version']}", f"{first['requests']:,}", f"{first['bytes'] / 1e6:,.1f}"))
 
 
 def _library(count: int) -> dict[str, bytes]:

@@ -47,39 +47,40 @@ def answer(kind: str, matches: Iterable[Match]) -> list[str]:
         case "lines" | "head":
             lines = (f"{path}:{number}:{line}" for path, number, line in matches)
             return list(islice(lines, HEAD_LINES if kind == "head" else None))
-    raise ValueError(f"unknown kind of grep: {kind!r}")
+    raise ValueError(f"no kind of grep {kind!r}: choose from files, sum, count, lines and head")
 
 
 def search(files: Iterable[tuple[str, bytes]], grep: Grep) -> Iterator[Match]:
     """The lines of files that match, as `grep` finds them; the pattern must match no newline."""
-    compiled = re.compile(grep["pattern"].encode(), re.IGNORECASE * grep["ignore_case"])
+    compiled = re.compile(grep["pattern"].encode(), re.IGNORECASE if grep["ignore_case"] else 0)
     for path, data in files:
         number, counted, end = 1, 0, -1
         for match in compiled.finditer(data):
             if match.start() < end:
-                continue  # a line once
+                continue  # another match in the same line
             start = data.rfind(b"\n", 0, match.start()) + 1
-            end = data.find(b"\n", start) + 1 or len(data) + 1
+            end = data.find(b"\n", start)
+            end = len(data) if end < 0 else end
             number += data.count(b"\n", counted, start)
             counted = start
-            yield path, number, data[start : end - 1].decode()
+            yield path, number, data[start:end].decode()
 
 
 class Way(ABC):
-    """One way to answer.
+    """One way to answer greps.
 
-    A new one loads what its library loads on first use, without a request: the process of an agent runs already.
+    Its constructor loads what its library loads on first use, without a request: an agent's process is already running.
     """
 
     packages: tuple[str, ...]  # the library, whose version is printed, then what it imports
 
     @abstractmethod
     def open(self) -> None:
-        """Ask for what all greps need."""
+        """Read or request what every grep needs."""
 
     @abstractmethod
     def run(self, grep: Grep) -> list[str]:
-        """The lines of output."""
+        """The lines that the command prints."""
 
 
 class Ours(Way):
@@ -104,7 +105,7 @@ class Ours(Way):
         if "timeout" in reply.stderr or "grep: stopped" in reply.stderr:
             return [GAVE_UP]
         if reply.stderr or reply.note:
-            raise AssertionError(f"{grep['command']}: {reply.stderr} {reply.note}")
+            raise AssertionError(f"`{grep['command']}` failed: {reply.stderr} {reply.note}")
         return [line.removeprefix("./") for line in reply.stdout.split("\n")[:-1]]
 
 
@@ -143,6 +144,8 @@ class Files(Way):
 
 
 class S3fs(Files):
+    """Reads with s3fs, and all files in one call."""
+
     packages = ("s3fs",)
 
     def __init__(self) -> None:

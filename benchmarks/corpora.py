@@ -40,10 +40,10 @@ class CorpusMissing(Exception):
 
 
 class Package(NamedTuple):
-    """A package of a registry: the command that downloads it, and a pattern of the downloaded file's name."""
+    """A package of a registry."""
 
-    command: str
-    file: str
+    command: str  # downloads it
+    file: str  # a pattern of the downloaded file's name
     sha256: str = ""  # empty if any version will do: apt checks it against Debian's signed list
 
 
@@ -69,20 +69,20 @@ def corpus(name: str, size_bytes: int) -> Path:
     if name == "logs":
         return _write(path, make_logs(size_bytes, LOGS_SEED))
     if name not in _SOURCES:
-        raise CorpusMissing(f"unknown text {name!r}; the texts are {', '.join(NAMES)}")
+        raise CorpusMissing(f"no text {name!r}: choose from {', '.join(NAMES)}")
     source = _source(name)
     return _write(path, _stretches(source, size_bytes) if tiles(name, size_bytes) == 1 else _tiles(source, size_bytes))
 
 
 def tiles(name: str, size_bytes: int) -> int:
-    """The number of copies of its source that a text consists of, the last of them cut."""
+    """The number of copies of its source in a text of this size; the last one may be cut."""
     return 1 if name == "logs" else -(-size_bytes // _source(name).stat().st_size)
 
 
 def code_files(count: int, most_bytes: int) -> dict[str, bytes]:
-    """Files of the text `code` by path, `count` of them, drawn by the hash of their paths. Raises `CorpusMissing`.
+    """`count` files of the text `code` by path, each of at most `most_bytes`, drawn by the hash of their paths.
 
-    Paths that S3's clients escape differently are left out.
+    Paths that S3's clients escape differently are left out. Raises `CorpusMissing`.
     """
     with _source("code").open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         heads = [*re.finditer(rb"(?m)^==== (.+)\n", data), None]
@@ -161,13 +161,13 @@ def _fetch(package: Package) -> Path:
             subprocess.run(package.command.split(), cwd=location, capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError) as error:
             said = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
-            raise CorpusMissing(f"{package.command} failed: {said}") from None
+            raise CorpusMissing(f"`{package.command}` failed; is the registry reachable? {said}") from None
     if not (paths := sorted(location.glob(package.file))):
-        raise CorpusMissing(f"{package.command} made no {package.file}")
+        raise CorpusMissing(f"`{package.command}` downloaded no {package.file}: has the package another name now?")
     path = paths[-1]
     actual = hashlib.sha256(path.read_bytes()).hexdigest() if package.sha256 else ""
     if package.sha256 != actual:
-        raise CorpusMissing(f"{path}: sha256 differs: expected {package.sha256}, found {actual}; remove it, try again")
+        raise CorpusMissing(f"{path} has SHA-256 {actual}, expected {package.sha256}: delete it and try again")
     return path
 
 

@@ -20,6 +20,7 @@ from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
 NEEDLE_SHARE = 0.8  # of the text is before the needle
+LATENCY_MS = 150  # to the first byte of each response
 
 
 def add(commands: Commands) -> None:
@@ -30,7 +31,8 @@ def add(commands: Commands) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    print(f"Seconds to the window around the needle; 150 ms, 90 MB/s; least of {arguments.samples} processes")
+    speed = f"{LATENCY_MS} ms, {CONNECTION_BYTES_PER_SECOND / 1e6:.0f} MB/s"
+    print(f"Seconds to the window around the needle; {speed}; least of {arguments.samples} processes")
     print(f"({machine_line()})\n")
     print(head_line("text", "way", "cold", "warm", "CPU"))
     for size in arguments.sizes:
@@ -49,16 +51,14 @@ def _measure(size: int, samples: int) -> dict[str, dict[str, float]]:
 
 @contextmanager
 def _server(size: int) -> Iterator[str]:
-    """The endpoint of a stand-in that holds the text twice, each time as an object and as a context."""
+    """The endpoint of a server with two copies of the text, as object and context each; one is for warm reads."""
     name, data = f"memory://first-second-wall-{size}", make_incident(size, NEEDLE_SHARE)
     for prefix in ("ctx", "ctx-again"):
         open_store(name).put(f"{prefix}/{client.TEXT}", data)
         publish(data.decode("ascii"), f"{name}/{prefix}", replace=True)
+    speed = CONNECTION_BYTES_PER_SECOND
     with S3StandIn(
-        open_store(name),
-        bucket=client.BUCKET,
-        latency="const_150",
-        connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND,
-        link_bytes_per_second=CONNECTION_BYTES_PER_SECOND,
-    ) as server:
+        open_store(name), bucket=client.BUCKET, latency=f"const_{LATENCY_MS}", connection_bytes_per_second=speed,
+        link_bytes_per_second=speed,
+    ) as server:  # fmt: skip
         yield server.endpoint

@@ -50,7 +50,7 @@ def main() -> None:
     again = look(f"{key}-again", needle)
     warm = time.perf_counter() - began
     if result != again or needle not in result:
-        raise AssertionError(f"{way}: read another text than the one with the needle")
+        raise AssertionError(f"{way} read a window without the needle, or another one from the second copy")
     print(json.dumps({"cold": cold, "warm": warm, "cpu": cpu}))
 
 

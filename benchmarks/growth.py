@@ -38,7 +38,7 @@ def add(commands: Commands) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Print the table of each part; returns 1 if a row is not within its limit."""
     if unknown := [name for name in arguments.parts if name not in PARTS]:
-        raise SystemExit(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+        raise SystemExit(f"no part {unknown[0]!r}: choose from {', '.join(PARTS)}")
     holds = True
     for name in arguments.parts or PARTS:
         print(f"\n{name}\n{head_line('what', 'asked', 'measured', 'holds')}")

@@ -90,5 +90,5 @@ def _measure(read: Callable[[], object], text: str, server: S3StandIn) -> Row:
     slice_read = str(read())
     seconds = time.perf_counter() - began
     if slice_read != text:
-        raise AssertionError("the slice is not the published text")
+        raise AssertionError("a read returned another text than the published one")
     return seconds, server.counts["GET"], server.bytes_sent

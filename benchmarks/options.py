@@ -20,7 +20,7 @@ def amount(text: str) -> int:
     """The bytes in `0.2GB`, `100MB/s`, `64M` or `1000`. Raises `ValueError`."""
     result = re.fullmatch(r"([\d.]+)([KMGT]?)B?(?:/s)?", text)
     if result is None:
-        raise ValueError(f"{text!r} is not an amount of bytes such as 64M or 0.2GB")
+        raise ValueError(f"not an amount of bytes: {text!r}; write for example 64M or 0.2GB")
     return round(float(result[1]) * _UNITS[result[2]])
 
 
@@ -49,17 +49,10 @@ def row_line(*cells: object) -> str:
 
 def machine_line() -> str:
     """The facts that decide whether two results are comparable."""
-    facts = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cores": os.cpu_count() or 0,
-        "load": round(os.getloadavg()[0], 2),
-        "monocontext": version("monocontext"),
-        "boto3": version("boto3"),
-    }
-    return ", ".join(f"{name} {value}" for name, value in facts.items())
+    date, load = datetime.now(UTC).isoformat(timespec="seconds"), round(os.getloadavg()[0], 2)
+    system = f"system {platform.system()} {platform.machine()}, cores {os.cpu_count() or 0}, load {load}"
+    versions = ", ".join(f"{package} {version(package)}" for package in ("monocontext", "boto3"))
+    return f"date {date}, commit {_commit()}, python {platform.python_version()}, {system}, {versions}"
 
 
 def _commit() -> str:

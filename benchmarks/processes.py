@@ -56,7 +56,7 @@ def run_client(script: str, *words: object, endpoint: str, **environment: str) -
             continue
         if done.returncode:
             reason = done.stderr.strip() or f"exit code {done.returncode}"  # a killed process says nothing
-            raise AssertionError(f"{' '.join(command)}: {reason.splitlines()[-1]}")
+            raise AssertionError(f"`{' '.join(command)}` failed: {reason.splitlines()[-1]}")
         result: dict[str, Any] = json.loads(done.stdout)
         return result
     return None

@@ -50,7 +50,7 @@ def main(arguments: argparse.Namespace) -> int:
         runs_by_case = [turns(partial(measure, case)) for case in CASES.values()]
     print(f"Client CPU of one GET, median of {arguments.rounds}\n({machine_line()})\n")
     print(head_line("client", *(f"{case}, ms" for case in CASES)))
-    for name, (first, *_) in runs_by_case[0].items():
+    for name, runs_of_first_case in runs_by_case[0].items():
         milliseconds = (1000 * statistics.median(run["cpu_seconds"] for run in runs[name]) for runs in runs_by_case)
-        print(row_line(f"{name} {first['version']}", *(f"{item:.3f}" for item in milliseconds)))
+        print(row_line(f"{name} {runs_of_first_case[0]['version']}", *(f"{item:.3f}" for item in milliseconds)))
     return 0

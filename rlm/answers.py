@@ -1,4 +1,4 @@
-"""Find the answer in the words of a reply: one that it gives, the forced one, or the best when calls have ended."""
+"""Find the answer in the words of a reply: in any turn, in the reply to the last call, or when no call is left."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _BEFORE_ANSWER = re.compile(r"[ \t]+(?=(?:FINAL|FINAL_VAR|SUBMIT)\([^\n]*\)[*_`.
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswers:
-    """Reads answers that are not given by code. `runner` has the variables that they may name."""
+    """Finds answers that a reply gives in words. `runner` has the variables that they may name."""
 
     runner: Runner
     tools: Collection[str]  # names that the caller gave to the code
 
     def read(self, final: TextFinal, messages: Sequence[Message], is_alone: bool) -> tuple[str | None, str | None]:
-        """An answer in words, or the value of the variable that it names; else a notice for the model. `messages`: the
-        conversation before the reply. `is_alone`: nothing beside the answer may change the variable."""
+        """The answer that `final` gives in words, or that of the variable that it names; else a notice to the model.
+        `messages`: the conversation before the reply. `is_alone`: nothing beside it may change the variable."""
         replies = (message["content"] for message in messages if message["role"] == "assistant")
         known = {*self.runner.run("").variables, *assigned_names(replies), *self.tools, "context", "answer"}
         outputs = (message["content"] for message in conversation(messages)[1:] if message["role"] == "user")
@@ -51,7 +51,7 @@ class WrittenAnswers:
             return None, f"Answer refused: {exc}"
 
     def find_forced(self, parsed: ParsedReply, step: Step, has_raised: bool) -> str | None:
-        """The answer in the text of a reply to the forced call, else all of its words. `has_raised`: its code did."""
+        """The answer in the reply to the last call, which demands one; else all its words. `has_raised`: itcode has."""
         if parsed.fault in _NO_ANSWER:
             return parsed.own_text.strip()
         for reading in _readings(parsed, step.reply.thinking):
@@ -68,7 +68,7 @@ class WrittenAnswers:
         return _answer_words(parsed) or None
 
     def find_partial(self, messages: Sequence[Message], newest: ParsedReply) -> str:
-        """The best answer when no call is allowed any more: the draft, else the model's last words; no output."""
+        """The best answer when no call is left: the draft, else the last words of the model; never an output."""
         draft = self.runner.run(prompts.DRAFT).final_answer
         if draft:
             return draft
@@ -91,14 +91,14 @@ class WrittenAnswers:
 
 
 def answers_by_code(parsed: ParsedReply) -> bool:
-    """Whether the code of a reply to the forced call runs: it gives an answer, or has one beside it."""
+    """Whether the code of the reply to the last call is to run: it gives an answer, or has one beside it."""
     if parsed.fault in _NO_ANSWER or not parsed.blocks:
         return False
     return parse_reply(parsed.words).final is not None or any(gives_answer(block.code) for block in parsed.blocks)
 
 
 def _readings(parsed: ParsedReply, thinking: str) -> list[ParsedReply]:
-    """The ways to read a reply to the forced call, strictest first, since a loose one may take code for words:
+    """The ways to read the reply to the last call, strictest first, since a loose one may take code for words:
 
     - the reply as in any turn
     - its words, without the code beside them

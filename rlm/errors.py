@@ -18,10 +18,7 @@ class AnswerRefused(RLMError, ValueError):
 
 
 class LLMError(RLMError, RuntimeError):
-    """A language model gave no answer: no key, unknown model, endpoint down, refused request, half a reply.
-
-    The message is one line.
-    """
+    """A language model gave no answer, as for a missing key or an unknown model. The message is one line."""
 
     reply: Any = None
     """The `rlm.models.lm.Reply` that was paid for and is not an answer (cut, empty, refused); None if there is none."""
@@ -47,8 +44,7 @@ class PromptTooLong(LLMError):
     def __init__(self, message: str = "", *, tokens: int | None = None, window_tokens: int | None = None) -> None:
         super().__init__(message)
         self.tokens = tokens
-        """The tokens of the prompt, as the endpoint counts them (at some endpoints with room for a reply); None where
-        it does not say."""
+        """The tokens of the prompt as the endpoint counts them (some add the reply); None if it does not say."""
         self.window_tokens = window_tokens
         """The tokens that fit, as the endpoint says; None if it does not say."""
 

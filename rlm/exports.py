@@ -1,4 +1,5 @@
 """The names of `rlm`, each from its home; `rlm` imports them at the first use of one."""
+# ruff: noqa: I001 # names in rows
 
 from rlm.calls.backoff import Backoff
 from rlm.calls.budget import Budget
@@ -6,19 +7,8 @@ from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import ModelUsage, Usage
 from rlm.compat.shapes import RLM_REPL
 from rlm.errors import (
-    AnswerRefused,
-    BudgetSpent,
-    ChannelAbuse,
-    InvalidArgument,
-    LLMError,
-    PromptTooLong,
-    RateLimited,
-    ReplyRefused,
-    RLMError,
-    RunnerUnavailable,
-    ScriptExhausted,
-    TrajectoryError,
-    UnknownOption,
+    AnswerRefused, BudgetSpent, ChannelAbuse, InvalidArgument, LLMError, PromptTooLong, RateLimited, ReplyRefused,
+    RLMError, RunnerUnavailable, ScriptExhausted, TrajectoryError, UnknownOption,
 )  # fmt: skip
 from rlm.models.anthropic import AnthropicLM
 from rlm.models.claude_agent import ClaudeAgentLM

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from contextvars import copy_context
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from rlm.calls.backoff import Backoff
@@ -185,9 +186,7 @@ class RLM:
 
     def session(self, context: object = None, *, source: str | None = None) -> Session:
         """Questions in a row over one context, in one namespace: `with rlm.session(context) as s: s.ask("...")`.
-
-        `source` goes into the trajectory: where the context came from, for a command that resumes the run.
-        """
+        `source`: where the context came from; it goes into the trajectory, for a command that resumes the run."""
         return Session(self._setup, context, source=source)
 
     def completion(
@@ -217,10 +216,8 @@ class RLM:
             return session.go_on(recording, whole_bytes) if recording else session.ask(query)
 
     async def acompletion(self, query: str, context: object = None) -> Completion:
-        """`completion`, without blocking the event loop: the run has its own thread, and `on_step` is called there.
-
-        When the task is cancelled, the run asks no model any more and ends with the cell that it is in.
-        """
+        """`completion`, without blocking the event loop: the run has its own thread, and `on_step` is called there. If
+        the task is cancelled, the run makes no more calls and ends with its current cell."""
         import asyncio  # 25 ms that a caller of `completion` need not pay
         from concurrent.futures import Future
 
@@ -259,17 +256,14 @@ class RLM:
             recorded = metadata["context"]
             if "context_value" not in metadata and recorded["type"] != "NoneType":
                 kind, location = recorded["type"], f" at {recorded['uri']}" if recorded.get("uri") else ""
-                raise TrajectoryError(f"the context of this run, a {kind}{location}, is missing: give it again")
+                raise TrajectoryError(f"the context of this run, a {kind}{location}, is missing: pass it as `context`")
             context = metadata.get("context_value")
         with Session(self._setup, context, path=path) as session:
             return session.go_on(recording, whole_bytes)
 
     @classmethod
     def resume_run(cls, path: str | os.PathLike[str], context: object = _NOT_GIVEN, **options: Any) -> Completion:
-        """`resume` with the recorded models and limits; `options` are keywords of RLM, which override them.
-
-        Raises TrajectoryError.
-        """
+        """`resume` with the recorded models and limits, unless `options`, keywords of RLM, override them."""
         metadata = load_run(path)[0].metadata
         if "sub_model" in options:
             options.setdefault("sub_lm", None)
@@ -383,7 +377,7 @@ def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
         if isinstance(inner := fields.get(name), dict):
             fields |= {f"{name}.{key}": value for key, value in inner.items()}
     if wrong := [name for name, kind in _OWN_FIELDS.items() if not isinstance(fields.get(name), kind)]:
-        reason = f"its {wrong[0]!r} is missing or of another type, unless another program wrote it"
+        reason = f"its {wrong[0]!r} is missing or of another type, as in a file that another program wrote"
         raise TrajectoryError(f"{path} cannot be resumed: {reason}")
     try:
         Budget(**fields["budget"])
@@ -397,8 +391,4 @@ def load_run(path: str | os.PathLike[str]) -> tuple[Recording, int]:
 
 def _has_begun(path: str | os.PathLike[str]) -> bool:
     """Whether there is a trajectory with a complete first line at `path`."""
-    try:
-        with open(path, "rb") as file:
-            return file.readline().endswith(b"\n")
-    except FileNotFoundError:
-        return False
+    return os.path.exists(path) and b"\n" in Path(path).read_bytes()

@@ -19,10 +19,7 @@ class ToolProtocol(Protocol):
         ...
 
     def execute(self, parameters: Mapping[str, Any], *, tool: str) -> dict[str, Any]:
-        """Call a tool. Returns a dict with `success`, `output`, `error` and `metadata`.
-
-        Raises `ValueError` or `LookupError` for an invalid call.
-        """
+        """Call a tool; returns `success`, `output`, `error` and `metadata`. Raises `ValueError` or `LookupError`."""
         ...
 
 
@@ -56,5 +53,5 @@ class ToolRegistry:
 
     def _find(self, name: str) -> tuple[ToolProtocol, dict[str, Any]]:
         if name not in self._tools:
-            raise LookupError(f"no tool {name!r}; there are {', '.join(map(repr, self._tools)) or 'none'}")
+            raise LookupError(f"no tool {name!r}: choose from {', '.join(map(repr, self._tools)) or 'none'}")
         return self._tools[name]

@@ -1,5 +1,8 @@
-"""Ten families of programs, after the runs that models make most. Each has a text and a `Conversation`: a generator
-that yields code and receives what the code printed."""
+"""Ten families of programs, after the runs that models make most.
+
+Each has a function that makes its text, and a `Conversation`, which plays the model: a generator that yields the code
+of a turn, receives what that code printed, and returns the answer. `FAMILIES`, at the end, says what each one does.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,10 @@ from functools import partial
 from benchmarks.patterns.program import Conversation, Program, numbers
 from benchmarks.patterns.texts import RECORD_BYTES, WIDTH, Text, count_in, day_of, planted, text_of
 
-CHUNKS = 40
-CHUNK = 400_000
-MAP_CHUNKS = 200
-MAP_CHUNK = 200_000
+CHUNKS, CHUNK_CHARACTERS = 40, 400_000  # read by the linear scan
+MAP_CHUNKS, MAP_CHUNK_CHARACTERS = 200, 200_000  # read by the map-reduce
 SAMPLES = 200
+NOT_FOUND = "lost"  # the answer of a conversation whose code found nothing
 _CODE_WORDS = ("amber", "basalt", "cobalt")
 
 _PEEK = "print(type(context), len(context))\nprint(context[:2000])\n"
@@ -88,16 +90,17 @@ print(context[{offset}:{end}])
 
 
 def _chunk_count(text: Text, wanted: int, size: int) -> int:
-    """The number of chunks to read: a small text has fewer than wanted."""
+    """The number of chunks of `size` characters to read: a small text has fewer than wanted."""
     return min(wanted, text.characters // size)
 
 
-def _notes(prompt: str) -> str:
+def _read_words(prompt: str) -> str:
+    """The sub-model's reply about a chunk: the code words in it."""
     return " ".join(re.findall(r"code word part \d+ is (\w+)", prompt)) or "nothing"
 
 
 def _with_code_words(frames: int, wanted: int, size: int, places: Sequence[float]) -> Text:
-    """A text with three words, at these shares of the chunks."""
+    """A text with three code words, each in the line at its share of the characters that the chunks cover."""
     text = text_of("prose", frames)
     count = _chunk_count(text, wanted, size)
     for number, (share, word) in enumerate(zip(places, _CODE_WORDS, strict=True)):
@@ -106,15 +109,18 @@ def _with_code_words(frames: int, wanted: int, size: int, places: Sequence[float
     return text
 
 
-_chunk_text = partial(_with_code_words, wanted=CHUNKS, size=CHUNK, places=(0.3, 0.6, 0.9))
-_map_text = partial(_with_code_words, wanted=MAP_CHUNKS, size=MAP_CHUNK, places=(0.15, 0.55, 0.95))
+_chunk_text = partial(_with_code_words, wanted=CHUNKS, size=CHUNK_CHARACTERS, places=(0.3, 0.6, 0.9))
+_map_text = partial(_with_code_words, wanted=MAP_CHUNKS, size=MAP_CHUNK_CHARACTERS, places=(0.15, 0.55, 0.95))
 
 
-def _chunk_scan(text: Text) -> Conversation:
+def _ask_about_chunks(text: Text, code: str, wanted: int, size: int) -> Conversation:
     yield _PEEK
-    stop = _chunk_count(text, CHUNKS, CHUNK) * CHUNK
-    printed = yield _ASK_CHUNKS.format(stop=stop, size=CHUNK)
+    printed = yield code.format(stop=_chunk_count(text, wanted, size) * size, size=size)
     return " ".join(re.findall("|".join(_CODE_WORDS), printed))
+
+
+_chunk_scan = partial(_ask_about_chunks, code=_ASK_CHUNKS, wanted=CHUNKS, size=CHUNK_CHARACTERS)
+_map_reduce = partial(_ask_about_chunks, code=_ASK_IN_BATCHES, wanted=MAP_CHUNKS, size=MAP_CHUNK_CHARACTERS)
 
 
 _INCIDENT = "2026-03-01T12:00:00 ERROR incident-4711 volume vol-93 detached"
@@ -136,13 +142,6 @@ def _grep_and_zoom(text: Text) -> Conversation:
     return f"{len(hits)} {printed.strip()[2:-2]}"  # the printed list is ['operator-zebra']
 
 
-def _map_reduce(text: Text) -> Conversation:
-    yield _PEEK
-    stop = _chunk_count(text, MAP_CHUNKS, MAP_CHUNK) * MAP_CHUNK
-    printed = yield _ASK_IN_BATCHES.format(stop=stop, size=MAP_CHUNK)
-    return " ".join(re.findall("|".join(_CODE_WORDS), printed))
-
-
 def _bisected_text(frames: int) -> Text:
     text = text_of("logs", frames)
     text.truth = str(int(frames * 0.618))
@@ -158,16 +157,11 @@ def _bisection(text: Text) -> Conversation:
     return str(result)
 
 
+# Each record names the term of the next one, and the last record the answer.
 _HOPS = ("project Nightjar", "warehouse Alkonost", "captain Veridian", "harbour Quillon", "ledger Obsidian")
 _NEXT = (*(f"see {term}" for term in _HOPS[1:]), "the sum was 77421")
-_hop_text = planted(
-    "prose",
-    "77421",
-    *(
-        (share, f"on the record of {term} all is known: {then} !")
-        for share, term, then in zip((0.62, 0.17, 0.83, 0.41, 0.71), _HOPS, _NEXT, strict=True)
-    ),
-)
+_RECORDS = [f"on the record of {term} all is known: {then} !" for term, then in zip(_HOPS, _NEXT, strict=True)]
+_hop_text = planted("prose", "77421", *zip((0.62, 0.17, 0.83, 0.41, 0.71), _RECORDS, strict=True))
 
 
 def _multi_hop(text: Text) -> Conversation:
@@ -179,7 +173,7 @@ def _multi_hop(text: Text) -> Conversation:
         printed = yield f"print(context[{max(0, offset - 500)}:{offset + 1200}])\n"
         said = re.search(r"all is known: (?:see ([\w ]+?)|the sum was (\d+)) !", printed)
         if said is None:
-            return "lost"
+            return NOT_FOUND
         if said[2]:
             return said[2]
         term = said[1]
@@ -199,10 +193,10 @@ def _tail_first(text: Text) -> Conversation:
     printed = yield "print(context[-8000:-3000])\nprint(context[-13000:-8000])\n"
     said = re.search(r"giving up on (txn=\w+)", printed)
     if said is None:
-        return "lost"
+        return NOT_FOUND
     printed = yield f"at = context.find('{said[1]}')\nprint(at)\nprint(context[max(0, at - 800):at + 800])\n"
     result = re.search(r"disk (\w+) failed", printed)
-    return result[1] if result else "lost"
+    return result[1] if result else NOT_FOUND
 
 
 def _random_sampling(text: Text) -> Conversation:
@@ -228,14 +222,9 @@ def _full_pass(text: Text) -> Conversation:
 
 CHAPTERS = 24
 _STONES = [number * 37 % 101 for number in range(CHAPTERS)]
-_outline_text = planted(
-    "prose",
-    " ".join(map(str, _STONES)),
-    *(
-        ((number + 0.37) / CHAPTERS, f"# Chapter {number + 1}: on the matter of stone {stone}")
-        for number, stone in enumerate(_STONES)
-    ),
-)
+_HEADINGS = [f"# Chapter {number}: on the matter of stone {stone}" for number, stone in enumerate(_STONES, 1)]
+_HEADING_SHARES = [(number + 0.37) / CHAPTERS for number in range(CHAPTERS)]
+_outline_text = planted("prose", " ".join(map(str, _STONES)), *zip(_HEADING_SHARES, _HEADINGS, strict=True))
 
 
 def _outline(text: Text) -> Conversation:
@@ -257,10 +246,11 @@ def _verify(text: Text) -> Conversation:
     for spread in (2000, 4000, 8000):
         yield f"print(llm_query('How many delegates?\\n' + context[{offset - spread}:{offset + spread}]))\n"
     printed = yield _VOTE.format(low=offset - 60000, high=offset + 20000, offset=offset, end=offset + 200)
-    return "nine" if "nine" in printed else "lost"
+    return "nine" if "nine" in printed else NOT_FOUND
 
 
 def _first_group(pattern: str, prompt: str) -> str:
+    """The sub-model's reply: what the group of a pattern matches in its prompt."""
     result = re.search(pattern, prompt)
     return result[1] if result else "nothing"
 
@@ -270,14 +260,24 @@ _read_votes = partial(_first_group, r"signed by (\w+) delegates")
 
 
 FAMILIES = (
-    Program("linear chunk scan", _chunk_text, _chunk_scan, most_stall=0.10, most_amplification=1.1, answer=_notes),
+    # Asks a sub-model about each chunk, one after another.
+    Program("linear chunk scan", _chunk_text, _chunk_scan, most_stall=0.10, most_amplification=1.1, answer=_read_words),
+    # Searches for keywords, shows the lines around each match, then reads on from the last.
     Program("grep and zoom", _grep_text, _grep_and_zoom, most_stall=0.30, prunable=True),
-    Program("batched map-reduce", _map_text, _map_reduce, most_stall=0.10, most_amplification=1.1, answer=_notes),
+    # Asks a sub-model about many chunks at once, in batches.
+    Program("batched map-reduce", _map_text, _map_reduce, most_stall=0.10, most_amplification=1.1, answer=_read_words),
+    # Looks for a day in a sorted text by halving it.
     Program("bisection", _bisected_text, _bisection, most_stall=1.02, ordered=True),
+    # Follows a chain of records, each of which names the next.
     Program("multi-hop search", _hop_text, _multi_hop, most_stall=0.30, prunable=True),
+    # Reads the end, then searches for the cause of the failure there.
     Program("tail first", _tail_text, _tail_first, most_stall=0.30, prunable=True),
+    # Counts words in slices at random offsets.
     Program("random sampling", planted("logs", "INFO"), _random_sampling, most_stall=1.02),
+    # Counts a word in the whole text.
     Program("full pass", _pass_text, _full_pass, most_stall=1.02, most_amplification=1.1, full_pass=True),
+    # Lists the headings, then asks a sub-model about each chapter.
     Program("outline navigation", _outline_text, _outline, most_stall=0.40, answer=_read_stone, prunable=True),
+    # Reads ever wider windows around a match, and lets a sub-model vote on them.
     Program("re-read and verify", _verify_text, _verify, most_stall=0.10, answer=_read_votes, prunable=True),
 )

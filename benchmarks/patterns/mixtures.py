@@ -1,10 +1,11 @@
-"""Test programs that fit no single family: code, Chinese, a memory of sessions, misuse, summaries of both ends."""
+"""Programs that fit no single family: code, Chinese, a memory of sessions, misuse, summaries of both ends."""
 
 from __future__ import annotations
 
 import re
 from random import Random
 
+from benchmarks.patterns.families import NOT_FOUND
 from benchmarks.patterns.program import Conversation, Program, numbers
 from benchmarks.patterns.texts import Text, planted, text_of
 
@@ -65,35 +66,37 @@ def _symbol_text(frames: int) -> Text:
 
 
 def _symbol_search(text: Text) -> Conversation:
+    """Finds the definition of a function in source code, then its uses."""
     yield _HEAD
     printed = yield "at = context.find('def reticulate_splines')\nprint(at)\nprint(context[at:at + 1200])\n"
     said = re.search(r"\* (\d+)", printed)
     printed = yield _FIND_USES
     uses = numbers(printed.partition("\n")[0])
-    return f"{said[1] if said else 'lost'} {len(uses)}"
+    return f"{said[1] if said else NOT_FOUND} {len(uses)}"
 
 
 _cjk_text = planted("cjk", "甲子", (0.57, "黑龍江畔有一座燈塔名為𠮷祥塔建於甲子年"))
 
 
-def _cjk(text: Text) -> Conversation:
+def _read_around_match(text: Text) -> Conversation:
+    """Searches a Chinese text, then reads windows around the match that overlap."""
     yield "print(len(context))\nprint(context[:1000])\n"
     printed = yield "at = context.find('燈塔名為')\nprint(at)\n"
     offset = numbers(printed)[0]
     printed = yield f"for i in range({offset - 9000}, {offset + 9000}, 3000):\n    print(context[i:i + 3200])\n"
     result = re.search(r"建於(\w\w)年", printed)
-    return result[1] if result else "lost"
+    return result[1] if result else NOT_FOUND
 
 
 _sessions_text = planted("prose", "17 maroon", *_SESSION_LINES)
 
 
 def _sessions(text: Text) -> Conversation:
-    """Reads backwards to the session in which a fact last changed."""
+    """Reads backwards to the session in which a fact last changed: number 17, where the colour becomes maroon."""
     yield "print(len(context))\nprint(context[-4000:])\n"
     printed = yield _LIST_SESSIONS
     sessions = re.findall(r"Session (\d+) begins; the favourite colour is (\w+)", printed)
-    latest = sessions[0][1] if sessions else "lost"
+    latest = sessions[0][1] if sessions else NOT_FOUND
     first = min((int(number) for number, colour in sessions if colour == latest), default=-1)
     return f"{first} {latest}"
 
@@ -104,13 +107,12 @@ _vault_text = planted("logs", "heliotrope", (0.66, "2026-03-01T12:00:00 ERROR th
 def _lower_whole(text: Text) -> Conversation:
     """Searches a copy in lower case for three phrases, of which the text has one.
 
-    All frames of filler are equal, so a filter errs in none of them or in all. These phrases are chosen so that it errs
-    in none.
+    All frames of filler are equal, so a filter is wrong about all of them or about none; with these phrases about none.
     """
     yield "print(type(context), len(context))\nprint('\\n'.join(context.splitlines()[:20]))\n"
     printed = yield _FIND_IN_LOWER
     result = re.search(r"password of the vault is (\w+)", printed)
-    return result[1] if result else "lost"
+    return result[1] if result else NOT_FOUND
 
 
 def _ends_text(frames: int) -> Text:
@@ -122,14 +124,15 @@ def _ends_text(frames: int) -> Text:
     return text
 
 
-def _ends(text: Text) -> Conversation:
+def _summarize_ends(text: Text) -> Conversation:
+    """Reads the beginning and the end, and asks a sub-model about both at once."""
     yield "print(len(context))\nprint(context[:3000])\n"
     printed = yield "print(llm_query('Who opened and who closed this?\\n' + context[:60000] + context[-6000:]))\n"
     yield "print(context[:5000] + '...' + context[-5000:])\n"
     return printed.strip()
 
 
-def _sign(prompt: str) -> str:
+def _read_signatures(prompt: str) -> str:
     return " ".join(re.findall(r"(?:opened by Ms\.|countersigned by Mr\.) (\w+)", prompt))
 
 
@@ -154,6 +157,7 @@ def _literal_zooms(text: Text) -> Conversation:
 
 
 def _step(text: Text) -> int:
+    """The characters that a scan reads at once."""
     return min(400_000, text.characters // SCANS // STEPS)
 
 
@@ -175,10 +179,10 @@ def _interleave(text: Text) -> Conversation:
 
 MIXTURES = (
     Program("symbol search", _symbol_text, _symbol_search, most_stall=0.30, prunable=True),
-    Program("CJK windows", _cjk_text, _cjk, most_stall=0.30, prunable=True),
+    Program("CJK windows", _cjk_text, _read_around_match, most_stall=0.30, prunable=True),
     Program("session memory", _sessions_text, _sessions, most_stall=0.30, prunable=True),
     Program("naive misuse", _vault_text, _lower_whole, most_stall=0.30, prunable=True),
-    Program("head + tail summaries", _ends_text, _ends, most_stall=0.10, answer=_sign),
+    Program("head + tail summaries", _ends_text, _summarize_ends, most_stall=0.10, answer=_read_signatures),
     Program("literal zooms", _zoom_text, _literal_zooms, most_stall=0.10, most_amplification=1.3, most_misses=0.15),
     Program("interleaved scans", _scans_text, _interleave, most_stall=1.00, cache_bytes=64 << 20),
 )

@@ -18,11 +18,11 @@ class Program:
 
     name: str
     text: Callable[[int], Text]  # makes the text, given its number of frames
-    talk: Callable[[Text], Conversation]  # the model, which knows only the length of the text and its code's output
+    talk: Callable[[Text], Conversation]  # the model; of the text it knows the length, and what its code prints
     most_stall: float  # the most waiting with reading ahead, as a share of that without
     most_amplification: float | None = None  # the most bytes moved for each byte used; None: no limit
-    most_misses: float | None = None  # the most of what is read ahead, as a share, that no code uses; then none waits
-    answer: Callable[[str], str] = lambda prompt: "noted"  # the sub-model
+    most_misses: float | None = None  # the most of what is read ahead, as a share, that no code uses; it may not wait
+    answer: Callable[[str], str] = lambda prompt: "noted"  # the sub-model's reply to a prompt
     prunable: bool = False  # whether search filters let it skip most frames
     full_pass: bool = False  # whether it must read everything
     ordered: bool = False  # whether it works on `ordered_context` in place of the text

@@ -144,6 +144,7 @@ def last_line(number: int) -> bytes:
 
 
 def day_of(number: int) -> int:
+    """The day of a record."""
     return 2 * number + (number * 2654435761 >> 7) % 2
 
 
@@ -169,14 +170,9 @@ def ordered_context(records: int) -> VirtualStore:
         objects[ref.key] = (len(data), lambda low, high, data=data: data[low:high])  # type: ignore[misc]
         pages.append(ref)
     root = Manifest(
-        generation=1,
-        write_id="virtual",
-        created="2026-01-01T00:00:00+00:00",
-        pages=tuple(pages),
-        final_newline=True,
-        stored_bytes=pages[-1].bytes,
-        codec="raw",
-    ).to_bytes()
+        generation=1, write_id="virtual", created="2026-01-01T00:00:00+00:00", pages=tuple(pages), final_newline=True,
+        stored_bytes=pages[-1].bytes, codec="raw",
+    ).to_bytes()  # fmt: skip
     for key in (ROOT_KEY, generation_key(1)):
         objects[key] = (len(root), lambda low, high: root[low:high])
     return VirtualStore(objects)

@@ -36,10 +36,10 @@ def main(arguments: argparse.Namespace) -> int:
         each=arguments.each, seed=arguments.seed, max_dollars=arguments.max_dollars, runner=arguments.runner,
     )  # fmt: skip
     try:
-        rows, unasked = run(plan, arguments.out)
+        rows, left_out = run(plan, arguments.out)
     except BadPlan as exc:
         print(f"quality: {exc}", file=sys.stderr)
         return 2
-    (arguments.out / "report.md").write_text(report(rows, unasked))
-    print(report(rows, unasked))
-    return 1 if unasked else 0
+    (arguments.out / "report.md").write_text(report(rows, left_out))
+    print(report(rows, left_out))
+    return 1 if left_out else 0

@@ -19,11 +19,7 @@ _PEOPLE = ("Ada", "Boris", "Chen", "Dora", "Emre", "Fatou", "Goro", "Hana", "Ine
 _LABELS = ("billing", "shipping", "praise")
 ROWS = 60
 MEANINGS = {  # messages by subject; no message contains the word
-    "money": (
-        "I was charged twice for one order.",
-        "My refund is not on my account.",
-        "The invoice shows a wrong sum.",
-    ),
+    "money": ("I was charged twice for one order.", "My refund is not on my account.", "The invoice has a wrong sum."),
     "delivery": ("The parcel never came.", "The box stood in the rain for a day.", "The courier rang at another door."),
     "thanks": ("You made my mother very happy.", "Best support that I ever had.", "I will come back for sure."),
 }
@@ -31,7 +27,7 @@ CLASSIFY = "Is this message about money, delivery or thanks? Answer with one wor
 
 
 def make(families: tuple[str, ...], count: int, seed: int) -> list[Question]:
-    """`count` questions of each family, in turns: a run that is stopped early has asked all families."""
+    """`count` questions of each family, one family after the other: a run that stops early has asked all families."""
     dice = {family: Random(f"{family} {seed}") for family in families}
     return [FAMILIES[family](number, count, dice[family]) for number in range(count) for family in families]
 
@@ -142,7 +138,7 @@ def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
         if isinstance(messages, str):
             return _read(messages, questions)
         turns = conversation(messages)
-        query = turns[0]["content"].removeprefix(QUESTION_OPENS)
+        query = turns[0]["content"].removeprefix(QUESTION_OPENS)  # ends with a quotation mark and a description
         (question,) = [question for text, question in by_query.items() if query.startswith(f'{text}"')]
         turn = sum(message["role"] == "assistant" for message in turns)
         return f"```repl\n{question.cells[min(turn, len(question.cells) - 1)]}\n```"
@@ -151,6 +147,7 @@ def make_oracle(questions: Sequence[Question]) -> ScriptedLM:
 
 
 def _read(prompt: str, questions: Sequence[Question]) -> str:
+    """The reply to a single prompt, which is a message to classify, or a text with a question at its end."""
     if prompt.startswith(CLASSIFY):
         message = prompt.removeprefix(CLASSIFY)
         return next((kind for kind, messages in MEANINGS.items() if message in messages), "unknown")

@@ -40,9 +40,7 @@ class Sources:
     def document(self, path: str) -> str:
         """A header line and the text of a file; ends with a newline."""
         text = self.read(path)
-        if not text.endswith("\n"):
-            text += "\n"
-        return f"==== {path}\n{text}"
+        return f"==== {path}\n{text}" + ("" if text.endswith("\n") else "\n")
 
 
 def build(size_bytes: int, planted: Iterable[Planted], sources: Sources) -> Iterator[str]:

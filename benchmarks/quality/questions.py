@@ -1,6 +1,6 @@
-"""Questions with exact answers: what is planted for one, how a model may find it, and how an answer is scored.
+"""Questions with exact answers: the evidence planted for each, code that finds it, and how an answer is scored.
 
-An answer is normalised, then compared as a whole: that it contains the right one does not count.
+An answer is normalised, then compared as a whole: one that only contains the right answer is wrong.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 
 Rule = Literal["text", "number", "set", "count"]
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_OOLONG = 0.75  # to the power of the error of a count
+_COUNT_BASE = 0.75  # the score of a count is this to the power of its error, as in OOLONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Question:
 
 
 def score(question: Question, answer: str | None) -> float:
-    """0 or 1, but for a count 0.75 to the power of its error, as in OOLONG."""
+    """1 for the right answer, 0 for a wrong one or None. A count that is off by n scores 0.75 to the power of n."""
     if answer is None:
         return 0.0
     match question.rule:
@@ -49,20 +49,21 @@ def score(question: Question, answer: str | None) -> float:
             given, right = _number(answer), _number(question.answer)
             if given is None or right is None:
                 return 0.0
-            return _OOLONG ** abs(given - right) if question.rule == "count" else float(given == right)
+            return _COUNT_BASE ** abs(given - right) if question.rule == "count" else float(given == right)
 
 
 def normalise(text: str) -> str:
-    """The text without case and surplus spaces, and without quotes, bold marks and punctuation at both ends."""
+    """The text in lower case, with single spaces, without quotes, brackets, bold marks and punctuation at its ends."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(folded.split()).strip(" .,;:!\"'`()[]{}*")
 
 
 def _members(text: str) -> frozenset[str]:
+    """The normalised members of a list with commas, semicolons or lines between them."""
     return frozenset(filter(None, (normalise(part) for part in re.split(r"[,;\n]", text))))
 
 
 def _number(text: str) -> float | None:
-    """The number, if the whole answer is one (`1,234`, `**12**`, `12.`); `None` for a number among words."""
+    """The number, if the whole answer is one (`1,234`, `**12**`, `12.`); `None` for one among words."""
     bare = normalise(text).replace(",", "")
     return float(bare) if _NUMBER.fullmatch(bare) else None

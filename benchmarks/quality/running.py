@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.options import head_line, machine_line, row_line
-from benchmarks.quality import arms, families
+from benchmarks.quality import arms
+from benchmarks.quality.families import FAMILIES, make, make_oracle
 from benchmarks.quality.haystack import Sources, prepare
 from benchmarks.quality.questions import Question, score
 from monocontext import Monocontext
@@ -24,9 +25,9 @@ from rlm import RLM
 from rlm.calls.usage import cost_of
 from rlm.models.lm import LM, Reply
 
-ORACLE = "oracle"
+ORACLE = "oracle"  # the name of the scripted model, which needs no key
 FREE = ("max_dollars", "arms", "sizes_bytes", "runner")  # what another plan in the same folder may change
-Row = dict[str, Any]
+Row = dict[str, Any]  # a line of OUT/runs.jsonl: what was asked, and the fields of `arms.Run`
 
 
 class BadPlan(ValueError):
@@ -41,7 +42,7 @@ class Plan:
     base_url: str | None = None
     arms: tuple[str, ...] = tuple(arms.ARMS)
     sizes_bytes: tuple[int, ...] = (1_000_000,)
-    families: tuple[str, ...] = tuple(families.FAMILIES)
+    families: tuple[str, ...] = tuple(FAMILIES)
     each: int = 6  # questions of each family
     seed: int = 0
     max_dollars: float | None = None  # the cap on the cost of all runs in the folder
@@ -50,60 +51,72 @@ class Plan:
     runner: str = "subprocess"
 
 
+class Job(NamedTuple):
+    """A run to make: one question on one arm, over a haystack of one size."""
+
+    size_bytes: int
+    arm: str
+    question: Question
+
+
 def run(
     plan: Plan, out: Path, say: Callable[[str], object] = print, sources: Sources | None = None
 ) -> tuple[list[Row], int]:
-    """Carry out the runs that the folder lacks; returns the rows of all, and how many the cap prevented.
+    """Make the runs that the folder `out` lacks. Returns the rows of all, and how many the cap on dollars left out.
 
-    Raises `BadPlan`.
+    `sources`: what haystacks are made of. Raises `BadPlan`.
     """
     _check(plan)
     rows = _open(plan, out)
-    questions = families.make(plan.families, plan.each, plan.seed)
-    waiting, unasked = _waiting(plan, questions, rows), 0
+    questions = make(plan.families, plan.each, plan.seed)
+    jobs, left_out = _jobs_to_do(plan, questions, rows), 0
     for size, arm in product(plan.sizes_bytes, plan.arms):
         if arms.is_left_out(arm, size):
             say(f"{size:,} {arm}: left out, since the text is larger than {arms.STR_BYTES:,} bytes")
-    say(f"{len(waiting)} runs")
+    say(f"{len(jobs)} runs")
     with _model(plan, questions) as lm, (out / "runs.jsonl").open("a") as file:
-        for size, arm, question in waiting:
+        for job in jobs:
             spent = sum(row["dollars"] or 0.0 for row in rows)
-            left = None if plan.max_dollars is None else plan.max_dollars - spent
-            if left is not None and left <= 0:
-                unasked += 1
+            dollars = None if plan.max_dollars is None else plan.max_dollars - spent
+            if dollars is not None and dollars <= 0:
+                left_out += 1
                 continue
-            location = prepare(out / "texts", size, questions, sources or Sources())
-            row = {"size_bytes": size, "arm": arm, **_ask(plan, arm, question, location, lm, left)}
+            location = prepare(out / "texts", job.size_bytes, questions, sources or Sources())
+            row = {"size_bytes": job.size_bytes, "arm": job.arm, **_ask(plan, job, location, lm, dollars)}
             rows.append(row)
             file.write(json.dumps(row) + "\n")
             file.flush()
-            say(f"{size:,} {arm} {question.id}: {'right' if row['right'] else 'wrong'}, {row['reason']}")
-    return rows, unasked
+            result = "right" if row["right"] else "wrong"
+            say(f"{job.size_bytes:,} {job.arm} {job.question.id}: {result}, {row['reason']}")
+    return rows, left_out
 
 
-def _waiting(plan: Plan, questions: Sequence[Question], rows: Sequence[Row]) -> list[tuple[int, str, Question]]:
-    """The size, the arm and the question of each run that has no row yet."""
+def _jobs_to_do(plan: Plan, questions: Sequence[Question], rows: Sequence[Row]) -> list[Job]:
+    """The runs that have no row yet, apart from those with too large a text."""
     done = {(row["size_bytes"], row["arm"], row["question"]) for row in rows}
     return [
-        (size, arm, question)
+        Job(size, arm, question)
         for size, question, arm in product(plan.sizes_bytes, questions, plan.arms)
         if (size, arm, question.id) not in done and not arms.is_left_out(arm, size)
     ]
 
 
-def _ask(plan: Plan, arm: str, question: Question, location: Path, lm: LM, left: float | None) -> Row:
+def _ask(plan: Plan, job: Job, location: Path, lm: LM, dollars: float | None) -> Row:
+    """The fields of a row: the question, its score and the run, which may cost at most `dollars`."""
+
     def make_rlm(dollars: float | None) -> RLM:
         return RLM(lm=lm, max_dollars=dollars, max_iterations=plan.max_iterations, runner=plan.runner)
 
+    question = job.question
     with Monocontext.open(location, materialize_limit=1 << 40) as context:  # a new one has no cache of another run
-        text = str(context) if arm == arms.IN_MEMORY else None
-        done = arms.answer(arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), left)
+        text = str(context) if job.arm == arms.IN_MEMORY else None
+        done = arms.answer(job.arm, question, arms.Setting(make_rlm, context, text, plan.window_tokens), dollars)
     result = score(question, done.answer)
     about = {"question": question.id, "family": question.family, "query": question.query, "expected": question.answer}
     return {**about, "score": result, "right": result == 1.0, **asdict(done)}
 
 
-def report(rows: Sequence[Row], unasked: int = 0) -> str:
+def report(rows: Sequence[Row], left_out: int = 0) -> str:
     """The tables of these runs in Markdown."""
     groups: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row["size_bytes"], row["arm"])):
@@ -124,8 +137,8 @@ def report(rows: Sequence[Row], unasked: int = 0) -> str:
             f"{median(read) / 1e6:.2f}" if read else "-",
             *(share(sum(results), len(results)) for results in right.values()),
         ))  # fmt: skip
-    if unasked:
-        lines.append(f"\n{unasked} runs are left out: the cap on dollars was reached.")
+    if left_out:
+        lines.append(f"\n{left_out} runs are left out: the cap on dollars was reached.")
     return "\n".join(lines) + "\n"
 
 
@@ -136,25 +149,27 @@ def share(right: int, total: int) -> str:
 
 @contextmanager
 def _model(plan: Plan, questions: Sequence[Question]) -> Iterator[LM]:
+    """The model that the plan names."""
     if plan.model == ORACLE:
-        yield families.make_oracle(questions)
+        yield make_oracle(questions)
     else:
         with RLM(plan.model, base_url=plan.base_url, sampling={"temperature": 0}) as rlm:
             yield rlm.lms[0]
 
 
 def _check(plan: Plan) -> None:
-    for kind, given, known in (("arm", plan.arms, arms.ARMS), ("family", plan.families, families.FAMILIES)):
+    """Raise `BadPlan` for an unknown name, or a cap on dollars that would have no effect."""
+    for kind, given, known in (("arm", plan.arms, arms.ARMS), ("family", plan.families, FAMILIES)):
         if unknown := [name for name in given if name not in known]:
-            raise BadPlan(f"unknown {kind} {unknown[0]!r}; known are {', '.join(known)}")
+            raise BadPlan(f"no {kind} {unknown[0]!r}: choose from {', '.join(known)}")
     if plan.max_dollars is not None and plan.model != ORACLE and not plan.base_url:
-        name = plan.model.partition(":")[2] or plan.model  # a provider and a colon may stand before it
+        name = plan.model.partition(":")[2] or plan.model  # without its provider
         if cost_of(Reply("", 1, 1, name), {}) is None:
-            raise BadPlan(f"no price is known for {plan.model}, so --max-dollars would have no effect")
+            raise BadPlan(f"no price is known for {plan.model}, so --max-dollars has no effect: leave it out")
 
 
 def _open(plan: Plan, out: Path) -> list[Row]:
-    """The rows of the folder, which is begun if it is new. Raises `BadPlan` if it holds another plan."""
+    """The rows of the folder `out`, which is begun if it is new. Raises `BadPlan` if it holds another plan."""
     path, ours = out / "runs.jsonl", json.loads(json.dumps(asdict(plan)))
     data = path.read_bytes() if path.exists() else b""
     whole_bytes = data.rfind(b"\n") + 1  # a kill may have cut the last line
@@ -166,5 +181,6 @@ def _open(plan: Plan, out: Path) -> list[Row]:
     about, *rows = map(json.loads, data[:whole_bytes].splitlines())
     theirs = about["plan"]
     if differing := [name for name in ours if name not in FREE and ours[name] != theirs.get(name)]:
-        raise BadPlan(f"{out} holds runs of another plan, whose {differing[0]} is {theirs.get(differing[0])!r}")
+        name = differing[0]
+        raise BadPlan(f"{out} holds runs of another plan, whose {name} is {theirs.get(name)!r}: give another --out")
     return rows

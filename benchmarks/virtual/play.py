@@ -24,7 +24,7 @@ THINK_MEDIAN_SECONDS = 3.5
 THINK_SIGMA = 0.65
 THINK_LEAST_SECONDS = 0.7
 SUB_CALL_SECONDS = 2.5
-BATCH = 20
+BATCH = 20  # sub-calls at once
 BATCH_TIMES = 1.3  # the time of a batch of sub-calls, against that of one
 TOKENS_PER_SECOND = 120.0
 TOKEN_CHARACTERS = 4
@@ -36,15 +36,6 @@ AFTER = (
 )
 """The end of each reply: in published replies some 50 tokens of code follow a literal address."""
 FENCE = "```\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """The conditions of a run."""
-
-    frames: int
-    distance: Distance
-    seed: int = 0
 
 
 @dataclass(slots=True)
@@ -63,14 +54,14 @@ class Played:
     skipped_share: float  # of the frames: filters excluded them from searches
 
 
-def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
-    """Run a program. Raises what its code raises."""
+def play(program: Program, text: Text, policy: str, distance: Distance, seed: int = 0) -> Played:
+    """Run a program over a text, with a policy of `suite.POLICIES`. Raises what the program's code raises."""
     clock = VirtualClock()
-    workers = LinkedWorkers(setting.distance, setting.seed, clock)
-    store = MeteredStore(program.store(text, filters=True), setting.distance, clock, setting.seed)
+    workers = LinkedWorkers(distance, seed, clock)
+    store = MeteredStore(program.store(text, filters=True), distance, clock, seed)
     cache_bytes = program.cache_bytes or CACHE_BYTES
     context = Monocontext.open(store, cache_bytes=cache_bytes, workers=workers, prefetch=cast(Prefetch, policy))
-    stage, conversation = _Stage(program, context, workers, setting), program.talk(text)
+    stage, conversation = _Stage(program, context, workers, seed), program.talk(text)
     codes, outputs = list[str](), list[str]()
     with context:
         code = next(conversation)
@@ -85,27 +76,21 @@ def play(program: Program, text: Text, policy: str, setting: Setting) -> Played:
                 break
         stats = context.stats
     return Played(
-        answer=answer,
-        truth=text.truth,
-        codes=codes,
-        outputs=outputs,
-        stall_seconds=workers.stalled_seconds,
-        bytes=store.bytes,
-        used_bytes=stats.bytes_used + store.index_bytes,
-        ahead_bytes=stats.prefetch.bytes_fetched,
+        answer, text.truth, codes, outputs, stall_seconds=workers.stalled_seconds, bytes=store.bytes,
+        used_bytes=stats.bytes_used + store.index_bytes, ahead_bytes=stats.prefetch.bytes_fetched,
         ahead_used_bytes=stats.prefetch.bytes_used,
         skipped_share=stats.search.pruned / stats.search.frames if stats.search.frames else 0.0,
-    )
+    )  # fmt: skip
 
 
 class _Stage:
     """The REPL of a run: lets time pass for the model, and holds the namespace of its code."""
 
-    def __init__(self, program: Program, context: Monocontext, workers: LinkedWorkers, setting: Setting) -> None:
+    def __init__(self, program: Program, context: Monocontext, workers: LinkedWorkers, seed: int) -> None:
         self._program = program
         self._context = context
         self._workers = workers
-        self._dice = Random(f"think {setting.seed} {program.name}")
+        self._dice = Random(f"think {seed} {program.name}")
         self._printed: list[str] = []
         self._names: dict[str, Any] = {
             "context": context,

@@ -10,11 +10,17 @@ from benchmarks.options import Commands, amount, at_least_1, head_line, machine_
 from benchmarks.patterns import PROGRAMS
 from benchmarks.patterns.program import Program
 from benchmarks.patterns.texts import FRAME_BYTES
-from benchmarks.virtual.play import Played, Setting, play
+from benchmarks.virtual.play import Played, play
 from benchmarks.virtual.workers import Distance
 
 POLICIES = ("off", "history", "code", "all")  # read ahead by nothing, past reads, the code as it streams, or both
+FAR = Distance("far_150", 100e6)
+PREFETCH = "all"  # the policy that the gates judge
 PASS_LIMIT_BYTES = 20 * 10**9  # programs that read everything run up to this size only
+_LEAST_FRAMES = 8  # programs plant lines at different places, which need frames of their own
+_LARGE_BYTES = 10 * 10**9  # from this size on, programs that filters help have gates of their own
+_LARGE_STALL_SECONDS, _LARGE_UNSKIPPED_SHARE = 1.5, 0.01
+_LEAST_STALL_SECONDS = 0.1  # less waiting without reading ahead counts as this much
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +28,7 @@ class Plan:
     """The programs, policies and conditions of one run."""
 
     size_bytes: int = 200_000_000
-    profile: str = "far_150"
-    link_bytes_per_second: float = 100e6
+    distance: Distance = FAR
     policies: Sequence[str] = ("off", "all")
     programs: Sequence[str] = ()  # parts of names; empty for all programs
     seeds: int = 3  # runs of each program, whose figures are averaged
@@ -31,15 +36,13 @@ class Plan:
 
     @property
     def frames(self) -> int:
-        return max(8, round(self.size_bytes / FRAME_BYTES))
+        return max(_LEAST_FRAMES, round(self.size_bytes / FRAME_BYTES))
 
     @property
     def chosen(self) -> list[Program]:
+        """The programs that the plan names, without full passes over a text that is too large for them."""
         named = [item for item in PROGRAMS if not self.programs or any(part in item.name for part in self.programs)]
         return [item for item in named if not item.full_pass or self.size_bytes <= PASS_LIMIT_BYTES]
-
-    def setting(self, seed: int) -> Setting:
-        return Setting(self.frames, Distance(self.profile, self.link_bytes_per_second), seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,10 @@ def main(arguments: argparse.Namespace) -> int:
     """Run, print the table and the gates; returns 1 if a gate fails."""
     plan = Plan(arguments.size, policies=arguments.policy, programs=arguments.program, seeds=arguments.seeds)
     if unknown := [name for name in plan.policies if name not in POLICIES]:
-        raise SystemExit(f"unknown policy {unknown[0]!r}; there are {', '.join(POLICIES)}")
+        raise SystemExit(f"no policy {unknown[0]!r}: choose from {', '.join(POLICIES)}")
     if not plan.chosen:
-        names = ", ".join(item.name for item in PROGRAMS)
-        raise SystemExit(f"no program to run; there are {names} (up to {PASS_LIMIT_BYTES / 1e9:g} GB for a full pass)")
+        names, limit = ", ".join(item.name for item in PROGRAMS), f"up to {PASS_LIMIT_BYTES / 1e9:g} GB for a full pass"
+        raise SystemExit(f"no program to run: choose from {names} ({limit})")
     print(f"{plan}\n({machine_line()})\n")
     gates = judge(run(plan))
     print("", *gates, sep="\n")
@@ -82,7 +85,7 @@ def main(arguments: argparse.Namespace) -> int:
 def run(plan: Plan) -> list[Row]:
     """Print and return the rows of every program and policy. Raises `AssertionError` for a wrong answer."""
     rows = []
-    print(head_line("seconds of waiting in one run", *plan.policies, "bytes moved, of those used"))
+    print(head_line("seconds of waiting in one run", *plan.policies, f"bytes moved per byte used, {plan.policies[-1]}"))
     for program in plan.chosen:
         result = _measure(program, plan)
         waits = [f"{item.stall_seconds:.2f}" for item in result]
@@ -96,32 +99,24 @@ def _measure(program: Program, plan: Plan) -> list[Row]:
     text = program.text(plan.frames)
     rows = []
     for policy in plan.policies:
-        settings = map(plan.setting, range(plan.seed, plan.seed + plan.seeds))
-        runs = [check_truth(program, play(program, text, policy, setting)) for setting in settings]
+        seeds = range(plan.seed, plan.seed + plan.seeds)
+        runs = [check_truth(program, play(program, text, policy, plan.distance, seed)) for seed in seeds]
         ahead, used = sum(run.ahead_bytes for run in runs), sum(run.used_bytes for run in runs)
-        row = Row(
-            program.name,
-            policy,
-            plan.size_bytes,
+        rows.append(Row(
+            program.name, policy, plan.size_bytes,
             stall_seconds=sum(run.stall_seconds for run in runs) / len(runs),
             amplification=sum(run.bytes for run in runs) / used if used else 1.0,
             precision=sum(run.ahead_used_bytes for run in runs) / ahead if ahead else None,
             skipped=sum(run.skipped_share for run in runs) / len(runs),
-        )
-        rows.append(row)
+        ))  # fmt: skip
     return rows
 
 
 def check_truth(program: Program, played: Played) -> Played:
+    """The run itself. Raises `AssertionError` for a wrong answer."""
     if played.answer != played.truth:
-        raise AssertionError(f"{program.name} found {played.answer!r}, expected {played.truth!r}")
+        raise AssertionError(f"{program.name} gave the answer {played.answer!r}, expected {played.truth!r}")
     return played
-
-
-PREFETCH = "all"  # the policy that the gates judge
-_LARGE_BYTES = 10 * 10**9  # from this size on, programs that filters help have gates of their own
-_LARGE_STALL_SECONDS, _LARGE_UNSKIPPED_SHARE = 1.5, 0.01
-_LEAST_STALL_SECONDS = 0.1  # less waiting without reading ahead counts as this much
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +136,8 @@ class Gate:
 
 
 def judge(rows: Iterable[Row]) -> list[Gate]:
-    """The gates that the policy PREFETCH has to pass, given rows of one size; those of `off` are its measure."""
+    """The gates that the policy PREFETCH has to pass, given rows of one size. Its waits are compared with those of
+    `off`."""
     by_name = {(row.program, row.policy): row for row in rows}
     gates: list[Gate] = []
     for program in PROGRAMS:

@@ -1,4 +1,4 @@
-"""The workers of a reader on a virtual clock; all requests share one link."""
+"""Simulate the network of a reader on a virtual clock: workers whose requests share one link, and a metered store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Distance:
 
 
 class LinkedWorkers(SimulatedWorkers):
-    """Completes each request when its last byte would have arrived, and adds up the seconds that callers wait.
+    """Completes each request when its last byte would have arrived, and adds up the seconds that callers wait for it.
 
     The time to the first byte is drawn from the profile with the requested range as seed. So a range takes the same
     time under every policy, and policies differ by their choices, not by luck. A range that is requested again gets
@@ -48,7 +48,8 @@ class LinkedWorkers(SimulatedWorkers):
         sent = self.clock.now()
         place = request.object, request.start
         first_byte_seconds, lost_seconds, attempts = self._draw_first_byte(place), 0.0, 0
-        # A client that hears nothing within its timeout sends the GET again; only the longest timeout is waited out.
+        # A client that gets no byte within its timeout sends the GET again. Each attempt has a longer timeout; in the
+        # attempt with the longest one, the client waits as long as it takes.
         while (timeout := self._timeout.for_attempt(attempts)) < min(first_byte_seconds, READ_TIMEOUT_SECONDS):
             lost_seconds += timeout
             attempts += 1
@@ -84,9 +85,9 @@ class LinkedWorkers(SimulatedWorkers):
 
 
 class MeteredStore(WrappedStore):
-    """Counts the bytes of GETs, and of those the bytes that are not text.
+    """Counts the bytes of GETs, and apart from that the bytes of roots, index pages and filters.
 
-    Only GETs of whole objects, the roots, advance the clock: `LinkedWorkers` times ranges.
+    GETs of whole objects, which are roots, advance the clock. Ranges do not: `LinkedWorkers` times them.
     """
 
     def __init__(self, store: Store, distance: Distance, clock: VirtualClock, seed: int) -> None:

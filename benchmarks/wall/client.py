@@ -26,14 +26,14 @@ BUCKET, TEXT, CONTEXT = "bucket", "text", "context"
 REGION = "us-east-1"
 ENDPOINT = os.environ.get("AWS_ENDPOINT_URL_S3")
 OBJECT_BYTES = 64 << 20  # the size of the object that GETs read
-PART_BYTES = 8 << 20
-LEAST_PART_BYTES = 100_000
+PART_BYTES = 8 << 20  # of a pass over the text
+LEAST_PART_BYTES = 100_000  # of a slice that threads share
 THREADS = 50
 TOKEN_CHARACTERS, TOKENS_PER_SECOND = 4, 120.0
 
 
 class Way(ABC):
-    """Reads a text by ranges; a library with a better way overrides methods."""
+    """One way to read a text: by ranges, unless the library has a faster way for slices, searches or passes."""
 
     packages: tuple[str, ...] = ("boto3",)  # the library, whose version is printed, then what it imports
 
@@ -49,6 +49,7 @@ class Way(ABC):
         return self.read(start, stop)
 
     def read_slice(self, start: int, stop: int) -> bytes:
+        """Bytes [start, stop), which may be many: a library may read parts of them at once."""
         return self.read(start, stop)
 
     def find(self, needle: str) -> int:
@@ -63,20 +64,19 @@ class Way(ABC):
         return -1
 
     def parts(self) -> Iterator[bytes]:
+        """The whole text, in parts."""
         for start in range(0, self.size_bytes, PART_BYTES):
             yield self.read(start, min(start + PART_BYTES, self.size_bytes))
 
     def think(self, seconds: float, code: str) -> None:
+        """Wait while the model thinks and writes `code`."""
         time.sleep(seconds)
 
 
 def _client() -> Any:
-    config = import_module("botocore.config").Config(
-        s3={"addressing_style": "path"},
-        max_pool_connections=64,
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-    )
+    checksums = dict.fromkeys(("request_checksum_calculation", "response_checksum_validation"), "when_required")
+    settings = {"s3": {"addressing_style": "path"}, "max_pool_connections": 64}
+    config = import_module("botocore.config").Config(**settings, **checksums)
     return import_module("boto3").client("s3", config=config)
 
 
@@ -109,7 +109,8 @@ class InMemory(Way):
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
-        self._data = Path(sys.argv[2]).with_name(TEXT).read_bytes()
+        session = Path(sys.argv[2])  # the text is beside it
+        self._data = session.with_name(TEXT).read_bytes()
 
     def read(self, start: int, stop: int) -> bytes:
         return self._data[start:stop]
@@ -143,15 +144,10 @@ class Obstore(Way):
     def __init__(self, size_bytes: int) -> None:
         super().__init__(size_bytes)
         self._module = import_module("obstore")
+        keys = {name: os.environ[f"AWS_{name.upper()}"] for name in ("access_key_id", "secret_access_key")}
+        options = {"allow_http": True, "allow_invalid_certificates": True}  # it reads no certificate authority
         self._store = import_module("obstore.store").S3Store(
-            BUCKET,
-            endpoint=ENDPOINT,
-            region=REGION,
-            access_key_id=os.environ["AWS_ACCESS_KEY_ID"],
-            secret_access_key=os.environ["AWS_SECRET_ACCESS_KEY"],
-            virtual_hosted_style_request=False,
-            # It reads no certificate authority from a file.
-            client_options={"allow_http": True, "allow_invalid_certificates": True},
+            BUCKET, endpoint=ENDPOINT, region=REGION, **keys, virtual_hosted_style_request=False, client_options=options
         )
 
     def read(self, start: int, stop: int) -> bytes:
@@ -169,7 +165,7 @@ class Obstore(Way):
 
 
 class Ours(Way):
-    """monocontext, with hints: it is told when the model thinks, and gets code as it streams."""
+    """monocontext with hints: it is told when the model thinks, gets the code as it streams, and reads ahead."""
 
     packages = ("monocontext", "boto3")
     policy = "all"
@@ -241,7 +237,8 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
     opened = time.perf_counter() - began
     waited, answers = 0.0, []
     for number, turn in enumerate(turns):
-        way.think(turn["think"], ("```repl\n" if number == 0 else "\n```repl\n") + turn["code"])
+        opening = "```repl\n" if number == 0 else "\n```repl\n"  # as the model writes code, in a fence
+        way.think(turn["think"], opening + turn["code"])
         for kind, *values in turn["steps"]:
             if kind == "pause":
                 time.sleep(*values)
@@ -267,7 +264,7 @@ def send_gets(name: str, length: int, count: int, threads: int) -> dict[str, Any
 
         def send(start: int) -> None:
             if len(way.view(start, start + length)) != length:
-                raise AssertionError(f"{name}: expected {length} bytes")
+                raise AssertionError(f"{name}: a GET returned another number of bytes than {length}")
 
         list(pool.map(send, starts[: 4 * threads]))
         began = time.process_time()

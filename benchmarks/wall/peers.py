@@ -60,7 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Measure and print the table, the fastest way first."""
     ways = [name for name in client.WAYS if any(part in name for part in arguments.way)]
     if not ways:
-        raise SystemExit(f"no way has a name with {arguments.way}; the ways are {'; '.join(client.WAYS)}")
+        raise SystemExit(f"no way has {' or '.join(arguments.way)} in its name; the ways are {'; '.join(client.WAYS)}")
     plan = Plan(arguments.size, rounds=arguments.rounds, ways=ways)
     print(f"{plan}\n({machine_line()})\n")
     rows = run(plan)
@@ -88,7 +88,7 @@ def run(plan: Plan) -> list[dict[str, Any]]:
             if result is None:
                 return None
             if result["answers"] != session.answers:
-                raise AssertionError(f"{name}: gave {result['answers']}, expected {session.answers}")
+                raise AssertionError(f"{name} read {result['answers']}, expected {session.answers}")
             return result | {"requests": server.requests, "bytes": server.bytes_sent}
 
         runs_by_way = in_turns(plan.ways, plan.rounds, measure)
@@ -105,18 +105,15 @@ def _server(plan: Plan, data: bytes) -> Iterator[S3StandIn]:
     open_store("memory://peers").put(client.TEXT, data)
     publish(data.decode("ascii"), f"memory://peers/{client.CONTEXT}", replace=True)
     with S3StandIn(
-        open_store("memory://peers"),
-        bucket=client.BUCKET,
-        latency=plan.profile,
-        connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND,
-        link_bytes_per_second=plan.link_bytes_per_second,
-    ) as server:
+        open_store("memory://peers"), bucket=client.BUCKET, latency=plan.profile,
+        connection_bytes_per_second=CONNECTION_BYTES_PER_SECOND, link_bytes_per_second=plan.link_bytes_per_second,
+    ) as server:  # fmt: skip
         yield server
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Turns over one text of ASCII, in which a character is a byte."""
+    """What a model does in a run, over a text of ASCII, in which a character is a byte."""
 
     turns: list[Turn]
     answers: list[int]  # the CRC-32 of each slice and the place that each search finds, in order

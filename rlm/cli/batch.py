@@ -22,26 +22,22 @@ from rlm.rlm import RLM
 
 @one_line_errors()
 def batch(
-    questions: Annotated[
-        str, Argument(help='File of JSON lines, each a string or {"question": ..., "id": ...}.', metavar="QUESTIONS")
-    ],
+    questions: Annotated[str, Argument(metavar="QUESTIONS", help="File of JSON lines, each a string or "
+                                                                 '{"question": ..., "id": ...}.')],
     context: Annotated[str, Argument(help="URL or directory of a context, or a text file.")],
     out: Annotated[str, Option(help="File to append a JSON line to for each question, answered ones are skipped.")],
-    model_options: ModelOptions,
-    limits: Limits,
-    s3: storing.S3,
+    model_options: ModelOptions, limits: Limits, s3: storing.S3,
     at_once: Annotated[int, Option(type=AT_LEAST_1, help="Questions to answer at the same time.")] = 8,
     dask: Dask = None,
-) -> None:
+) -> None:  # fmt: skip
     """Answer many questions about CONTEXT. Limits of calls, tokens and dollars apply to all questions together.
 
     The same command resumes an interrupted batch, and asks questions again that failed or met such a limit.
     """
-
     print_remark(describe_rights(limits["runner"]))
     asked = read_questions(Path(questions))
     if not asked:
-        raise BadQuestions(f"{questions} contains no question")
+        raise BadQuestions(f"{questions} contains no question: write one a line, as a string of JSON")
     in_worker = partial(_answer_in_worker, model_options, limits, context, s3)
     with RLM(**choose_models(model_options), **limits) as rlm, open_argument(context, s3) as text:
         for lm in rlm.lms:

@@ -22,21 +22,17 @@ from rlm.rlm import RLM
 
 @one_line_errors()
 def compile_command(
-    model_options: ModelOptions,
-    limits: Annotated[dict[str, Any], OptionGroup(limits, {"max_iterations": 12})],
-    s3: S3,
-    place: Place = None,
-    project: ProjectName = None,
-    extractive: Annotated[bool, Option(help="Use no model, even if a key is set.")] = False,
-    as_json: AsJson = False,
-) -> None:
+    model_options: ModelOptions, limits: Annotated[dict[str, Any], OptionGroup(limits, {"max_iterations": 12})],
+    s3: S3, place: Place = None, project: ProjectName = None,
+    extractive: Annotated[bool, Option(help="Use no model, even if a key is set.")] = False, as_json: AsJson = False,
+) -> None:  # fmt: skip
     """Compile new sessions into a brief for the next ones. Without a key of a model, rules pick the lines."""
     url = place_of(place)
     options = options_of(url, s3)
     with Sessions.open(url, **options) as archive:
         names = [project] if project else archive.projects()
     if not names:
-        raise RLMError(f"no sessions at {url}: `monocontext sessions upload` stores some")
+        raise RLMError(f"no sessions at {url}: run `monocontext sessions upload` first")
     named = None if extractive else _name_model(model_options)
     rlm = RLM(**choose_models(named), **limits) if named else None
     try:
@@ -61,7 +57,7 @@ def _name_model(flags: dict[str, Any]) -> dict[str, Any] | None:
         return {**flags, "model": os.environ.get("OPENAI_MODEL"), "backend": "openai"}
     if os.environ.get("ANTHROPIC_API_KEY"):
         return {**flags, "preset": "anthropic"}
-    click.echo("rlm: no model, so rules pick the lines; for one set OPENAI_API_KEY or ANTHROPIC_API_KEY", err=True)
+    click.echo("rlm: no model, so rules pick the lines; to use one set OPENAI_API_KEY or ANTHROPIC_API_KEY", err=True)
     return None
 
 

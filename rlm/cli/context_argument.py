@@ -27,11 +27,9 @@ class UsageError(RLMError):
 
 def names_context(argument: str) -> bool:
     """Whether an argument is stdin, a URL, or a file or directory that exists."""
-    return (
-        argument == "-"
-        or re.match(r"[a-z][a-z0-9+.-]*://\S+\Z", argument, re.IGNORECASE) is not None
-        or os.path.exists(argument)  # a `Path` raises for a question that is too long for a name, and takes "" for "."
-    )
+    is_url = re.match(r"[a-z][a-z0-9+.-]*://\S+\Z", argument, re.IGNORECASE) is not None
+    # A `Path` would raise for a question that is too long for a name, and take "" for ".".
+    return argument == "-" or is_url or os.path.exists(argument)
 
 
 def named_texts(argument: str) -> dict[str, str]:
@@ -103,4 +101,4 @@ def _decode(data: bytes, source: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         byte, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` has no mark
-        raise UsageError(f"{source} is not UTF-8: byte 0x{byte:02x} at offset {offset}; convert it first") from None
+        raise UsageError(f"{source} is not UTF-8: byte 0x{byte:02x} at offset {offset}; convert it to UTF-8") from None

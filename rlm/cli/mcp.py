@@ -59,7 +59,7 @@ def make_ask_tools(served: Served, options: Mapping[str, Any], folder: Path | No
         if there is only one. max_dollars: a lower limit of the cost than that of the server.
         """
         if not query.strip():
-            raise ToolRefusal("the query is empty")
+            raise ToolRefusal("the query is empty: ask a question")
         with ExitStack() as stack:
             text = await asyncio.to_thread(stack.enter_context, _open_text(served, folder, context))
             try:
@@ -127,7 +127,7 @@ def mcp(
     """Serve texts and answers over the Model Context Protocol (MCP). Limits apply to each question."""
     print_remark(describe_rights(limits["runner"]))
     if folder is not None and listen["http"]:
-        raise UsageError("--folder is for a client on this machine: it cannot be served over HTTP")
+        raise UsageError("--folder opens files of this machine, so it cannot be served over HTTP: leave out --http")
     options = run_options(model_options, limits) | {"trajectory": trajectory}
     with ExitStack() as stack:
         served = Served()

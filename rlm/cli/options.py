@@ -29,14 +29,10 @@ Shape = Annotated[
     str, Option(help="What `context` is: text, list, dict.", shell_complete=one_of("text", "list", "dict"))
 ]
 Trajectory = Annotated[str | None, Option(help="Record the run in this .jsonl file, or in a new file in this folder.")]
-Runner = Annotated[
-    str,
-    Option(
-        shell_complete=one_of(*RUNNERS),
-        help="Where the model's code runs: confined (subprocess, or else wasm), subprocess, wasm, docker, "
-        "or local (with your rights, no sandbox).",
-    ),
-]
+Runner = Annotated[str, Option(
+    help="Where the model's code runs: confined (subprocess, or else wasm), subprocess, wasm, docker, or local (with "
+    "your rights, no sandbox).", shell_complete=one_of(*RUNNERS),
+)]  # fmt: skip
 _PROVIDERS = f"The provider of the models: {', '.join(backends.BACKENDS)}, and with any-llm many more."
 _RIGHTS = "Code that the model writes runs on this machine with your rights (runner: local, no sandbox)."
 _CONFINED = "Code that the model writes runs confined, without your keys, files and network (runner: {})."
@@ -69,7 +65,8 @@ def provider_of(flags: Mapping[str, Any]) -> str:
 def choose_models(
     flags: dict[str, Any], *, sampling: Mapping[str, Any] | None = None, sub_sampling: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The keywords of `RLM` for the models. Options override `sampling` and `sub_sampling`. Raises UnknownOption."""
+    """The keywords of `RLM` for the models that `flags` (of `model_flags`) name. Options in `flags` override `sampling`
+    and `sub_sampling`. Raises UnknownOption."""
     temperature = {} if flags["temperature"] is None else {"temperature": flags["temperature"]}
     provider = provider_of(flags)
     root_sampling = {**(sampling or {}), **temperature, **_parse_fields(flags["option"])}
@@ -112,7 +109,7 @@ Limits = Annotated[dict[str, Any], OptionGroup(limits)]
 
 
 def run_options(flags: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of `RLM`, with a limit of a dollar if none is given and the price of one of the models is known."""
+    """The keywords of `RLM` for a run. With no limit of dollars, it may cost one if a price of its models is known."""
     chosen = choose_models(flags)
     budget: Budget = limits["budget"]
     names = chosen["lm"].model, chosen["sub_model"] or chosen["sub_lm"].model
@@ -157,7 +154,7 @@ def _parse_fields(items: list[str] | None) -> dict[str, Any]:
     for item in items or ():
         name, equals, value = item.partition("=")
         if not (name and equals):
-            raise UnknownOption(f"an option must be NAME=VALUE, not {item!r}")
+            raise UnknownOption(f"an option must be NAME=VALUE, as in seed=1, not {item!r}")
         try:
             fields[name] = json.loads(value)
         except ValueError:
@@ -170,7 +167,8 @@ def _parse_headers(items: list[str] | None) -> dict[str, str] | None:
     for item in items or ():
         name, colon, value = item.partition(":")
         if not (name.strip() and colon):
-            raise UnknownOption("a header must be NAME:VALUE")  # it may contain a key, so the message does not show it
+            # Without the header itself, which may hold a key.
+            raise UnknownOption("a header must be NAME:VALUE, as in X-Team:search")
         headers[name.strip()] = value.strip()
     return headers or None
 

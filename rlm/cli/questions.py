@@ -35,15 +35,12 @@ if TYPE_CHECKING:
 
 @shared.one_line_errors()
 def run(
-    model_options: shared.ModelOptions,
-    limits: shared.Limits,
-    s3: S3,
+    model_options: shared.ModelOptions, limits: shared.Limits, s3: S3,
     context: Annotated[str | None, Argument(help="URL or directory of a context, a text file, or - for stdin; "
                                                   "several by name, code=URL logs=URL.")] = None,
     question: Annotated[str | None, Argument(help="The question to answer.")] = None,
     more: Annotated[list[str] | None, Argument(metavar="", help="After several texts, the question.")] = None,
-    trajectory: shared.Trajectory = None,
-    shape: shared.Shape = "text",
+    trajectory: shared.Trajectory = None, shape: shared.Shape = "text",
     sessions: Annotated[bool, Option(help="Use the sessions of this machine's agents as CONTEXT.")] = False,
     resume: Annotated[str | None, Option(help="Resume the run that this trajectory records.")] = None,
     cite: Annotated[bool, Option(help="Also print the sources of the answer.")] = False,
@@ -88,11 +85,10 @@ def run(
 @shared.one_line_errors()
 def view(
     run: Annotated[str, Argument(help="A trajectory (.jsonl), or a directory, for its newest trajectory.")],
-    host: Host = "127.0.0.1",
-    port: Port = 0,
+    host: Host = "127.0.0.1", port: Port = 0,
     export: Annotated[str | None, Option(help="Write the page to this HTML file instead, and exit.")] = None,
     open_browser: OpenBrowser = None,
-) -> None:
+) -> None:  # fmt: skip
     """Show a recorded run in a browser, even while it is running. Timeline, cells, sub-calls, costs."""
     path = page.find_trajectory(run)
     if export:
@@ -107,7 +103,7 @@ def _join_texts(words: list[str]) -> tuple[str | None, str | None]:
     texts = [word for word in words if named_texts(word)]
     others = [word for word in words if word not in texts]
     if len(others) > (1 if texts else 2):
-        raise UsageError(f"{others[-1]!r} is one too many: a run has one CONTEXT, or several NAME=URL, and a QUESTION")
+        raise UsageError(f"unexpected {others[-1]!r}: give one CONTEXT, or several NAME=URL, and a QUESTION in quotes")
     if texts and not named_texts(shlex.join(texts)):
         raise UsageError("two texts have the same name: give each its own, as in code=URL logs=URL")
     words = [shlex.join(texts), *others] if texts else words

@@ -29,7 +29,7 @@ _FIXED = {
 def resumed_options(
     metadata: Mapping[str, Any], context: click.Context, model_options: dict[str, Any], limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """The keywords of `RLM`: recorded ones, overridden by the command line. Raises UsageError for a fixed option."""
+    """The keywords of `RLM`: recorded ones, overridden by the command line. Raises UsageError for one that is fixed."""
     source_of = context.get_parameter_source
     on_command_line = {name for name in context.params if source_of(name) is ParameterSource.COMMANDLINE}
     for name, why in _FIXED.items():

@@ -107,12 +107,16 @@ class _Digests:
 
 @dataclass(frozen=True, slots=True)
 class _StoredBrief:
+    """The brief of a project, as it is stored."""
+
     text: str = ""
     etag: str | None = None  # None if there is no brief yet
     covers: str = ""  # the hash of the digests in it
 
 
 class _Compilation:
+    """One compilation of the sessions of a project."""
+
     def __init__(self, project: Project, rlm: RLM | None, on_session: OnSession | None) -> None:
         self._project, self._store, self._rlm, self._on_session = project, project.store, rlm, on_session
         self._root = f"{COMPILED}/{key_part(project.name, 'project')}"
@@ -127,7 +131,8 @@ class _Compilation:
             if self._store_brief(self._update_digests(fresh)):
                 break
         else:
-            raise StoreFailure(f"{self._store.url}/{self._root}: other runs were faster {_ATTEMPTS} times: try again")
+            location = f"{self._store.url}/{self._root}/{BRIEF}"
+            raise StoreFailure(f"other runs stored {location} during each of {_ATTEMPTS} attempts: try again")
         if self._spent:
             why = f"{describe_end(self._spent)}; the digests made so far are kept, and are not paid again"
             raise BudgetSpent(why, reason=self._spent)
@@ -137,7 +142,7 @@ class _Compilation:
         """Digest new sessions, add their digests to `fresh`, and delete those of sessions gone or grown."""
         versions = {name: text for name, text in self._project.versions().items() if "/subagents/" not in name}
         if not versions:
-            raise NotFound(f"no sessions of project {self._project.name!r} at {self._store.url}: upload some")
+            raise NotFound(f"no sessions of {self._project.name!r} at {self._store.url}: upload them first")
         keys = {name: f"{self._root}/digests/{key_part(name)}/{_hash(text)}" for name, text in versions.items()}
         stored = {info.key for info in self._store.list(f"{self._root}/digests/")}
         covered_before = _hash(*stored - set(fresh))

@@ -1,4 +1,4 @@
-"""Digest one session into statements, each with the turns that support it. Pure.
+"""Digest one session into statements, each with the turns that support it. Does no I/O.
 
 A statement of a model that cites no turn of the session, by its number in brackets, is dropped: nobody could check it.
 """
@@ -54,7 +54,7 @@ FindTurn = Callable[[str], str | None]
 
 
 def parse_statements(markdown: str, find_turn: FindTurn) -> list[Statement]:
-    """The statements in a model's Markdown that cite turns."""
+    """The statements in a model's Markdown that cite turns. `find_turn` knows the turns."""
     statements, section = [], ""
     for line in markdown.splitlines():
         if heading := _HEADING.match(line):
@@ -101,7 +101,7 @@ def render(statements: Iterable[Statement]) -> str:
 
 
 def extract(turns: Sequence[Turn]) -> list[Statement]:
-    """Statements about a session by rules: its prompts, last answer, commits, changed files and errors."""
+    """Statements about a session, picked by rules: its prompts, last answer, commits, changed files and errors."""
     prompts = [turn for turn in turns if turn.kind == "text" and turn.role == "user"]
     long = [turn for turn in prompts if len(turn.text.strip()) >= _SHORTEST_PROMPT] or prompts[:1]
     answers = [turn for turn in turns if turn.kind == "text" and turn.role == "assistant"]

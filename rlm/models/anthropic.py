@@ -10,7 +10,8 @@ from monocontext.errors import install_line
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import Message, Reply, ReportedUsage, read_details, sum_tokens
-from rlm.models.reply_builder import ReplyBuilder, raise_failure, read_parts
+from rlm.models.message_content import read_parts
+from rlm.models.reply_builder import ReplyBuilder, raise_failure
 from rlm.models.sdk import Accepted, SDKModel, SDKOptions, client_options
 
 _MARK = {"cache_control": {"type": "ephemeral"}}  # marks a block up to which the API caches the prompt
@@ -26,10 +27,8 @@ class AnthropicLM(SDKModel):
 
     backend = "anthropic"
     names: ClassVar[Mapping[str, str]] = {
-        "reasoning_effort": "output_config.effort",
-        "max_completion_tokens": "max_tokens",
-        "stop": "stop_sequences",
-    }
+        "reasoning_effort": "output_config.effort", "max_completion_tokens": "max_tokens", "stop": "stop_sequences",
+    }  # fmt: skip
     window_tokens = 200_000  # the window of the smaller models; others take more
     required = frozenset(("max_tokens", "stream"))
 
@@ -67,7 +66,7 @@ def _conversation(messages: Sequence[Message]) -> dict[str, Any]:
 
 
 def read_event(value: object, builder: ReplyBuilder) -> None:
-    """Take one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
+    """Add an event of a stream to the builder; ignore unknown ones. Raises EndpointError if it reports a failure."""
     raise_failure(value)
     kind = get(value, "type")
     if kind == "message_start":
@@ -89,7 +88,7 @@ def read_event(value: object, builder: ReplyBuilder) -> None:
 
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
-    """Take a whole message. Raises EndpointError for a failure, LLMError for anything but a message."""
+    """Add a whole message to the builder. Raises EndpointError for a failure, LLMError for anything but a message."""
     raise_failure(value)
     if not isinstance(get(value, "content"), list):
         raise LLMError(f"{target}: the answer has no `content` (is base_url right?): {one_line(value)[:120]}")
@@ -121,13 +120,13 @@ def _read_end(value: object, builder: ReplyBuilder) -> None:
 
 
 def _add_usage(usage: object, builder: ReplyBuilder) -> None:
-    """The counts at the end override those at the beginning."""
+    """Add counts to the builder; those at the end of a stream override those at its beginning."""
     if isinstance(usage, Mapping):
         builder.usage = {**(builder.usage or {}), **{name: count for name, count in usage.items() if count is not None}}
 
 
 def count_usage(usage: Any, tier: object, endpoint: object) -> ReportedUsage:
-    """The usage in a message; this API reports no dollars."""
+    """The counts in the `usage` of a message, which has the tier in it. This API reports no dollars."""
     cache_write, cache_read = (get(usage, f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
     input_tokens = sum_tokens(get(usage, "input_tokens"), cache_write or 0, cache_read or 0)
     output_tokens = sum_tokens(get(usage, "output_tokens"))

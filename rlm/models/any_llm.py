@@ -83,7 +83,7 @@ class AnyLM(SDKModel):
 
 
 def knows(provider: str) -> bool:
-    """Whether any-llm is installed and has this provider; it is not imported for that."""
+    """Whether any-llm is installed and has this provider. Looks at its files, without importing it."""
     spec = find_spec("any_llm")
     return spec is not None and any(
         (Path(location) / "providers" / provider).is_dir() for location in spec.submodule_search_locations or ()

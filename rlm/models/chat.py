@@ -8,7 +8,8 @@ from typing import Any
 from rlm.errors import LLMError
 from rlm.models.endpoint_errors import CallTarget, get, one_line
 from rlm.models.lm import ReportedUsage, read_details, sum_tokens
-from rlm.models.reply_builder import ReplyBuilder, raise_failure, read_parts, read_thinking
+from rlm.models.message_content import read_parts, read_thinking
+from rlm.models.reply_builder import ReplyBuilder, raise_failure
 
 _THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks")
 """Fields that may hold thinking; an endpoint may send the same thinking in several."""
@@ -19,7 +20,7 @@ _REPEATED_CHARACTERS = 20  # a last chunk that repeats the whole reply counts as
 
 
 def read_chunk(value: object, builder: ReplyBuilder) -> None:
-    """Take one chunk of a stream. Raises EndpointError for one that reports a failure."""
+    """Add a chunk of a stream to the builder. Raises EndpointError if it reports a failure."""
     raise_failure(value)
     if not isinstance(value, dict):
         return
@@ -31,7 +32,7 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
 
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
-    """Take a whole chat completion. Raises EndpointError for a failure, LLMError for an answer without choices."""
+    """Add a whole completion to the builder. Raises EndpointError for a failure, LLMError for one without choices."""
     read_chunk(value, builder)
     blocked = get(value, "promptFeedback", "blockReason") or get(value, "prompt_feedback", "block_reason")
     if blocked:
@@ -43,8 +44,8 @@ def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> Non
 def count_usage(
     usage: Any, tier: object, endpoint: object, kinds: tuple[str, str] = ("prompt", "completion")
 ) -> ReportedUsage:
-    """The usage in a completion. `kinds` are the endpoint's words for input and output. Only OpenRouter reports
-    dollars. DeepSeek has its own name for the tokens of its cache."""
+    """The counts in the `usage` of a completion. `kinds`: the endpoint's words for input and output. Only OpenRouter
+    reports dollars. DeepSeek has its own name for the tokens of its cache."""
     usage = usage if isinstance(usage, Mapping) else {}
     input_tokens, output_tokens = (sum_tokens(usage.get(f"{kind}_tokens")) for kind in kinds)
     into, out = usage.get(f"{kinds[0]}_tokens_details"), usage.get(f"{kinds[1]}_tokens_details")

@@ -15,16 +15,14 @@ from rlm.models.reply_builder import ReplyBuilder
 
 
 class ClaudeAgentLM:
-    """A model that is asked in sessions of Claude Code: one for each call, with no tools, no settings and one turn.
-
-    The SDK takes one prompt, so a conversation becomes one text with tags for its roles. The SDK reports dollars.
-    """
+    """A model that is asked in sessions of Claude Code: one for each call, with no tools, no settings and one turn. The
+    SDK takes one prompt, so a conversation becomes one text with tags for its roles. The SDK reports dollars."""
 
     backend = "claude-agent"
     window_tokens = 200_000
 
     def __init__(self, model: str, *, window_tokens: int | None = None, prompt_characters: int | None = None) -> None:
-        """`model`: its name in Claude Code. The others: what fits into the root's window, and into one prompt."""
+        """`model`: its name in Claude Code. `window_tokens`, `prompt_characters`: as in `SDKOptions`."""
         self.model = model
         self.window_tokens = window_tokens or self.window_tokens
         if prompt_characters is not None:
@@ -33,11 +31,11 @@ class ClaudeAgentLM:
     def complete(
         self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
-        """One call, from a thread without an event loop of its own. Raises LLMError."""
+        """Make one call. The thread may have no running event loop. Raises LLMError."""
         try:
             import claude_agent_sdk as sdk
         except ImportError:
-            raise LLMError(f"the agent SDK is not installed: {install_line('claude-agent', './rlm')}") from None
+            raise LLMError(f"the Claude agent SDK is not installed: {install_line('claude-agent', './rlm')}") from None
         name = model or self.model
         listener = on_delta if isinstance(on_delta, Listener) else Listener(on_delta)
         try:

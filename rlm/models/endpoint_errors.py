@@ -251,7 +251,7 @@ def get(value: object, *names: str) -> Any:
 
 
 def one_line(message: object) -> str:
-    """The endpoint's message as one line of at most 300 characters."""
+    """A message of an endpoint as one line of at most 300 characters."""
     return make_printable(" ".join(str(message).split())[:300], terminal=False)
 
 

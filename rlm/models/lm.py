@@ -18,7 +18,7 @@ Message = dict[str, str]  # `{"role": ..., "content": ...}`
 CHARACTERS_PER_TOKEN = 4  # for estimates: English prose and code have between 3.5 and 4.5
 _OLLAMA_WINDOWS = [1024 << i for i in range(1, 8)]  # their sizes in tokens; it counts up to three more
 _LEAST_WINDOW = 256  # no window has fewer tokens; a smaller count is no count
-_MOST_PER_TOKEN = 8  # a prompt with fewer characters for each counted token is taken as read
+_MOST_PER_TOKEN = 8  # an endpoint that counts a token for fewer characters than this has read the whole prompt
 _MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
 _WIDE = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001b000-\U0001faff\U00020000-\U0003ffff]+"
@@ -42,12 +42,12 @@ _NO_DETAILS = TokenDetails()
 
 
 class ReportedUsage(NamedTuple):
-    """What a call took, as its endpoint reports it."""
+    """The tokens and dollars of a call, as its endpoint reports them."""
 
     input_tokens: int  # including those of the cache; 0 if unknown
     output_tokens: int  # 0 if unknown
     details: TokenDetails
-    dollars: Any  # as they came; None if the endpoint reports none
+    dollars: Any  # not checked; None if the endpoint reports none
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Reply:
     called: str = ""  # the tool that the model called instead of an answer, although none was offered
     call_arguments: str = ""  # the arguments of that call, as JSON
     notes: tuple[str, ...] = ()
-    """The refused options that the request therefore lacked, in words for the notes of a run."""
+    """The options that the endpoint refused, so that they were left out; a sentence each, for the notes of a run."""
 
 
 class LM(Protocol):
@@ -81,16 +81,14 @@ class LM(Protocol):
     def complete(
         self, messages: Sequence[Message], *, model: str | None = None, on_delta: Callable[[str], object] | None = None
     ) -> Reply:
-        """Answer a conversation, calling `on_delta` with each piece of text as it arrives.
-
-        Raises LLMError; one whose `transient` is true is worth another try. An exception of `on_delta` ends the call.
-        """
+        """Answer a conversation, calling `on_delta` with each piece of text as it arrives. Raises LLMError; one whose
+        `transient` is true is worth another try. An exception of `on_delta` ends the call."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Listener:
-    """An `on_delta` that remembers its exception: it is the caller's own, and not a failure of the endpoint."""
+    """Wraps an `on_delta` and keeps the exception that it raised: a fault of the caller, not of the endpoint."""
 
     on_delta: Callable[[str], object] | None = None
     check: Callable[[], object] | None = None  # called with each piece and sign of life: it may end the call
@@ -118,7 +116,7 @@ def call_key(model: str, messages: Sequence[Message]) -> str:
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """The tokens of a prompt, estimated from its characters: see `estimate_text_tokens`."""
+    """The tokens of a prompt, estimated from its characters by `estimate_text_tokens`."""
     return sum(map(estimate_text_tokens, [message["content"] for message in messages]))
 
 
@@ -147,7 +145,7 @@ def sum_tokens(*reported: object) -> int:
 
 
 def reply_fields(reply: Reply) -> dict[str, Any]:
-    """The fields of a record about a reply; some, such as `cut`, only if they are set."""
+    """The fields of a reply in a trajectory. Optional ones, such as `cut`, are there only if they are set."""
     details = None
     if reply.details != _NO_DETAILS:
         details = {name: value for name, value in asdict(reply.details).items() if value}
@@ -160,14 +158,14 @@ def reply_fields(reply: Reply) -> dict[str, Any]:
 
 
 def check_whole(reply: Reply) -> None:
-    """Raise LLMError, with the reply in its `reply`, if it is cut, empty or a tool call."""
+    """Raise LLMError, whose `reply` is this reply, if it is cut, empty, or a call of a tool."""
     if reply.cut:
         start = f": {' '.join(reply.text.split())[:100]!r}" if reply.text.strip() else ""
         fault = f"the answer was cut by the limit of tokens after {len(reply.text):,} characters{start}; ask for less"
     elif reply.called:
         fault = f"it called the tool {reply.called!r} in place of an answer; ask for plain text"
     elif not has_words(reply.text):
-        fault = "it gave an empty answer" + (", and nothing but thinking" if reply.thinking else "")
+        fault = f"it gave an empty answer{', after thinking' if reply.thinking else ''}; ask again, or for less"
     else:
         return
     error = LLMError(f"model {reply.model!r}: {fault}")
@@ -176,8 +174,8 @@ def check_whole(reply: Reply) -> None:
 
 
 def check_prompt(reply: Reply, messages: Sequence[Message]) -> None:
-    """Raise PromptTooLong, with the reply in its `reply`, if the endpoint counted too few tokens for this prompt.
-    Servers such as Ollama cut a prompt that exceeds their window without a word, and answer from the rest of it."""
+    """Raise PromptTooLong, whose `reply` is this reply, if the endpoint counted too few tokens for these messages.
+    Servers such as Ollama cut a prompt that exceeds their window without an error, and answer from the rest of it."""
     if reply.estimated or reply.details.cache_read:
         return
     counted, texts = reply.input_tokens, [message["content"] for message in messages]
@@ -209,8 +207,8 @@ def read_details(
     input_tokens: int, output_tokens: int, *, cache_read: object = None, cache_write: object = None,
     cache_write_1h: object = None, reasoning: object = None, tier: object = None, endpoint: object = None,
 ) -> TokenDetails:  # fmt: skip
-    """The details that an endpoint reports; impossible counts become 0, so that they cannot lower a cost.
-    `input_tokens` and `output_tokens` include the tokens of the details."""
+    """The details as an endpoint reports them, by the fields of TokenDetails. Impossible counts become 0, so that they
+    cannot lower a cost. `input_tokens` and `output_tokens` include the tokens of the details."""
     from_cache, to_cache, to_cache_1h, thought = map(sum_tokens, (cache_read, cache_write, cache_write_1h, reasoning))
     if from_cache + to_cache > input_tokens or to_cache_1h > to_cache:
         from_cache = to_cache = to_cache_1h = 0
@@ -253,11 +251,9 @@ Script = Iterable[str | BaseException] | Callable[[Any], str]
 
 
 class ScriptedLM:
-    """Replies from a list, in order, or from a function.
-
-    A list item that is an exception is raised in its turn. The function gets the text of the message when there is one
-    message, as in a sub-call, and the list of messages when there are several, as at the root.
-    """
+    """Replies from a list, in order, or from a function. An item that is an exception is raised in its turn. A function
+    gets the text of the message if there is one, as in a sub-call, and the list of messages if there are several, as at
+    the root."""
 
     def __init__(self, script: Script, *, model: str = "scripted") -> None:
         """`script`: the list or function. `model`: the name of the model. Raises TypeError for a script of one str."""

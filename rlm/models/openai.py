@@ -1,4 +1,4 @@
-"""Ask the model behind any OpenAI-compatible endpoint, of providers and servers by name, with their key variables."""
+"""Ask models at any OpenAI-compatible endpoint, such as those of the providers and servers in `PROVIDERS`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The endpoint of a provider's models."""
+    """The endpoint of a provider, and the environment variables with its key and URL."""
 
     base_url: str
     keys: tuple[str, ...] = ()  # environment variables for its key, the first set counts; empty for a local server
@@ -84,11 +84,9 @@ class OpenAILM(SDKModel):
     backend = "openai"
 
     def __init__(
-        self, model: str, *, api: Api = "chat", maker: str | None = None,
-        **options: Unpack[SDKOptions],
-    ) -> None:  # fmt: skip
-        """`maker`: a name of `PROVIDERS`, which knows the endpoint and the variables of the environment with
-        its key, unless `base_url` or `api_key` say otherwise."""
+        self, model: str, *, api: Api = "chat", maker: str | None = None, **options: Unpack[SDKOptions]
+    ) -> None:
+        """`api`: the API to ask first. `maker`: the key in `PROVIDERS` of the default `base_url` and `api_key`."""
         key_variables: tuple[str, ...] = ()
         if maker is not None:
             endpoint = PROVIDERS[maker]
@@ -126,12 +124,8 @@ class OpenAILM(SDKModel):
 
     def _learn(self, name: str, failed: EndpointError, refused: dict[str, str | None], sent: set[str]) -> bool:
         """Also switch to the Responses API if the endpoint says that the model needs it."""
-        if (
-            failed.status in (400, 404, 422)
-            and "v1/responses" in failed.report.message
-            and self._api == "chat"
-            and name not in self._wants_responses
-        ):
+        is_in_chat = self._api == "chat" and name not in self._wants_responses
+        if is_in_chat and failed.status in (400, 404, 422) and "v1/responses" in failed.report.message:
             self._wants_responses.add(name)
             return True
         return super()._learn(name, failed, refused, sent)

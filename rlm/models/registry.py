@@ -61,12 +61,13 @@ def choose(
     """
     _check_kinds(model, sub_model, lm, sub_lm)
     provider, name = root_names(model, backend, preset)
-    created: list[LM] = []
+    made: list[LM] = []
     default, cheaper = PRESETS.get("anthropic" if provider == "claude-agent" else provider, ("", None))
     if lm is not None:
         root, provider = lm, str(getattr(lm, "backend", provider))
     elif name or default or not is_known(provider):
-        created.append(root := make_lm(provider, name or default, **connection))
+        root = make_lm(provider, name or default, **connection)
+        made.append(root)
     else:
         raise UnknownOption(f"{provider!r} has no default model: name one, as in '{provider}:NAME'")
     root = _sampled(root, sampling, "sampling")
@@ -74,20 +75,21 @@ def choose(
     if sub_lm is not None:
         sub, sub_name = sub_lm, sub_model
     elif sub_name and sub_provider and sub_provider != provider:
-        created.append(sub := make_lm(sub_provider, sub_name, base_url=sub_base_url))
-        sub_name = None
+        sub = make_lm(sub_provider, sub_name, base_url=sub_base_url)
+        made.append(sub)
+        sub_name = None  # it is the default of `sub`
     else:
         sub = root
         if not sub_name and (preset or (name is None and lm is None)):
             sub_name = cheaper  # sub-calls are most of the cost
-    return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(created))
+    return Models(root, _sampled(sub, sub_sampling, "sub_sampling"), sub_name, tuple(made))
 
 
 def root_names(model: str | None, backend: str | None, preset: str | None) -> tuple[str, str | None]:
     """The provider of the root model: `backend`, the one that `model` names, or that of `preset`; and the name of the
     model there, None for its default. Raises UnknownOption."""
     if preset and preset not in PRESETS:
-        raise UnknownOption(f"no preset {preset!r}; there are {', '.join(map(repr, PRESETS))}")
+        raise UnknownOption(f"no preset {preset!r}: choose from {', '.join(map(repr, PRESETS))}")
     provider = backend or (split_provider(model)[0] if model else None) or preset or "openai"
     if preset and preset != provider:
         raise UnknownOption(f"preset {preset!r} and provider {provider!r} exclude each other: leave one out")
@@ -125,18 +127,18 @@ def make_lm(backend: str, model: str, **options: Any) -> LM:
         return AnthropicLM(model, **arguments)
     if backend == "claude-agent":
         if refused := [name for name in arguments if name not in ("window_tokens", "prompt_characters")]:
-            raise UnknownOption(f"backend {backend!r} uses the login of Claude Code: it takes no {', '.join(refused)}")
+            raise UnknownOption(f"backend {backend!r} uses the login of Claude Code: leave out {', '.join(refused)}")
         return ClaudeAgentLM(model, **arguments)
     if any_llm.knows(backend):
         return any_llm.AnyLM(backend, model, **arguments)
     if backend in _ANY_LLM_PROVIDERS:
         raise UnknownOption(f"backend {backend!r} needs packages that are missing: {any_llm.install_command(backend)}")
     names, command = ", ".join(map(repr, (*BACKENDS, *PROVIDERS))), any_llm.install_command("NAME")
-    raise UnknownOption(f"no backend {backend!r}; there are {names}, and those of any-llm ({command})")
+    raise UnknownOption(f"no backend {backend!r}: choose from {names}, or install one of any-llm: {command}")
 
 
 def split_provider(model: str) -> tuple[str | None, str]:
-    """Backend and model in a name such as `anthropic:claude-opus-5-5`; None and the name if it has no backend."""
+    """Backend and model in a name such as `anthropic:claude-opus-5-5`; None and the name if it names no backend."""
     provider, colon, name = model.partition(":")
     if not colon or not name or not provider.replace("-", "_").isidentifier():
         return None, model

@@ -1,24 +1,22 @@
 """Build a `Reply` from the pieces that an endpoint sends; report one that is refused or incomplete. Does no I/O.
 
-`chat`, `responses` and `anthropic` read the JSON of their APIs and pass its parts to a `ReplyBuilder`.
+`chat`, `responses` and `anthropic` read the JSON of their APIs, and pass its parts to a `ReplyBuilder`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from rlm.errors import LLMError, ReplyRefused
-from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, get, one_line
+from rlm.models.endpoint_errors import CallTarget, EndpointError, find_error, one_line
 from rlm.models.lm import Listener, Reply, ReportedUsage
 
 _NAME_CHARACTERS = 80  # the most of a reason, or of a tool's name, that is kept
 _REPEATED_CHARACTERS = 8_000  # how much of a reply's end must repeat itself
 _UNIT_CHARACTERS = 2_000  # the longest text that it may repeat
-_MOST_DEPTH = 4  # of objects and lists in a field with thinking
 
 # Searched in a reason without case and punctuation: `MAX_TOKENS`, `MaxTokens` and `max-tokens` read the same.
 _CUT = re.compile("length|max(?:output|completion|new)?tokens|max(?:len|context)|limit|exceeded|truncated|incomplete")
@@ -28,8 +26,8 @@ _REFUSED = re.compile("contentfilter|safety|recitation|blocklist|prohibitedconte
 # `other` is Google's too: it stopped for a reason of its own.
 _BROKEN = re.compile("error|abort|cancel|insufficientsystemresource|pauseturn|failed|malformed|other|timeout"
                      "|interrupt|repetition")  # fmt: skip
-_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")  # not yet (DashScope, watsonx, Google)
-# Google's numbers, from 0. The APIs number further reasons differently, but each of those is a block.
+_NOT_ENDED = ("null", "none", "notfinished", "finishreasonunspecified")  # "not yet" of DashScope, watsonx and Google
+# Google's reasons by number. Its APIs number further ones differently, but each of those means that it blocked.
 _NUMBERED = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 _CALLED = re.compile("toolcall|tooluse|functioncall")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # the two surrogates of one character
@@ -42,18 +40,18 @@ class ReplyBuilder:
     on_piece: Listener = field(default_factory=Listener)  # called with each piece of the text; with "" for thinking
     text: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
-    refusal: list[str] = field(default_factory=list)
+    refusal: list[str] = field(default_factory=list)  # the model's words as it refuses
     tool: str = ""  # the name of a tool that the model calls
-    tool_index: object = None  # the number of the content block with that call, in a stream of Anthropic
     arguments: list[str] = field(default_factory=list)  # of that call, as pieces of JSON
     end_reason: str = ""  # the endpoint's word for why the reply ended, such as `stop`
     end_details: str = ""  # the endpoint's explanation of that in a sentence, if it sends one
     is_whole: bool = False  # whether the end has arrived: a reason, the mark of the end of a stream, or the whole body
-    commentary_ids: set[str] = field(default_factory=set)  # items of the Responses API whose text counts as thinking
-    usage: Any = None  # the counts of tokens, as the endpoint sends them
-    tier: Any = None  # the service tier that it says it charged
     repeats: bool = False  # whether the text or thinking ends in one short text again and again: a stream ends there
     _unchecked: int = 0  # characters that came since `repeats` was checked
+    usage: Any = None  # the counts of tokens, as the endpoint sends them
+    tier: Any = None  # the service tier that the endpoint says it charged
+    tool_index: object = None  # for streams of Anthropic: the number of the content block with the tool call
+    commentary_ids: set[str] = field(default_factory=set)  # for the Responses API: items whose text counts as thinking
 
     def add_text(self, text: object) -> None:
         """Add a piece of the text; anything but a `str` is ignored."""
@@ -70,13 +68,13 @@ class ReplyBuilder:
             self.on_piece("")
 
     def add_refusal(self, text: object) -> None:
-        """Add a piece of what the model says as it refuses; anything but a `str` is ignored."""
+        """Add a piece of the model's words as it refuses; anything but a `str` is ignored."""
         if isinstance(text, str):
             self.refusal.append(text)
 
     def set_end(self, reason: object) -> None:
-        """Record why the reply ended, by the endpoint's word or Google's number, which makes it whole. A value for "not
-        yet" is ignored."""
+        """Record why the reply ended, by the endpoint's word or Google's number, and that it is whole. A word or number
+        that means "not yet" is ignored."""
         if type(reason) is int and reason > 0:
             reason = _NUMBERED[reason] if reason < len(_NUMBERED) else f"BLOCKED, reason {reason}"
         if isinstance(reason, str) and reason and _letters(reason) not in _NOT_ENDED:
@@ -86,7 +84,7 @@ class ReplyBuilder:
     def add_tool_call(self, name: object, arguments: object = None) -> None:
         """Record the first tool that the model calls; ignore later ones."""
         if not self.tool:
-            self.tool = one_line(_as_text(name))[:_NAME_CHARACTERS] or "unnamed"
+            self.tool = one_line(name if isinstance(name, str) else "")[:_NAME_CHARACTERS] or "unnamed"
             self.add_arguments(arguments)
 
     def add_arguments(self, arguments: object) -> None:
@@ -95,7 +93,7 @@ class ReplyBuilder:
             self.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
 
     def build(self, target: CallTarget, usage: ReportedUsage) -> Reply:
-        """Make the reply, which may be cut or empty. Raises ReplyRefused, and LLMError for one that broke off."""
+        """The reply to a call; it may be cut or empty. Raises ReplyRefused, and LLMError for a reply that broke off."""
         text = join_surrogates("".join(self.text))
         reason = _letters(self.end_reason)
         refusal = " ".join("".join(self.refusal).split())
@@ -140,7 +138,7 @@ def raise_failure(value: object) -> None:
 
 def _ends_in_repeats(pieces: list[str]) -> bool:
     """Whether the last 8,000 characters are one text of at most 2,000, again and again."""
-    # Pieces are not empty, so the last 8,000 hold the last 8,000 characters.
+    # No piece is empty, so 8,000 pieces hold at least 8,000 characters.
     end = "".join(pieces[-_REPEATED_CHARACTERS:])[-_REPEATED_CHARACTERS:]
     # A text that repeats begins with the same characters again after one unit.
     length = end.find(end[:_UNIT_CHARACTERS], 1, 2 * _UNIT_CHARACTERS)
@@ -155,49 +153,3 @@ def _letters(reason: str) -> str:
 def join_surrogates(text: str) -> str:
     """The text with each pair of surrogates joined to one character: a stream may have split the pair."""
     return _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
-
-
-class ContentParts(NamedTuple):
-    """What a message's content holds."""
-
-    text: str
-    thinking: str = ""
-    refusal: str = ""
-
-
-def read_parts(content: object) -> ContentParts:
-    """The text, thinking and refusal in a message's content, which is a text, one part, or a list of parts."""
-    if content is None or isinstance(content, str):
-        return ContentParts(content or "")
-    text, thinking, refusal = list[str](), list[str](), list[str]()
-    for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            text.append(part)
-            continue
-        kind = _as_text(get(part, "type"))
-        if "think" in kind or "reason" in kind or get(part, "thought") is True:
-            thinking.append(read_thinking(part))
-        elif kind == "refusal":
-            refusal.append(_as_text(get(part, "refusal")))
-        elif kind in ("", "text", "output_text", "input_text"):
-            body = get(part, "text")
-            text.append(_as_text(get(body, "value") if isinstance(body, Mapping) else body))
-    return ContentParts("".join(text), "".join(thinking), "".join(refusal))
-
-
-def read_thinking(value: object, depth: int = 0) -> str:
-    """The thinking in a text, in an object with one of several fields, or in a list of either."""
-    if isinstance(value, str):
-        return value
-    if depth > _MOST_DEPTH:
-        return ""
-    if isinstance(value, list):
-        return "".join(read_thinking(item, depth + 1) for item in value)
-    for name in ("thinking", "reasoning", "text", "content", "summary", "value"):
-        if inside := get(value, name):
-            return read_thinking(inside, depth + 1)
-    return ""
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else ""

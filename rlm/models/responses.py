@@ -9,7 +9,8 @@ from typing import Any
 from rlm.errors import LLMError
 from rlm.models import chat
 from rlm.models.endpoint_errors import CallTarget, EndpointError, get, one_line, read_error
-from rlm.models.reply_builder import ReplyBuilder, raise_failure, read_parts, read_thinking
+from rlm.models.message_content import read_parts, read_thinking
+from rlm.models.reply_builder import ReplyBuilder, raise_failure
 
 _THINKING_EVENTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
@@ -19,7 +20,7 @@ _BY_SERVER = ("web_search_call", "file_search_call", "code_interpreter_call", "i
 
 
 def read_chunk(value: object, builder: ReplyBuilder) -> None:
-    """Read one event of a stream; unknown ones are ignored. Raises EndpointError for one that reports a failure."""
+    """Add an event of a stream to the builder; ignore unknown ones. Raises EndpointError if it reports a failure."""
     raise_failure(value)
     kind = get(value, "type")
     if kind == "response.output_item.added" and get(value, "item", "phase") == "commentary":
@@ -44,7 +45,7 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
 
 
 def read_answer(value: object, builder: ReplyBuilder, target: CallTarget) -> None:
-    """Read a whole response into the builder. Raises EndpointError for a failure, LLMError for one without output."""
+    """Add a whole response to the builder. Raises EndpointError for a failure, LLMError for one without output."""
     raise_failure(value)
     if not isinstance(get(value, "output"), list) and get(value, "status") in (None, "completed"):
         raise LLMError(f"{target}: the answer has no `output` (is base_url right?): {one_line(value)[:120]}")

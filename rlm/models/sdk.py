@@ -1,4 +1,4 @@
-"""A model behind a vendor's SDK: its client, the options of its requests, and its errors. Base of the backends."""
+"""The base of the backends that use a vendor's SDK: the client, the options of requests, and the errors."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ _TIMEOUT_SECONDS = 600.0  # of a request, unless its options say otherwise
 
 
 class SDKClient:
-    """The SDK's client for one model, made at the first call and shared by all threads. If nobody closes it, the SDK
-    does when it is collected."""
+    """The client of an SDK, made at the first call and shared by all threads. The SDK closes one that is collected."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         # `connect` must not refer to its owner: a reference cycle would keep the connections open when the owner goes.
@@ -97,7 +96,7 @@ class SDKModel(ABC):
 
     def __init__(self, model: str, connect: Callable[[], Any], **options: Unpack[SDKOptions]) -> None:
         if unknown := [name for name in options if name not in SDKOptions.__annotations__]:
-            raise UnknownOption(f"no option {', '.join(unknown)}; there are {', '.join(SDKOptions.__annotations__)}")
+            raise UnknownOption(f"no option {', '.join(unknown)}: choose from {', '.join(SDKOptions.__annotations__)}")
         self.model = model
         self.base_url = _check_url(options.get("base_url"))
         self._timeout_seconds = _timeout_of(options)
@@ -118,7 +117,7 @@ class SDKModel(ABC):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The key, once it is known, and the values of further headers."""
+        """Strings that no record may hold: the key, once it is known, and the values of `headers`."""
         values = (self._api_key or self._client.known("api_key"), *self._headers.values())
         return tuple(value for value in values if isinstance(value, str) and len(value) >= 8)
 
@@ -250,11 +249,11 @@ class SDKModel(ABC):
         if isinstance(error, TypeError) and "authentication" in message:
             return LLMError(f"no API key: set {self.backend.upper()}_API_KEY, or pass api_key=")
         if "Timeout" in kind:
-            return LLMError(
-                f"{target.where} gave no answer within {self._timeout_seconds:g} seconds (see timeout=)", transient=True
-            )
-        if kind == "APIConnectionError" or kind == "ConnectError":
-            return LLMError(f"cannot reach {target.where}: {one_line(error.__cause__ or message)}", transient=True)
+            silence = f"gave no answer within {self._timeout_seconds:g} seconds; raise timeout="
+            return LLMError(f"{target.where} {silence}", transient=True)
+        if kind in ("APIConnectionError", "ConnectError"):
+            cause = one_line(error.__cause__ or message)
+            return LLMError(f"cannot reach {target.where}; check base_url: {cause}", transient=True)
         if type(error).__module__.split(".")[0] in _HTTP_LAYERS:
             return LLMError(f"{target}: the connection broke off: {message or kind}", transient=True)
         return LLMError(f"{target}: {kind}: {message}")
@@ -280,7 +279,7 @@ def read_failure(error: Exception) -> EndpointError | None:
 
 
 def client_options(options: SDKOptions) -> dict[str, Any]:
-    """The options of a client of an SDK. The SDK's own retries are off: a run has its own for all backends."""
+    """The keywords of an SDK's client. Its own retries are off, because a run retries for all backends."""
     fields = {"base_url": options.get("base_url"), "default_headers": dict(options.get("headers") or {}) or None}
     arguments = {name: value for name, value in fields.items() if value is not None}
     return {"timeout": _timeout_of(options), "max_retries": 0, **arguments}
@@ -309,11 +308,11 @@ def check_body(options: Sampling) -> dict[str, Any]:
     """A copy of the options. Raises UnknownOption for a field that the run sets itself, or a value that is not JSON."""
     for name, value in options.items():
         if name in _OURS:
-            raise UnknownOption(f"{name!r} cannot be set in sampling options: the run sets it itself")
+            raise UnknownOption(f"the run sets {name!r} itself: leave it out of the sampling options")
         try:
             json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError) as exc:
-            raise UnknownOption(f"the option {name}={value!r} cannot be sent: {exc}") from None
+            raise UnknownOption(f"the option {name}={value!r} is not JSON, so it cannot be sent: {exc}") from None
     return dict(options)
 
 

@@ -57,7 +57,7 @@ _LOOK_CHARACTERS = 400  # the most of a line that are looked at before a mark
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """The answer in a reply, and its thinking, in linear time."""
+    """The answer in the text of a reply, and the thinking in it. Takes linear time."""
     visible, thoughts = _split_at_marks(text) if _MARK.search(text) else (text, [])
     if visible.rstrip().endswith(_END_TOKENS):
         visible = _without_end_tokens(visible)

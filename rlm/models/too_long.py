@@ -56,7 +56,7 @@ def _find(pattern: str, message: str) -> re.Match[str] | None:
 
 
 def sizes_of_too_long(message: str, code: str, status: int | None) -> tuple[int | None, int | None] | None:
-    """The tokens of the prompt and of the window, each None if not reported; None if the failure has another cause."""
+    """The tokens of a prompt that is too long, and of the window, each None if not reported; None for other errors."""
     if not any(item in code for item in _CODES) and not _find(_SURELY, message):
         is_other = status in (401, 404, 408, 429, 503, 529) or _find(_OTHER_LIMITS, message)
         if is_other or not _find(_WORDS, message):

@@ -22,7 +22,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A part of a body."""
+    """A part of the body of an answer."""
 
     value: Any = None  # JSON; None for a comment, which keeps the connection alive
     is_event: bool = True  # whether it is an event of a stream; else it is the whole body
@@ -30,8 +30,8 @@ class Received:
 
 
 def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: float) -> Iterator[Received]:
-    """The parts of a body. Raises EndpointError for an event named `error`. Raises LLMError for a web page or anything
-    else but JSON or events, and when nothing but comments arrives for `timeout_seconds`."""
+    """The parts of a body that arrives in `chunks`. Raises EndpointError for an event named `error`, and LLMError for a
+    web page or anything else but JSON or events, and when nothing but comments arrives for `timeout_seconds`."""
     pieces = _limit_size(chunks, target)
     start = b""
     for piece in pieces:
@@ -48,7 +48,7 @@ def read_body(chunks: Iterable[bytes], target: CallTarget, timeout_seconds: floa
 
 
 def read_text(text: str) -> str:
-    """The words of a text that may be a web page: its title, or its contents."""
+    """A text as one line; of a web page its title, or its contents without tags."""
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         return one_line(text)
     title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
@@ -71,9 +71,8 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
     for text, name in _read_events(pieces):
         if text is None:
             if time.monotonic() - heard_at > timeout_seconds:
-                raise LLMError(
-                    f"{target.where} sent no part of its reply for {timeout_seconds:g} seconds", transient=True
-                )
+                silence = f"sent no part of its reply for {timeout_seconds:g} seconds; raise timeout="
+                raise LLMError(f"{target.where} {silence}", transient=True)
             yield Received()
             continue
         heard_at = time.monotonic()
@@ -88,7 +87,7 @@ def _read_stream(pieces: Iterable[bytes], target: CallTarget, timeout_seconds: f
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
-            problem = f"an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
+            problem = f"the stream holds an event that is not JSON: {read_text(data)[:_SHOWN_CHARACTERS]!r}"
             raise LLMError(f"{target}: {problem}", transient=True) from None
         yield Received(value)
 

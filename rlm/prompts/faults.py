@@ -1,4 +1,4 @@
-"""Say in one sentence why code or an answer in words does not count. Pure.
+"""Say in one sentence why the code of a reply, or its answer in words, does not count. Does no I/O.
 
 A sentence names the fault in the model's own text, since a model copies example code and drops its own. An answer in
 words is never run; a variable that it names counts only alone, since code beside it, which did not run, may change it.
@@ -69,13 +69,13 @@ _DATE = re.compile(r"^[ \t]*FINAL\([ \t]*(\d{4}([-/])\d\d?\2\d\d?|\d\d?([-/])\d\
 
 
 def explain_date(codes: Iterable[str]) -> str:
-    """What is wrong with `FINAL(date)` without quotes, which Python computes as a number; empty if no code has it."""
+    """Why `FINAL(2024-05-01)` was not run: Python computes a date without quotes. Empty if none of `codes` has that."""
     date = next(filter(None, map(_DATE.search, codes)), None)
     return DATE.format(date[1]) if date else ""
 
 
 def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str:
-    """Why the answers in words of a reply do not count; empty if they do. `hidden`: it with spaces for its fences."""
+    """Why the answers in words of a reply do not count; empty if they do. `hidden`: the reply, its code as spaces."""
     last = finals[-1]
     if any((final.text, final.is_name) != (last.text, last.is_name) for final in finals):
         return TWO
@@ -93,7 +93,7 @@ def explain_answers(reply: str, hidden: str, finals: Sequence[TextFinal]) -> str
 
 
 def explain_code(reply: str, hidden: str) -> str:
-    """Why the code of a reply without an answer was not run; empty if it has none. `hidden`: as above."""
+    """Why the code of a reply without an answer was not run; empty if there is none. `hidden`: the same."""
     if re.search(r"^[ \t]*(?:FINAL|FINAL_VAR|SUBMIT)\(", hidden, re.MULTILINE):
         return UNPAIRED
     if fence := _FENCE.search(reply):
@@ -114,9 +114,9 @@ def explain_code(reply: str, hidden: str) -> str:
 
 
 def explain_final(final: TextFinal, known: Collection[str], is_alone: bool, seen: str = "") -> str:
-    """Why an answer in words, or a variable that it names, does not count; empty if it does. `known`: names of the run,
-    and of code that failed. `is_alone`: nothing beside it may change a variable. `seen`: output that the model has
-    seen, where code of unknown names is a quote."""
+    """Why an answer in words, or the variable that it names, does not count; empty if it does. `known`: names of the
+    run, and of code that failed. `is_alone`: nothing beside it may change a variable. `seen`: output that the model has
+    seen: code of unknown names that occurs in it is a quote."""
     if final.is_name or final.variable in known:
         if not final.variable:
             return NO_NAME.format(final.text[:80])

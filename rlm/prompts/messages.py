@@ -71,7 +71,8 @@ FORCED = (
 
 
 def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Message:
-    """The message that begins another question in the same namespace. `lost`: the runner's note on lost variables."""
+    """The message that begins another question in the same namespace. `broken_off`: the question before has no answer.
+    `lost`: the runner's note on lost variables."""
     before = "The query before was broken off; leave it. " if broken_off else ""
     reminder = lost.strip() or "`context` and your variables are as you left them."
     return {"role": "user", "content": f'{before}Now answer another query: "{query}"\n\n{reminder}'}
@@ -97,7 +98,7 @@ def turn_message(turn: int, turns: int | None, query: str, *, to_read: bool, has
 
 
 def join(messages: Sequence[Message], opened: str) -> list[Message]:
-    """The messages and the one that opens a turn, neighbours of one role joined: some chat templates refuse those."""
+    """The messages, and `opened`, which opens a turn. Joins neighbours of one role: some chat templates refuse them."""
     joined: list[Message] = []
     for message in (*messages, {"role": "user", "content": opened}):
         if joined and joined[-1]["role"] == message["role"]:
@@ -150,7 +151,7 @@ def notice_of(reply: Reply, notice: str | None, cells: Sequence[Cell]) -> str | 
 
 
 def with_call(reply: Reply) -> Reply:
-    """The reply with the code of a tool call as a block: its only argument. Other calls change nothing."""
+    """The reply, with a block of code if it calls a tool whose only argument is code."""
     code = next(codes_of_json(reply.call_arguments), None) if reply.called else None
     return reply if code is None else replace(reply, text=f"{reply.text}\n```repl\n{code}\n```".lstrip())
 
@@ -187,7 +188,7 @@ class ModelWindow:
         return int(self.scale * estimate_tokens(messages))
 
     def after(self, prompt: Sequence[Message], reply: Reply) -> ModelWindow:
-        """The window with the scale of an answered call, if its endpoint reported the tokens of the prompt."""
+        """The window with the scale by an answered call, if its endpoint reported the tokens of the prompt."""
         if reply.estimated or reply.input_tokens <= 0:
             return self
         least, most = _SCALES
@@ -204,7 +205,7 @@ class ModelWindow:
 
 
 def fit(text: str, window: ModelWindow) -> str:
-    """The output of a block, or as much of its head and tail as a quarter of the window holds."""
+    """The output of a block, cut to as much of its head and tail as a quarter of the window holds."""
     room = int(OUTPUT * window.tokens)
     limit = len(text)
     while limit > _FEWEST_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Parse a reply of the model into code to run, or an answer in words. Pure; each step takes linear time.
+"""Parse a reply of the model into code to run, or an answer in words. Does no I/O; each step takes linear time.
 
 A reply is read into parts, from its first line on: prose, code, and text that is neither. Models write code in four
 ways: in fences, between other marks (a row of `MARK_PAIRS` each), as calls of tools (`written_calls`), and as a reply
@@ -40,7 +40,7 @@ class CodeBlock:
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """The requests in one reply: code, or an answer, or neither."""
+    """What one reply asks for: code to run, an answer, or neither."""
 
     blocks: tuple[CodeBlock, ...] = ()  # code to run, in order
     final: TextFinal | None = None  # an answer in words; beside a block: that block, if it was meant as words

@@ -128,16 +128,12 @@ def system_prompt(
     sections = (
         _ROLE + (_EXAMPLE_FOLLOWS if kind else f"\n{_ALONE}"),
         f"{access}\n",
-        _NAMES.format(
-            limit=prompt_characters,
-            output_limit=output_limit,
-            children=_CHILDREN if children else "",
-            tools="".join(f"- {line}\n" for line in tools),
-        ),
+        _NAMES.format(limit=prompt_characters, output_limit=output_limit, children=_CHILDREN if children else "",
+                      tools="".join(f"- {line}\n" for line in tools)),
         _METHOD.format(limit=prompt_characters),
         _PATTERNS[kind].format(piece=min(100_000, prompt_characters)) if kind in _PATTERNS else "",
         _FINISH.format(cite=_CITE if kind == "text" else ""),
-    )
+    )  # fmt: skip
     return "\n".join(filter(None, sections))
 
 

@@ -16,8 +16,7 @@ class Completion:
 
     answer: str
     finished: bool
-    """Whether the model gave the answer by itself. False if it was demanded, or is the best answer when a budget ran
-    out."""
+    """Whether the model gave the answer by itself: not on demand, nor as the best one when a budget ran out."""
     reason: str
     """Why the run ended: `answer`; the spent budget: `max_iterations`, `max_calls`, `max_tokens`, `max_dollars` or
     `max_seconds`; `refusal` if the model declined, `content_filter` if a filter of its provider did (`notes` says why);
@@ -36,14 +35,11 @@ class Completion:
     """The file of these lines, if there is one."""
     notes: tuple[str, ...] = ()
     """Notes on the figures: models without a known price, cells that printed something else when replayed."""
-
     sources: tuple[Source, ...] = ()
     """The places that the model named for its answer, as far as they were found there: `FINAL(x, sources=[...])`."""
     reads: tuple[Read, ...] = ()
-    """What the code of the run was handed of a lazy text, in order: slices, lines of hits, matches and passages.
-
-    At most 200 places; text that a search or a loop only passed over is not included. Empty for plain data.
-    """
+    """The first 200 ranges of a lazy text that code received, in order: slices, lines of matches, matches and passages.
+    Text that a search or a loop only passed over is not included. Empty for plain data."""
 
     def __str__(self) -> str:
         return self.answer

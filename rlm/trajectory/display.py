@@ -102,7 +102,7 @@ def _shorten(text: str, console: Console) -> str:
 
 
 def print_summary(completion: Completion, *, unfinished: bool = True) -> None:
-    """Print one line of costs, notes, and with `unfinished` why the run did not finish."""
+    """Print a line of costs, with `unfinished` a line on why the run did not finish, and a line for each note."""
     console, usage = Console(stderr=True), completion.usage
     cost = "cost not known" if usage.dollars is None else f"${usage.dollars:.4f}"
     line = (
@@ -121,7 +121,7 @@ def _print(console: Console, text: str, style: str = "") -> None:
 
 
 def why_unfinished(completion: Completion) -> str:
-    """A sentence that says why the run did not finish."""
+    """A sentence on why the run did not finish, and on what its answer is worth."""
     reason = completion.reason
     if reason == "max_iterations":
         forced = "this answer was forced after its last turn" if completion.answer else "no answer after its last turn"

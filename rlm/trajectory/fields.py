@@ -26,7 +26,7 @@ def union(ranges: Iterable[tuple[Number, Number]], gap: int = 0) -> list[tuple[N
 
 
 def ranges(block: Mapping[str, Any], name: str = "ranges") -> list[Range] | None:
-    """The ranges that a cell read, or with `handed` was handed, without overlaps; None if they are not recorded."""
+    """The ranges that a recorded cell read (with `name` `handed`: received), merged; None if they are not recorded."""
     recorded = mapping(block.get("result")).get(name)
     if not isinstance(recorded, list):
         return None

@@ -156,10 +156,8 @@ def _check_metadata(lines: Sequence[Mapping[str, Any]]) -> None:
     if not lines or lines[0].get("type") != "metadata":
         raise TrajectoryError("this is not a trajectory: its first line is not of type 'metadata'")
     if lines[0].get("trajectory_version", VERSION) > VERSION:
-        raise TrajectoryError(
-            f"this trajectory has version {lines[0]['trajectory_version']}, and this version of rlm reads up to "
-            f"{VERSION}: upgrade monocontext-rlm"
-        )
+        version = lines[0]["trajectory_version"]
+        raise TrajectoryError(f"it has version {version}, and this rlm reads up to {VERSION}: upgrade monocontext-rlm")
 
 
 def _read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:

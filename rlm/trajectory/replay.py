@@ -16,11 +16,8 @@ from rlm.trajectory.recording import Recording
 
 class ReplayLM:
     """Replays the replies of a trajectory, as root and as model of sub-calls, so a run can be shown again for free.
-
     A prompt of several messages gets the next reply of the recorded root; a single message gets the recorded reply to
-    it. A call that was not recorded raises ScriptExhausted. A run with child runs, whose roots send such prompts too,
-    cannot be replayed.
-    """
+    it. A run with child runs, whose roots send prompts of several messages too, cannot be replayed."""
 
     def __init__(self, trajectory: str | os.PathLike[str] | Iterable[dict[str, Any]]) -> None:
         """`trajectory`: a file, or the lines of one, as `Completion.trajectory` holds them. Raises TrajectoryError."""

@@ -140,11 +140,11 @@ def reads_of(context: object, handed: Sequence[Range]) -> list[Read]:
 def _locate(parts: Sequence[TextPart], claim: Claim, read: Sequence[Range] | None, *, is_whole: bool) -> _PartRange:
     """The range of a claim. `is_whole`: the context is one text, so ranges can be cited. Raises _ClaimRefused."""
     if claim is None:
-        raise _ClaimRefused("it is neither a pair of characters nor a quote")
+        raise _ClaimRefused("it must be a pair (start, stop) of characters, or a quote")
     if isinstance(claim, str):
         return _locate_quote(parts, claim.strip(), read)
     if not is_whole:
-        raise _ClaimRefused("the context has several documents, where only quotes can be cited, not ranges")
+        raise _ClaimRefused("the context has several texts, of which only quotes can be cited, not ranges")
     start, stop = claim
     if stop > len(parts[0].text):
         raise _ClaimRefused(f"characters {start:,} to {stop:,} reach past the end of the text, {len(parts[0].text):,}")

@@ -20,8 +20,7 @@ class Cell:
     code: str
     result: CellResult
     io: dict[str, float] | None = None
-    """The cost of reading from storage while it ran: `gets`, `bytes`, `hits`, `ms` waited. None if the context does not
-    count."""
+    """The cost of reading from storage meanwhile: `gets`, `bytes`, `hits`, `ms` waited. None if it is not counted."""
     ranges: Sequence[Sequence[int]] | None = None
     """Character ranges [start, stop) that were read, also by searches. None if the context does not record them."""
     start_seconds: float = 0.0

@@ -1,10 +1,9 @@
 """Write the record of a run as it happens: JSON lines in the shape of rlms, which its visualizer opens.
 
-One `metadata` line, then one `iteration` line per call of the root model. There are no other types of line, because
-other readers take any for an iteration; our fields are inside these. Calls within a turn go to a file next to it at
-once, `NAME.partial`. The line of the turn repeats them, and then the file is deleted. So a process that is killed at
-any moment leaves everything that it paid for. Each record is passed to the operating system at once, without fsync: a
-loss of power may lose records. `docs/rlm.md` lists the fields.
+One `metadata` line, then one `iteration` line per call of the root model; other readers take a line of any other type
+for an iteration. Calls within a turn go at once to a file next to it, `NAME.partial`, which is deleted when the line of
+the turn repeats them. So a process that is killed at any moment leaves everything that it paid for. A loss of power may
+lose records, since there is no fsync. `docs/rlm.md` lists the fields.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class RowFeed:
     """Rows of one trajectory. Details stay on disk and are read on request. Safe for use by many threads."""
 
     def __init__(self, path: Path) -> None:
-        """Raises TrajectoryError if the file is missing, or is not a trajectory."""
+        """`path`: the file. Raises TrajectoryError if it is missing, or is not a trajectory."""
         self.path = path
         self._lock = threading.Lock()
         self._generation = 0  # how often the file was replaced
@@ -79,7 +79,7 @@ class RowFeed:
         """Read new lines, since offsets of an older file mean nothing; refuse a reader of that one."""
         self._read_new_lines()
         if generation not in (None, self._generation):
-            raise TrajectoryError(f"{self.path} has another run now: this turn is of the one before")
+            raise TrajectoryError(f"{self.path} has another run now than the page shows: reload the page")
 
     def _read_new_lines(self) -> None:
         """Read what was written since; if the file was replaced, all of it."""

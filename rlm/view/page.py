@@ -24,7 +24,7 @@ class ViewServer(PageServer):
     """Serves the page at `/`, and its data as JSON at `/state`, `/turn` and `/prompt`. Writes nothing."""
 
     def __init__(self, feed: RowFeed, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Port 0 takes any free one. Raises OSError if the address cannot be used."""
+        """`feed`: the run. `host`, `port`: the address; port 0 is any free one. Raises OSError if it cannot be used."""
         answers = {
             "/state": lambda query: feed.state(query.number_or_none("first") or 0, query.number_or_none("generation")),
             "/turn": lambda query: feed.turn(query.number("number"), query.number_or_none("generation")),

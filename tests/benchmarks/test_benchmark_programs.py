@@ -22,18 +22,16 @@ SMALL = Plan(size_bytes=20_000_000, seeds=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_every_policy_finds_the_truth(program: Program) -> None:
-    setting = SMALL.setting(0)
-    text = program.text(setting.frames)
-    runs = [suite.check_truth(program, play(program, text, policy, setting)) for policy in POLICIES]
+    text = program.text(SMALL.frames)
+    runs = [suite.check_truth(program, play(program, text, policy, SMALL.distance)) for policy in POLICIES]
     assert all((run.codes, run.outputs) == (runs[0].codes, runs[0].outputs) for run in runs)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_every_turn_prints_what_it_prints_on_a_str(program: Program) -> None:
-    setting = replace(SMALL, size_bytes=4_000_000).setting(0)
-    text = program.text(setting.frames)
-    played = suite.check_truth(program, play(program, text, "all", setting))
+    text = program.text(replace(SMALL, size_bytes=4_000_000).frames)
+    played = suite.check_truth(program, play(program, text, "all", SMALL.distance))
     whole = Monocontext.open(program.store(text, filters=False))[:]
     printed: list[str] = []
     names = {

@@ -132,8 +132,8 @@ def test_the_cap_ends_a_run_and_is_said(tmp_path: Path, sources: Sources, monkey
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"arms": ("rlm", "magic")}, "unknown arm 'magic'"),
-        ({"families": ("x",)}, "unknown family 'x'"),
+        ({"arms": ("rlm", "magic")}, "no arm 'magic'"),
+        ({"families": ("x",)}, "no family 'x'"),
         ({"model": "nobody-knows-it", "max_dollars": 1.0}, "no price is known for nobody-knows-it"),
     ],
 )

@@ -121,7 +121,7 @@ async def answers(place: Path) -> None:
             answer = await client.call("ask", query="Where is the needle?")
             assert answer == said, answer
             assert await client.call("chat_rlm_query", query="Where is the needle?", chat_file="logs") == said
-            assert await client.call_tool("ask", query=" ") == (True, "the query is empty")
+            assert await client.call_tool("ask", query=" ") == (True, "the query is empty: ask a question")
 
 
 def cancelled_questions(place: Path) -> None:

@@ -49,7 +49,7 @@ def test_root_and_sub_model_of_different_makers(endpoint: Any, anthropic_endpoin
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["--option", "low"], "an option must be NAME=VALUE, not 'low'"),
+        (["--option", "low"], "an option must be NAME=VALUE, as in seed=1, not 'low'"),
         (["--header", "sk-secret"], "a header must be NAME:VALUE"),
     ],
 )

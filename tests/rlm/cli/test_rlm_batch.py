@@ -152,7 +152,7 @@ def test_the_command_answers_and_says_what_it_did(tmp_path: Path, endpoint: Any,
     assert cli.invoke(app, ["batch", str(asked), *args]).exit_code == 0
     assert [row["answer"] for row in rows(out)] == ["fine"] * 3
     nothing = cli.invoke(app, ["batch", os.devnull, *args])
-    assert (nothing.exit_code, nothing.stderr.splitlines()[-1]) == (2, f"rlm: {os.devnull} contains no question")
+    assert (nothing.exit_code, f"rlm: {os.devnull} contains no question: " in nothing.stderr) == (2, True)
 
 
 def test_a_question_that_was_broken_off_pays_nothing_twice(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_options_of_a_backend_reach_the_model(endpoint: Any) -> None:
     ("make", "error", "said"),
     [(lambda: RLM(lm=ScriptedLM([]), cache_dr="x"), TypeError, "cache_dr"),
      (lambda: RLM_REPL(lm=ScriptedLM([]), max_dept=2), TypeError, "max_dept"),
-     (lambda: OpenAILM("m", base_ur="x"), UnknownOption, "no option base_ur; there are .*base_url"),
+     (lambda: OpenAILM("m", base_ur="x"), UnknownOption, "no option base_ur: choose from .*base_url"),
      (lambda: RLM(backend="openai", backend_kwargs={"nonsense": 1}), UnknownOption, "no option nonsense"),
      (lambda: RLM(backend="nonsense"), UnknownOption, "'anthropic'"),
      (lambda: RLM(backend="openai", environment="daytona"), RunnerUnavailable, "no runner 'daytona'")],

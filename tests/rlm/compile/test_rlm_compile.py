@@ -232,7 +232,7 @@ def test_a_run_that_dies_anywhere_is_finished_by_the_next(tmp_path: Path) -> Non
 
 def test_a_brief_that_was_lost_is_written_again_and_no_session_is_an_error(tmp_path: Path) -> None:
     store = open_store(tmp_path / "a")
-    with pytest.raises(NotFound, match="no sessions of project 'proj'"):
+    with pytest.raises(NotFound, match="no sessions of 'proj'"):
         compile_sessions(store, "proj")
     put(store, tmp_path, range(1, 2))
     compile_sessions(store, "proj")

@@ -61,7 +61,7 @@ def test_what_is_not_installed_is_named_with_the_line_that_installs_it(monkeypat
     assert split_provider("bedrock:maker.m:0") == ("bedrock", "maker.m:0")
     with pytest.raises(UnknownOption, match=r"'bedrock' needs .* pip install 'any-llm-sdk\[bedrock\]'"):
         make_lm("bedrock", "m")
-    with pytest.raises(UnknownOption, match=r"no backend 'nonsense'; there are 'openai', .*'gemini'"):
+    with pytest.raises(UnknownOption, match=r"no backend 'nonsense': choose from 'openai', .*'gemini'"):
         make_lm("nonsense", "m")
     monkeypatch.setitem(__import__("sys").modules, "any_llm", None)
     with pytest.raises(LLMError, match=r"missing \(any_llm\): pip install 'any-llm-sdk\[bedrock\]'"):

@@ -141,7 +141,7 @@ def test_what_cannot_be_resumed_says_so_in_one_line(tmp_path: Path, lazy: Any) -
     for path, told in [(missing, "there is no trajectory"), (empty, "its first line"), (foreign, "another program")]:
         with pytest.raises(TrajectoryError, match=told):
             RLM.resume_run(path)
-    with pytest.raises(TrajectoryError, match="a LazyText at memory://double, is missing: give it again"):
+    with pytest.raises(TrajectoryError, match="a LazyText at memory://double, is missing: pass it as `context`"):
         RLM.resume_run(run, lm=ScriptedLM([]))
     with pytest.raises(TrajectoryError, match="8890"):
         RLM.resume_run(run, "another text", lm=ScriptedLM([]))
