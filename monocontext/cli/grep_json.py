@@ -7,14 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from monocontext.adapters.text_bytes import reader_of
 from monocontext.shell.lines import Line, Style, with_context
-
-if TYPE_CHECKING:
-    from monocontext.text.monocontext import Monocontext
-    from monocontext.text.regex.linewise import Linewise
+from monocontext.text.monocontext import Monocontext
+from monocontext.text.regex.linewise import Linewise
 
 
 def json_messages(selected: Iterable[Line], context: Monocontext, style: Style, ascii_only: bool) -> Iterator[str]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
@@ -18,11 +18,8 @@ from monocontext.cli.options import S3, AsJson, options_of, rounds
 from monocontext.cli.parameters import INTERVAL, Argument, Option
 from monocontext.cli.printing import print_error, print_record, write_text
 from monocontext.errors import MonocontextError, NotFound
-from monocontext.memory import Memory, MemoryTool
+from monocontext.memory import Entry, Memory, MemoryTool
 from monocontext.options import StoreOptions
-
-if TYPE_CHECKING:
-    from monocontext.memory import Entry
 
 Url = Annotated[str, Argument(help="The memory: s3://bucket/prefix, or a directory.")]
 Key = Annotated[str, Argument(help="The key, any text.")]

@@ -32,7 +32,7 @@ Generation = Annotated[int | None, Option(help="Use this version of the text ins
 
 
 def one_of(*names: str) -> Callable[[object, object, str], list[str]]:
-    """Make the function that completes a value in a shell: the names that begin with it."""
+    """A function that completes a value in a shell: it returns the names that begin with what is typed."""
     return lambda _, __, incomplete: [name for name in names if name.startswith(incomplete)]
 
 
@@ -59,8 +59,11 @@ S3 = Annotated[StoreOptions, OptionGroup(s3_options)]
 
 
 def options_of(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
-    """Select the options `s3` that the store at `url` takes, and check them by opening it. Raises `InvalidUrl`, before
-    anything is read, if no command can open the URL, or if no store at it or at `others`, further URLs, takes one."""
+    """The options in `s3` that the store at `url` takes, after a check that it can be opened (no request).
+
+    `others`: further URLs of the command. Raises `InvalidUrl` for a URL that no command can open, and for an option
+    that no store at these URLs takes.
+    """
     if url.startswith("memory:"):
         raise InvalidUrl(f"{url} lives in the memory of one process, so no command can reach it: use a directory or S3")
     options = options_for(url, s3)
@@ -73,7 +76,7 @@ def options_of(url: str, s3: StoreOptions, *others: str) -> StoreOptions:
 
 @contextmanager
 def open_place(url: str, s3: StoreOptions) -> Iterator[Store]:
-    """Open the store at a URL, as `options_of` checks it."""
+    """Open the store at a URL, and close it at the end of the block. Raises as `options_of`."""
     with closing(open_store(url, **options_of(url, s3))) as store:
         yield store
 
@@ -100,8 +103,8 @@ def existing_options(url: str, s3: StoreOptions) -> StoreOptions:
 
 
 def folder_prefix(url: str) -> str | None:
-    """What makes the name of a document a path from here, as `src/`, for a plain folder or file; empty for the folder
-    `.`, and None for anything else, such as a stored context."""
+    """The prefix that turns the name of a document in a plain folder or file into a path: `src/` for the folder `src`,
+    empty for `.`. None for anything else, such as a stored context."""
     path = os.path.expanduser(url)
     if os.path.isfile(path):
         return path.removesuffix(os.path.basename(path))
@@ -119,7 +122,7 @@ def parse_bytes(text: str) -> int:
 
 
 def globs_of(globs: list[str]) -> Globs:
-    """The globs that a user gave. Raises `click.BadParameter` for an invalid one."""
+    """Parse globs of the command line. Raises `click.BadParameter` for an invalid one."""
     try:
         return Globs(globs)
     except ValueError as error:

@@ -39,7 +39,7 @@ def Argument(**settings: Any) -> _Declaration:
 
 
 class OptionGroup(NamedTuple):
-    """Options that several commands share: the parameters of `build`, which makes the argument of the function."""
+    """Options that several commands share: the parameters of `build`, whose result is the argument of the command."""
 
     build: Callable[..., Any]
     defaults: Mapping[str, Any] = MappingProxyType({})  # defaults of this command, by parameter
@@ -48,7 +48,7 @@ class OptionGroup(NamedTuple):
 def make_command(
     function: Callable[..., None], name: str | None = None, *, kind: type[click.Command] = click.Command
 ) -> click.Command:
-    """Make the command that calls `function`, whose docstring is the help. Shared options come last in it."""
+    """Make the command that calls `function`. Its help is the docstring; options of groups come last in it."""
     parameters, shared = list[click.Parameter](), list[click.Parameter]()
     builders = dict[str, tuple[Callable[..., Any], list[str]]]()
     for parameter in signature(function, eval_str=True).parameters.values():
@@ -77,6 +77,7 @@ def make_command(
 
 
 def _first_sentence(text: str) -> str:
+    """The first sentence of a docstring, on one line."""
     sentence = text.partition(".\n\n")[0].partition(". ")[0]
     return " ".join(sentence.split()).rstrip(".") + "."
 
@@ -92,6 +93,7 @@ def is_stored_text(word: str) -> bool:
 
 
 def _check_order(url: str, other: str) -> None:
+    """Raise `click.UsageError` if the URL of a text is the second argument instead of the first."""
     if is_stored_text(other) and not is_place(url):
         raise click.UsageError(f"no text at {url!r}: the URL comes first")
 

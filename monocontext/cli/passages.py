@@ -15,6 +15,7 @@ from monocontext.cli.printing import print_error, print_line, print_note, write_
 from monocontext.cli.reading import Url
 from monocontext.errors import MonocontextError
 from monocontext.text.monocontext import Monocontext
+from monocontext.text.search.passages import Passage
 from monocontext.text.search.ranked import search as rank
 
 _SOURCE = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}))?(?:#([0-9a-f]{8,64}))?")
@@ -51,17 +52,21 @@ def _search(
     for item in passages:
         if as_json:
             print(json.dumps(item._asdict() | {"document_line": item.document_line}))
-            continue
-        location = item.place if item.document is None else (folder_prefix(url) or "") + item.place
-        print_line(f"{location} ({item.score:.1f}, characters {item.start} to {item.stop})")
-        for line in item.text.rstrip("\n").split("\n"):
-            print_line(f"    {line}")
+        else:
+            _print_passage(item, url)
     if passages.note:
         print_error("monocontext", passages.note)
     elif not passages:
         print_note("no passage matches these words")
     if not passages:
         raise click.exceptions.Exit(1)
+
+
+def _print_passage(passage: Passage, url: str) -> None:
+    location = passage.place if passage.document is None else (folder_prefix(url) or "") + passage.place
+    print_line(f"{location} ({passage.score:.1f}, characters {passage.start} to {passage.stop})")
+    for line in passage.text.rstrip("\n").split("\n"):
+        print_line(f"    {line}")
 
 
 class _SearchCommand(click.Command):

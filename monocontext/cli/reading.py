@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import closing
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
@@ -17,12 +17,10 @@ from monocontext.cli.printing import print_line, print_record, print_row, write_
 from monocontext.errors import NotFound
 from monocontext.format.directories import expand
 from monocontext.format.filters.layout import FilterLayout
+from monocontext.format.manifest import Manifest
 from monocontext.stores import open_store
 from monocontext.stores.address import parse
 from monocontext.text.monocontext import Monocontext
-
-if TYPE_CHECKING:
-    from monocontext.format.manifest import Manifest
 
 Url = Annotated[str, Argument(help="The context: s3://bucket/prefix, or a directory.")]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 
@@ -24,15 +24,13 @@ from monocontext.cli.grep_json import json_messages
 from monocontext.cli.options import S3, Allow, AsJson, Generation, folder_prefix, globs_of, options_of
 from monocontext.cli.parameters import AT_LEAST_0, NOT_NEGATIVE, Argument, Option, OptionGroup, is_place
 from monocontext.cli.printing import escape_controls, set_quiet, wants_colour, write_bytes
+from monocontext.engine.stats import Stats
 from monocontext.errors import MonocontextError
 from monocontext.format.documents import Document
 from monocontext.shell.lines import NAME, Place, Style, count_lines, format_lines, found_lines, ranges_of
 from monocontext.text.monocontext import Monocontext
 from monocontext.text.regex.linewise import Linewise
 from monocontext.text.search.grep import compile_query
-
-if TYPE_CHECKING:
-    from monocontext.engine.stats import Stats
 
 PATTERN_SECONDS = 30  # the most seconds that a pattern may take on one piece of the text where nobody can press Ctrl-C
 _GLOBAL_FLAGS = r"\(\?([aimsux]+)\)"
@@ -127,10 +125,8 @@ def grep(
         first = next(selected, None)
         if not silent:
             lines = chain([first] if first else [], selected)
-            rows: Iterator[str]
             if files:
-                counts = count_lines(lines, style)
-                rows = (json.dumps({"path": name}) if as_json else name for name, _ in counts)
+                rows = _format_names(count_lines(lines, style), as_json)
             elif count:
                 rows = _format_counts(count_lines(lines, style), style, as_json)
             elif as_json:
@@ -176,7 +172,7 @@ def _pattern_limit(seconds: float, stats: Stats) -> Iterator[None]:
 
 
 def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[str], str]:
-    """The patterns and the URL."""
+    """The patterns and the URL in the arguments PATTERN URL, or URL alone with -e. Raises `click.BadParameter`."""
     expected = 1 if patterns else 2
     if len(places) != expected:
         arguments = "one argument with -e, the URL" if patterns else "two arguments, PATTERN and URL"
@@ -271,7 +267,13 @@ def _print_rows(rows: Iterator[str], *, flushes: bool) -> None:
     sys.stdout.flush()
 
 
+def _format_names(counts: Iterator[tuple[str, int]], as_json: bool) -> Iterator[str]:
+    """The names of places with matching lines."""
+    return (json.dumps({"path": name}) if as_json else name for name, _ in counts)
+
+
 def _format_counts(counts: Iterator[tuple[str, int]], style: Style, as_json: bool) -> Iterator[str]:
+    """The number of matching lines of each place."""
     for name, count in counts:
         if as_json:
             yield json.dumps({"path": name, "count": count})

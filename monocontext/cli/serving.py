@@ -6,7 +6,7 @@ import sys
 import webbrowser
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 
@@ -15,12 +15,9 @@ from monocontext.cli.parameters import Option
 from monocontext.cli.printing import print_line, print_remark
 from monocontext.cli.reading import Url
 from monocontext.errors import MonocontextError
-from monocontext.page.serving import is_loopback
+from monocontext.page.serving import PageServer, is_loopback
 from monocontext.text.monocontext import Monocontext
 from monocontext.view.feed import ContextServer
-
-if TYPE_CHECKING:
-    from monocontext.page.serving import PageServer
 
 Host = Annotated[str, Option(help="Address to listen on; the default is reachable from this machine alone.")]
 Port = Annotated[int, Option(type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import click
 
@@ -22,18 +22,13 @@ from monocontext.cli.printing import escape_controls, print_error, print_line, p
 from monocontext.errors import MonocontextError
 from monocontext.options import StoreOptions
 from monocontext.sessions import settings
-from monocontext.sessions.archive import Sessions
+from monocontext.sessions.archive import Project, Sessions
 from monocontext.sessions.hook import log_path
-from monocontext.sessions.pull import pull_session
+from monocontext.sessions.pull import Pulled, pull_session
+from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import discover_sessions, find_sessions
 from monocontext.sessions.turn import render
-from monocontext.sessions.upload import upload_session, user_at_machine
-
-if TYPE_CHECKING:
-    from monocontext.sessions.archive import Project
-    from monocontext.sessions.pull import Pulled
-    from monocontext.sessions.reader import SessionFile
-    from monocontext.sessions.upload import Uploaded
+from monocontext.sessions.upload import Uploaded, upload_session, user_at_machine
 
 To = Annotated[str | None, Option("--to", "--url", help="URL of the archive, if not the last argument.")]
 ProjectName = Annotated[str | None, Option("--project", "-p", help="Only this project.")]

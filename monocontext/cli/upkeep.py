@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import click
 
@@ -28,13 +28,11 @@ from monocontext.writing.upkeep.edit import update as update_documents
 from monocontext.writing.upkeep.forget import find_leftovers
 from monocontext.writing.upkeep.gc import SAFE_SECONDS
 from monocontext.writing.upkeep.gc import gc as collect
+from monocontext.writing.upkeep.sync import Synced
 from monocontext.writing.upkeep.sync import sync as sync_files
 from monocontext.writing.upkeep.verify import verify as verify_context
 from monocontext.writing.upkeep.versions import list_versions
 from monocontext.writing.upkeep.versions import restore as restore_version
-
-if TYPE_CHECKING:
-    from monocontext.writing.upkeep.sync import Synced
 
 Files = Annotated[list[str], Argument(metavar="SRC... URL", help="Files of JSON lines; then the URL of the context.")]
 Sources = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, URLs; then the context's URL.")]
@@ -59,12 +57,15 @@ def compact(
     writing.print_root(manifest, url, as_json)
 
 
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
+
+
 def parse_seconds(text: str) -> float:
     """Parse a duration such as `90m`, `36h` or `7d`."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.IGNORECASE)
     if not match:
         raise click.BadParameter(f"not a duration: {text!r}; examples are 90m, 36h and 7d")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}[match[2].lower()]
+    return float(match[1]) * _UNIT_SECONDS[match[2].lower()]
 
 
 def gc(

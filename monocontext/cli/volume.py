@@ -39,8 +39,10 @@ VolumeName = Annotated[str, Argument(metavar="NAME", help="The name of a volume.
 
 
 def _place(word: str, s3: StoreOptions) -> str:
-    """A URL or a path as it is; the name of a volume as its URL, which ends in /, and `NAME/below` as one in it. Raises
-    `NotFound` for a word without / that is neither a file nor a volume."""
+    """The URL of what a word names: a URL or a path is returned as it is, `NAME/below` is below the volume NAME.
+
+    Raises `NotFound` for a word without / that is neither a file nor a volume.
+    """
     name, slash, below = word.partition("/")
     if "://" in word or not is_volume_name(name) or (slash and os.path.lexists(name)):
         return word
@@ -100,7 +102,8 @@ def _note_left_out(store: Store, left_out: list[str], *, markers: bool = False) 
     return bool(named)
 
 
-def _say_removed(store: Store, url: str, count: int, left_out: list[str]) -> None:
+def _print_removed(store: Store, url: str, count: int, left_out: list[str]) -> None:
+    """Print how many objects were removed. Exits with 1 if some could not be."""
     print_line(f"{url}: removed {count:,}")
     if _note_left_out(store, left_out, markers=True):
         raise click.exceptions.Exit(1)
@@ -239,7 +242,7 @@ def rm(
             keys = [info.key for info in list_usable(store, left_out)]
             for key in keys:
                 store.delete(key)
-            _say_removed(store, store.url, len(keys), left_out)
+            _print_removed(store, store.url, len(keys), left_out)
         return
     root, key = split_object(url)
     with open_place(root, s3) as store, _explain_folders(url, s3, "-r removes everything in it"):
@@ -284,7 +287,7 @@ def remove(name: VolumeName, s3: S3) -> None:
         if not volumes.exists(name):
             raise NotFound(f"no volume {name!r} in {store.url}: `monocontext volume list` lists all")
         left_out = list[str]()
-        _say_removed(store, f"{store.url.rstrip('/')}/{name}", volumes.remove(name, left_out), left_out)
+        _print_removed(store, f"{store.url.rstrip('/')}/{name}", volumes.remove(name, left_out), left_out)
 
 
 app = CommandGroup(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import click
 
@@ -17,18 +17,16 @@ from monocontext.cli.json_lines import read_json_lines
 from monocontext.cli.options import S3, Allow, AsJson, one_of, options_of, parse_bytes, stored_options
 from monocontext.cli.parameters import Argument, Option, OptionGroup, is_stored_text
 from monocontext.cli.printing import print_line, print_note, progress_bar, shows_progress
+from monocontext.format.manifest import Manifest
 from monocontext.options import StoreOptions
 from monocontext.writing.decoding import PIECE_BYTES
 from monocontext.writing.documents import documents
 from monocontext.writing.folder import Folder
 from monocontext.writing.index_in_place import index as index_objects
+from monocontext.writing.inputs import Source
 from monocontext.writing.publish import append as append_to
 from monocontext.writing.publish import publish
 from monocontext.writing.upkeep.compact import add_filters
-
-if TYPE_CHECKING:
-    from monocontext.format.manifest import Manifest
-    from monocontext.writing.inputs import Source
 
 Places = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, - (stdin); then the context's URL.")]
 FollowLinks = Annotated[bool, Option(help="Follow links in a directory, also out of it.")]
@@ -57,7 +55,7 @@ def input_options(
     text_field: Annotated[str, Option(metavar="FIELD", help="With --documents: the field with the text.")] = "text",
     name_field: Annotated[str | None, Option(metavar="FIELD", help="The field with the name; else a number.")] = None,
 ) -> Callable[[list[str]], dict[str, Any]]:
-    """Returns a function that makes the keywords of `publish` and `append` from the names of sources."""
+    """The options of sources. Returns a function from their names to the keywords of `publish` and `append`."""
     fields = {"text_field": text_field, "name_field": name_field, "encoding": encoding}
     return lambda names: {
         "sources": _sources(names, documents is not None, fields), "encoding": encoding, "errors": errors,
@@ -158,8 +156,10 @@ def _add_missing_filters(url: str, rebuild: bool, allow: list[str] | None, s3: S
 def split_places(
     places: list[str], s3: StoreOptions, *, of_sources: bool = False
 ) -> tuple[list[str], str, StoreOptions]:
-    """Split the arguments SRC... URL. Returns the sources, the URL of the context, and the options of its store;
-    `of_sources`: all options, which may be those of sources."""
+    """Split the arguments SRC... URL into sources, the URL of the context, and the options of its store.
+
+    `of_sources`: sources may be URLs, so return all options, not only those of the context's store.
+    """
     *sources, url = places
     if not sources:
         raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")

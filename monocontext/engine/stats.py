@@ -10,12 +10,9 @@ from monocontext.records import dataclass, field
 class PrefetchStats:
     """Counts of read-ahead: fetched, used, wasted."""
 
-    gets: int = 0
-    """GET requests that no caller waited for when they were sent; part of `Stats.gets`."""
-    bytes_fetched: int = 0
-    """Stored bytes of these requests; part of `Stats.bytes_fetched`."""
-    bytes_used: int = 0
-    """Stored bytes of the frames among these that a caller then looked at, in whole frames."""
+    gets: int = 0  # GET requests that no caller waited for when they were sent; part of `Stats.gets`
+    bytes_fetched: int = 0  # stored bytes of these requests; part of `Stats.bytes_fetched`
+    bytes_used: int = 0  # stored bytes of the frames among these that a caller then looked at, in whole frames
 
     @property
     def precision(self) -> float:
@@ -32,20 +29,13 @@ class PrefetchStats:
 class SearchStats:
     """Counts of search filters: requests, and frames that they ruled out. Summed over searches."""
 
-    searches: int = 0
-    """Searches that a filter could narrow."""
-    frames: int = 0
-    """Frames that those searches would have read without filters, up to the end of the text."""
-    pruned: int = 0
-    """Frames excluded by the filters."""
-    looked_at: int = 0
-    """Candidate frames that were searched: a search that finds its match ends early."""
-    hits: int = 0
-    """Searched frames in which a match began."""
-    filter_gets: int = 0
-    """GETs for blocks of filters; part of `Stats.gets`."""
-    filter_bytes: int = 0
-    """Their bytes; part of `Stats.bytes_fetched`."""
+    searches: int = 0  # searches that a filter could narrow
+    frames: int = 0  # frames that those searches would have read without filters, up to the end of the text
+    pruned: int = 0  # frames excluded by the filters
+    looked_at: int = 0  # candidate frames that were searched: a search that finds its match ends early
+    hits: int = 0  # searched frames in which a match began
+    filter_gets: int = 0  # GETs for blocks of filters; part of `Stats.gets`
+    filter_bytes: int = 0  # their bytes; part of `Stats.bytes_fetched`
 
     @property
     def false_positives(self) -> int:
@@ -76,23 +66,19 @@ class RealStats:
 class Stats:
     """Counts since the text was opened. Prints as one line."""
 
-    gets: int = 0
-    """GET requests, including the one for the root and prefetches."""
+    gets: int = 0  # GET requests, including the one for the root and prefetches
     bytes_fetched: int = 0
     """Stored bytes of those requests: root, index pages, filter blocks, frames, and gaps read over."""
     bytes_used: int = 0
     """Stored bytes of the fetched frames that a caller then looked at, counted once a fetch, in whole frames."""
     throttled: int = 0
     """The number of answers that asked for fewer requests (503 SlowDown and similar), each with a repeated request."""
-    disk_hits: int = 0
-    """Requests that files of an earlier read answered (`cache_dir`); not part of `gets`."""
-    disk_bytes: int = 0
-    """Stored bytes of these requests; not part of `bytes_fetched`."""
+    disk_hits: int = 0  # requests that files of an earlier read answered (`cache_dir`); not part of `gets`
+    disk_bytes: int = 0  # stored bytes of these requests; not part of `bytes_fetched`
     hits: int = 0
     """Look-ups of a frame or page answered from memory. A slice inside the frame that was last read is not counted."""
     misses: int = 0
-    wait_seconds: float = 0.0
-    """Time that callers waited for storage, summed over threads."""
+    wait_seconds: float = 0.0  # time that callers waited for storage, summed over threads
     credentials_source: str = ""
     """The source of the credentials for S3; if that is botocore, also the reason for using it."""
     prefetch: PrefetchStats = field(default_factory=PrefetchStats)

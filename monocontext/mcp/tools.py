@@ -15,9 +15,12 @@ from monocontext.errors import NotFound, ToolRefusal
 from monocontext.mcp.catalog import MEMORY, SESSIONS_PREFIX, Served
 from monocontext.memory.commands import parse
 from monocontext.memory.tool import MemoryTool
+from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import discover_sessions, find_sessions
+from monocontext.sessions.session_info import SessionInfo
 from monocontext.sessions.upload import upload_session
 from monocontext.shell.call import Output
+from monocontext.text.monocontext import Monocontext
 from monocontext.text_tools.functions import TextTools, check_query, search_words
 from monocontext.text_tools.keep import DAY_SECONDS, KeepTool
 from monocontext.text_tools.outputs import Info, Kept, Listed, Matches, Slice, Text, ToolReply
@@ -26,9 +29,6 @@ from monocontext.text_tools.shell import Shell
 
 if TYPE_CHECKING:
     from monocontext.sessions.archive import Sessions
-    from monocontext.sessions.reader import SessionFile
-    from monocontext.sessions.session_info import SessionInfo
-    from monocontext.text.monocontext import Monocontext
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _CUT_NOTE_BYTES = 500  # room in a reply for the note that it was cut
@@ -262,7 +262,7 @@ class Tools:
             tools.append(self.keep)
         return {tool.__name__: tool for tool in tools}
 
-    def _text(self, context: str, start: int) -> "Monocontext":
+    def _text(self, context: str, start: int) -> Monocontext:
         """A text in the version that is open; a memory in its newest version if the call begins at character 0."""
         name = context or self._served.only_name()
         is_memory = self._served.memory is not None and name.split("/")[0] == MEMORY
@@ -283,12 +283,12 @@ def _index_after(names: list[str], after: str) -> int:
     return names.index(after) + 1
 
 
-def _session_row(info: "SessionInfo") -> str:
+def _session_row(info: SessionInfo) -> str:
     title = " ".join((info.title or info.first_prompt).split())
     return f"{info.session_id}  {info.agent or '?'}  {info.started or '?'}  {info.turns} turns  {title}"
 
 
-def _session_files(session_id: str | None, project_dir: str | None) -> "list[SessionFile]":
+def _session_files(session_id: str | None, project_dir: str | None) -> list[SessionFile]:
     """The files of the session with this id, or else of the latest one. Raises `NotFound`."""
     files = find_sessions(session_id) if session_id else discover_sessions("claude-code")
     if project_dir:
