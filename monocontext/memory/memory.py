@@ -153,7 +153,7 @@ class Memory(StoreUser):
             if entry is None:
                 return False
             if if_match not in (None, entry.etag):
-                raise AlreadyExists(f"{key!r} has the ETag {entry.etag}, not {if_match!r:.80}: read it again")
+                raise self._changed(entry, if_match)
         self.store.delete(name, if_match=if_match)
         return True
 
@@ -291,13 +291,16 @@ class Memory(StoreUser):
             return put_own(self.store, name, data, if_match=etag)
         except (AlreadyExists, NotFound):
             entry = self._entries.find(name)
-            raise (self._missing_key(key) if entry is None else self._exists(entry)) from None
+            raise (self._missing_key(key) if entry is None else self._changed(entry, etag)) from None
 
     def _object_name(self, key: str) -> str:
         return name_of(key, self._name_bytes)
 
     def _exists(self, entry: Entry) -> AlreadyExists:
         return AlreadyExists(f"{entry.key!r} is there already: ETag {entry.etag}")
+
+    def _changed(self, entry: Entry, etag: str | None) -> AlreadyExists:
+        return AlreadyExists(f"{entry.key!r} has the ETag {entry.etag}, not {etag!r:.80}: read it again")
 
     def _missing_key(self, key: str) -> NotFound:
         return NotFound(f"no key {key!r} in {self.url}")

@@ -156,10 +156,10 @@ def looks_random(value: str, least: int) -> bool:
     if length < least * 3 // 4 or length < 0.7 * len(value) or digits == length:
         return False
     if not digits:
-        return length >= 16 and length <= (2.6 if length < 24 else 3) * len(humps)
+        return length >= 16 and length <= (2.6 if length < 24 else 3 if length < 28 else 3.9) * len(humps)
     if _HEX.fullmatch(value) or (len(value) >= 20 and value.isalnum() and _SCATTERED.search(value)):
         return True
-    return length <= 3.4 * len(humps) and len(humps) >= 4
+    return length <= (3.4 if length < 28 else 4.2) * len(humps) and len(humps) >= 4
 
 
 def is_code(value: str) -> bool:

@@ -48,7 +48,7 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
     assert cli("memory", "search", "absent", place).code == 1
     etag = str(cli("memory", "get", "stdin", place, "--json").json["etag"])
     cli("memory", "put", "stdin", "2", place, "--if-match", etag).fine()
-    cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' is there already")
+    cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' has the ETag")
     cli("memory", "put", "stdin", "3", place, "--create").refused("'stdin' is there already")
     assert cli("memory", "exec", ' {"command": "G", "key": "stdin"}', place).fine().json["success"]
     cli("memory", "delete", "stdin", place).fine()
