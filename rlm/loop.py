@@ -76,15 +76,6 @@ class _Question:
     empty_replies: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """What decides, besides its reply, how a turn is judged."""
-
-    is_forced: bool  # no turn is left: the reply must be the answer
-    may_refuse: bool  # an answer in words does not count yet, because no code has run
-    previous: Step | None
-
-
 class Loop:
     """Runs the turns of questions over one context in one namespace."""
 
@@ -141,9 +132,7 @@ class Loop:
     def _turn(self, question: _Question, messages: Sequence[Message]) -> Step:
         """Open the next turn of a question, ask the root, and judge its reply. `messages`: the conversation so far."""
         remaining = self._gate.take_turn()
-        may_refuse = self._to_read and not self.has_run and not question.has_refused and remaining not in (0, 1)
-        rules = _Rules(remaining == 0, may_refuse, question.previous)
-        if rules.is_forced:
+        if remaining == 0:
             opened = prompts.FORCED.format(turns=question.turns)
         else:
             opened = prompts.turn_message(
@@ -152,7 +141,7 @@ class Loop:
                 again=question.previous is not None and question.previous.repeats > 0,
             )  # fmt: skip
         step = self._ask(question.turns_before + question.turns + 1, prompts.join(messages, opened))
-        return replace(self._judge(step, rules), seconds=self._gate.elapsed() - step.start_seconds)
+        return replace(self._judge(step, question, remaining), seconds=self._gate.elapsed() - step.start_seconds)
 
     def _ask(self, number: int, messages: list[Message]) -> Step:
         """Ask the root with messages shortened to its window, and once more if it finds them too long. Returns the turn
@@ -213,21 +202,25 @@ class Loop:
         self._gate.note(f"{refusal}: the history was shortened and asked again; {advice}")
         return shorter, count
 
-    def _judge(self, step: Step, rules: _Rules) -> Step:
-        """The step with what its reply came to; if the run ends without an answer, with the best that there is."""
-        parsed, previous = parse_reply(step.reply.text), rules.previous
+    def _judge(self, step: Step, question: _Question, remaining: int | None) -> Step:
+        """The step with what its reply came to; if the run ends without an answer, with the best that there is.
+        `remaining`: the turns that were left, this one included; None for no limit."""
+        parsed, previous = parse_reply(step.reply.text), question.previous
         if parsed.fault == faults.TO_COME and previous and previous.refusal == "to come":
             parsed = replace(parsed, fault="")  # the model insists on its answer
         has_invented = parsed.own_text != step.reply.text.replace("\r\n", "\n")
         if has_invented:  # the reply went on with a turn of its own making, which is left out
             step = replace(step, reply=replace(step.reply, text=parsed.own_text.rstrip()))
-        if step.reason is None and rules.is_forced:
+        if step.reason is None and remaining == 0:
             step = self._judge_forced(step, parsed)
         elif step.reason is None:
             if step.reply.cut and parsed.final and not parsed.final.ends_line:
                 parsed = replace(parsed, final=None)  # half of an answer, perhaps
             cells = self._run(parsed.blocks)
-            step = self._judge_cells(step, parsed, cells) if cells else self._judge_words(step, parsed, rules)
+            if cells:
+                step = self._judge_cells(step, parsed, cells)
+            else:
+                step = self._judge_words(step, parsed, may_refuse=remaining != 1 and not question.has_refused)
             if step.final_answer is None:
                 step = self._go_on(step, has_invented=has_invented)
             repeats = count_repeats(previous, step) if previous else 0
@@ -248,8 +241,9 @@ class Loop:
         reason = None if answer is None else "answer"
         return replace(step, cells=tuple(cells), final_answer=answer, notice=notice, reason=reason, claims=last.claims)
 
-    def _judge_words(self, step: Step, parsed: ParsedReply, rules: _Rules) -> Step:
-        """The step with the answer in the words of a reply without code, or with a notice for the model."""
+    def _judge_words(self, step: Step, parsed: ParsedReply, *, may_refuse: bool) -> Step:
+        """The step with the answer in the words of a reply without code, or with a notice for the model. `may_refuse`:
+        refuse an answer if no code has run."""
         final = parsed.final
         if final is None or parsed.fault:
             is_thought = step.reply.thinking and not step.reply.text.strip()
@@ -257,7 +251,7 @@ class Loop:
             return replace(step, notice=notice, refusal="to come" if parsed.fault == faults.TO_COME else "")
         is_alone = final.stands_alone(parsed.own_text, step.reply.thinking)
         answer, fault = self._answers.read(final, step.prompt, is_alone)
-        if rules.may_refuse and answer is not None and self._gate.spent is None:
+        if may_refuse and self._to_read and not self.has_run and answer is not None and self._gate.spent is None:
             return replace(step, notice=prompts.UNSEEN, refusal="unseen")
         reason = None if answer is None else "answer"
         return replace(step, final_answer=answer, notice=fault, reason=reason, claims=final.claims)

@@ -318,6 +318,6 @@ def _copy_if_small(context: object) -> object:
         return None
     try:
         text = json.dumps(context)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
     return json.loads(text) if len(text) <= _COPIED_CHARACTERS and json.loads(text) == context else None

@@ -64,10 +64,7 @@ class SubCalls:
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Ask a language model; it sees only this prompt. Raises LLMError when the call fails."""
-        (answer,) = self._make_all([partial(self._ask_model, _check_prompt(prompt), model)], 1)
-        if isinstance(answer, LLMError):
-            raise answer
-        return answer
+        return self._make_one(partial(self._ask_model, _check_prompt(prompt), model))
 
     def llm_query_batched(
         self, prompts: Iterable[str], model: str | None = None, return_exceptions: bool = False
@@ -84,10 +81,7 @@ class SubCalls:
     def rlm_query(self, prompt: str, context: object = None, model: str | None = None) -> str:
         """Let a child run answer `prompt` over `context`, with code; at the limit of depth, ask as llm_query does.
         Raises LLMError when the child fails."""
-        (answer,) = self._make_all([partial(self._run_child, _check_prompt(prompt), context, model)], 1)
-        if isinstance(answer, LLMError):
-            raise answer
-        return answer
+        return self._make_one(partial(self._run_child, _check_prompt(prompt), context, model))
 
     def rlm_query_batched(
         self, prompts: Iterable[str], contexts: Iterable[object] | None = None, model: str | None = None,
@@ -205,6 +199,13 @@ class SubCalls:
         can_repeat = len(failed) < len(calls) and not self.gate.spent
         advice = " (return_exceptions=True keeps the other answers)" if can_repeat else ""
         raise LLMError(f"{failures}; the first was prompts[{index}]: {error}{advice}") from error
+
+    def _make_one(self, call: Callable[[int], str]) -> str:
+        """The answer of a call. Raises LLMError."""
+        (answer,) = self._make_all([call], 1)
+        if isinstance(answer, LLMError):
+            raise answer
+        return answer
 
     def _make_all(self, calls: Sequence[Callable[[int], str]], most: int) -> list[str | LLMError]:
         """The answer or the error of each call, which gets its number. At most `most` are under way at once."""

@@ -10,7 +10,6 @@ import io
 import os
 import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Mapping
 from functools import cache
@@ -53,7 +52,7 @@ class WasmRunner(RemoteRunner):
         folder = find_folder(self._pyodide)
         process = PipedProcess(
             node_command(shutil.which("node") or "node", folder, self._memory_bytes),
-            env={"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {},
+            env={},
             cwd=folder,
             start_new_session=True,
         )
