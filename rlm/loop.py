@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from rlm.calls.gateway import Gateway
 from rlm.calls.sub_cache import SubCache
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.usage import Prices
+from rlm.context.excerpt import VOLATILE
 from rlm.context.lazy import ReadMeter, Reads, thinking
 from rlm.errors import BudgetSpent, PromptTooLong, ReplyRefused, ScriptExhausted
 from rlm.models.lm import LM, Message, Reply
@@ -29,7 +29,6 @@ from rlm.trajectory.step import Cell, Step
 
 UNBOUNDED = 2**62  # a window size in tokens that no history fills, so that nothing is shortened
 REPEATS_THAT_END = 4  # a run ends with this many turns in a row that repeat the one before
-_VOLATILE = re.compile(r"<cell \d+\.\d+>|\b0x[0-9a-f]{6,16}\b")  # what equal outputs differ in: cell numbers, addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,4 +318,4 @@ def count_repeats(previous: Step, step: Step) -> int:
 def _shown(cells: Sequence[Cell]) -> list[str]:
     """Code and output of cells, without what differs each time."""
     texts = [text for cell in cells for text in (cell.code.strip(), cell.result.stdout, cell.result.stderr)]
-    return [_VOLATILE.sub("", text.removesuffix(prompts.CUT_AND_RUN)) for text in texts]
+    return [VOLATILE.sub("", text.removesuffix(prompts.CUT_AND_RUN)) for text in texts]

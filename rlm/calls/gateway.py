@@ -14,6 +14,7 @@ Messages are cleaned here and nowhere else. Calls of cells run on threads that n
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -25,7 +26,7 @@ from rlm.calls.budget import Budget, describe_end
 from rlm.calls.records import ChildRun
 from rlm.calls.sub_cache import SubCache
 from rlm.calls.usage import ModelUsage, Usage, cost_of, find_price
-from rlm.context.excerpt import make_printable
+from rlm.context.excerpt import VOLATILE, make_printable
 from rlm.errors import BudgetSpent, LLMError
 from rlm.models.endpoint_errors import one_line
 from rlm.models.lm import (
@@ -43,6 +44,7 @@ from rlm.models.lm import (
 from rlm.models.log import INFO, WARNING, log
 from rlm.models.thinking import split_thinking
 
+_TURNS = re.compile(r"(?<=\bTurn )(\d+)/\d+")  # the number of a turn, and how many there may be
 Journal = Callable[[dict[str, Any]], object]
 
 
@@ -185,7 +187,7 @@ class Gateway:
             if not message["content"].isascii():  # half of a surrogate pair has no encoding
                 message["content"] = make_printable(message["content"], terminal=False)
         name = model or getattr(lm, "model", None) or "unknown"
-        key = call_key(name, messages) if self.paid or self._cache or self.journal else ""
+        key = _key_of(name, messages) if self.paid or self._cache or self.journal else ""
         if self.paid and (reply := self.paid.take(key) if turn is None else self.paid.take_turn(turn)):
             return reply
         cache = self._cache if on_delta is None else None
@@ -300,3 +302,12 @@ class Gateway:
             "order": call.order, "start_seconds": round(call.started, 6),
             "execution_time": round(self.elapsed() - call.started, 6), **paid, **failure,
         })  # fmt: skip
+
+
+def _key_of(model: str, messages: list[Message]) -> str:
+    """The key of a call. Equal for the root of a child run that is run again: its outputs may name other cells, and
+    other child runs may have left it more or fewer turns."""
+    if len(messages) > 1:
+        texts = [_TURNS.sub(r"\1", VOLATILE.sub("", message["content"])) for message in messages]
+        messages = [{**message, "content": text} for message, text in zip(messages, texts, strict=True)]
+    return call_key(model, messages)

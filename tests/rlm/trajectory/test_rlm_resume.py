@@ -289,7 +289,9 @@ def test_child_runs_with_equal_questions_get_their_own_answers(tmp_path: Path, m
     records = [json.loads(line) for line in partial_of(path).read_text().splitlines()]
     kept = [record for record in records if record["response"] != "aaa"]  # as if killed while the first child ran
     partial_of(path).write_text("".join(f"{json.dumps(record)}\n" for record in kept))
-    assert RLM(lm=ScriptedLM(script), max_depth=2).resume(path, "text").answer == "['aaa', 'bbb']"
+    lm = ScriptedLM(script)
+    assert RLM(lm=lm, max_depth=2, max_iterations=50).resume(path, "text").answer == "['aaa', 'bbb']"
+    assert not lm.calls  # the child that was under way goes on from its recorded call
 
 
 def test_turns_of_child_runs_count_at_each_depth(tmp_path: Path) -> None:
