@@ -1,8 +1,8 @@
-"""Count the code on the way of one call: `python -m benchmarks file_changes`.
+"""Count the code that one call runs through: `python -m benchmarks file_changes`.
 
-A profile hook sees each call and return on the calling thread: the calls of functions of this project, in how many
-functions (a comprehension belongs to the one around it) and files, and how often one event is in another file than the
-event before. A thread that waits repeats a few steps, so the least of all rounds counts.
+A profile hook gets each call and return on the calling thread. It counts the calls of functions of this project, these
+functions (a comprehension belongs to the function around it), their files, and the changes of file from one event to
+the next. A thread that waits repeats a few steps, so the least of all rounds counts.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ FILES = 60
 Call = Callable[[], object]
 
 
-class Way:
-    """What the calling thread passed within a `with` block."""
+class Trace:
+    """Counts the code that the calling thread runs within a `with` block."""
 
     def __init__(self) -> None:
         self.functions: set[CodeType] = set()
@@ -45,17 +45,18 @@ class Way:
 
     @property
     def figures(self) -> tuple[int, int, int, int]:
+        """Calls, functions, files, and changes of file, as in the table."""
         files = {function.co_filename for function in self.functions}
         return self.calls, len(self.functions), len(files), self.changes
 
-    def __enter__(self) -> Way:
-        sys.setprofile(self._see)
+    def __enter__(self) -> Trace:
+        sys.setprofile(self._count_event)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
 
-    def _see(self, frame: FrameType, event: str, _: object) -> None:
+    def _count_event(self, frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event not in ("call", "return") or code.co_name.startswith("<") or not code.co_filename.startswith(PROJECT):
             return
@@ -66,7 +67,7 @@ class Way:
 
 
 def add(commands: Commands) -> None:
-    command = commands.add_parser("file_changes", help="functions and files on the way of one call")
+    command = commands.add_parser("file_changes", help="functions and files that one call runs through")
     command.add_argument("--rounds", type=at_least_1, default=10, help="times each call is made; the least counts")
     command.set_defaults(run=main)
 
@@ -76,12 +77,12 @@ def main(arguments: argparse.Namespace) -> int:
     keys = patch.dict(os.environ, KEYS)  # restored afterwards: tests call this in their own process
     with keys, tempfile.TemporaryDirectory() as folder, S3StandIn(folder) as server:
         for name, prepared in _calls(Path(folder), server).items():
-            ways = []
+            rounds = []
             for _ in range(arguments.rounds + 1):
-                with prepared() as call, Way() as way:
+                with prepared() as call, Trace() as trace:
                     call()
-                ways.append(way.figures)
-            print(row_line(name, *min(ways[1:])), flush=True)  # the first imports modules
+                rounds.append(trace.figures)
+            print(row_line(name, *min(rounds[1:])), flush=True)  # the first imports modules
     return 0
 
 

@@ -154,8 +154,7 @@ class RLM:
         _warn_of_prices(self._setup, self._model)
 
     def __repr__(self) -> str:
-        turns = self._setup.budget.iterations
-        return f"<RLM {self._model}, runner {self._setup.runner}, at most {turns} turns>"
+        return f"<RLM {self._model}, runner {self._setup.runner}, at most {self.budget.iterations} turns>"
 
     def __enter__(self) -> RLM:
         return self
@@ -271,17 +270,17 @@ class RLM:
             return rlm.resume(path, context)
 
     def _session(self, context: object) -> Session:
+        """The session of a persistent RLM. Raises ValueError for another context than its first."""
         with self._lock:
             session = self._persistent_session = self._persistent_session or self.session(context)
             first = session.context
             is_same = context is first or (isinstance(context, str) and isinstance(first, str) and context == first)
             if context is not None and not is_same:
-                raise ValueError(
-                    "a persistent RLM keeps the context of its first question: call close() before one about another"
-                )
+                raise ValueError("a persistent RLM keeps its first context: call close() before you give another one")
             return session
 
     def _metadata(self) -> dict[str, Any]:
+        """The settings that the first line of each trajectory records."""
         setup = self._setup
         backend, sub_backend = (getattr(lm, "backend", type(lm).__name__) for lm in (setup.root, setup.sub_lm))
         url = getattr(setup.sub_lm, "base_url", None)

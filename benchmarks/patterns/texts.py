@@ -144,7 +144,6 @@ def last_line(number: int) -> bytes:
 
 
 def day_of(number: int) -> int:
-    """The day of a record."""
     return 2 * number + (number * 2654435761 >> 7) % 2
 
 

@@ -136,8 +136,7 @@ class Gate:
 
 
 def judge(rows: Iterable[Row]) -> list[Gate]:
-    """The gates that the policy PREFETCH has to pass, given rows of one size. Its waits are compared with those of
-    `off`."""
+    """The gates that the policy PREFETCH has to pass, given rows of one size. Those of `off` are for comparison."""
     by_name = {(row.program, row.policy): row for row in rows}
     gates: list[Gate] = []
     for program in PROGRAMS:

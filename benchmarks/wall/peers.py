@@ -134,6 +134,7 @@ def make_session(data: bytes, think_seconds: float) -> Session:
 
 
 def _turns(data: bytes, dice: Random, think_seconds: float) -> Iterator[Turn]:
+    """Head and tail, a large slice, small slices, chunks with sub-calls, a search, and the text around its match."""
     size = len(data)
 
     def turn(code: str, *steps: list[Any]) -> Turn:

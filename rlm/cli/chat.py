@@ -39,9 +39,8 @@ def chat(
         raise UsageError("chat reads its questions from stdin: give CONTEXT as a file or URL")
     rights = shared.describe_rights(limits["runner"])
     display = Display(shown=shared.shows_steps())
-    rlm = RLM(
-        **shared.run_options(model_options, limits), trajectory=trajectory, on_step=display.step, on_delta=display.delta
-    )
+    options = shared.run_options(model_options, limits)
+    rlm = RLM(**options, trajectory=trajectory, on_step=display.step, on_delta=display.delta)
     print_remark(rights)
     with rlm, open_argument(context, s3, shape) as text:
         is_whole = _talk(_Chat(rlm, text, display, absolute_location(context)))

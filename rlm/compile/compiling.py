@@ -24,7 +24,7 @@ from monocontext.stores.protocol import Store, get_bounded, put_own
 from rlm.calls.budget import describe_end
 from rlm.calls.gateway import Gateway
 from rlm.calls.usage import Usage
-from rlm.compile.digest import QUESTION, SECTIONS, FindTurn, Statement, extract, parse_statements, render, turns_of
+from rlm.compile.digest import QUESTION, SECTIONS, FindTurn, Statement, extract, parse_statements, render, turn_finder
 from rlm.errors import BudgetSpent
 from rlm.rlm import RLM
 
@@ -196,7 +196,7 @@ class _Compilation:
             used.count(model, counts)
         if completion.reason not in ("answer", "max_iterations", "repetition", "refusal", "content_filter"):
             raise BudgetSpent(reason=completion.reason)
-        return self._parse(completion.answer, turns_of(info.session_id, info.turns))
+        return self._parse(completion.answer, turn_finder(info.session_id, info.turns))
 
     def _parse(self, markdown: str, find_turn: FindTurn) -> list[Statement]:
         """The statements of a model that cite turns; the others are counted as dropped."""

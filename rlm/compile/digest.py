@@ -79,7 +79,7 @@ def _split_citations(line: str, find_turn: FindTurn) -> tuple[str, tuple[str, ..
     return " ".join(text.split()).rstrip(" ."), tuple(turns)
 
 
-def turns_of(session_id: str, turns: int) -> FindTurn:
+def turn_finder(session_id: str, turns: int) -> FindTurn:
     """A function from a citation of a turn in one session (`12`, `turn 12`, `session:12`) to the turn's full id."""
 
     def find_turn(cited: str) -> str | None:

@@ -38,7 +38,7 @@ _STATUS_OF_WORDS = {
 }
 """Words of errors without a known code, such as `{"error": "rate limit exceeded"}` with status 200."""
 
-_DECLINED = (
+_DECLINED = (  # codes and words of a filter that held back the request or the reply
     r"content_?filter|content_policy|content_management|responsible_?ai|data_inspection_failed|moderation_blocked"
     r"|content exists risk|invalid_prompt|prohibited_content|\bmoderation\b|flagged (?:as|for|by)|\bwas flagged\b"
 )
@@ -51,14 +51,14 @@ _STATUS_FIELDS = ("status_code", "statusCode", "http_status")
 
 _PART = r"(\d{1,9}(?:\.\d{1,9})?) ?(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)"
 _DURATION = re.compile(rf"(?:{_PART}[, ]*(?:and )?){{1,4}}", re.IGNORECASE)
-_WAIT_WORDS = re.compile(
+_WAIT_WORDS = re.compile(  # such as "try again in 2m30s"
     rf"(?:(?:try|retry)(?:ing)?(?: again| your request)? (?:in|after)|retry[-_ ]?(?:after|delay)\W{{1,4}}"
     rf"|resets? (?:in|after)|wait(?: for)?|available in) ?(?:about |another |at least )?"
     rf"(?P<wait>{_DURATION.pattern})(?![a-z])",
     re.IGNORECASE,
 )
-_RESET_HEADER = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:(.+)-)?reset(?:-(.+))?", re.IGNORECASE)
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_RESET_HEADER = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:.+-)?reset(?:-.+)?", re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}  # of a unit, by its first letter
 _EPOCH = 1e9  # from this number on, a wait is a time: seconds since 1970, or milliseconds from its thousandfold on
 
 

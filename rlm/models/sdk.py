@@ -167,10 +167,8 @@ class SDKModel(ABC):
                 raise error from (exc if error is not exc else exc.__cause__)
             self._refused[name] = refused
             target = CallTarget(name, self._where)
-            notes = [
-                f"{target} refuses {field}: {f'sent as {other}' if other else 'left out'}"
-                for field, other in refused.items()
-            ]  # fmt: skip
+            changes = {field: f"sent as {other}" if other else "left out" for field, other in refused.items()}
+            notes = [f"{target} refuses {field}: {change}" for field, change in changes.items()]
             return replace(reply, notes=(*reply.notes, *notes))
 
     def _fields(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _WINDOW = (
     r"(?:(?:context|sequence|model|seq|input|prompt)[ _-]*(?:length|window|size|limit|len)|n_ctx|max_seq_len"
     r"|max_model_len|(?:max\w*|limit)[^.]{0,30}?(?:context|tokens?\b(?! to generate)|prompt|input)|token limit)"
 )
-_WORDS = (
+_WORDS = (  # such as "prompt is too long: 210000 tokens > 200000 maximum"
     rf"maximum (?:context|prompt|input|model|sequence) length|maximum (?:number of )?(?:input )?tokens allowed"
     rf"|(?:prompt|input|request|messages?|conversation|inputs|context)\b[^.]{{0,60}}?\btoo (?:long|large|big)\b"
     rf"|{_TEXT}\b.{{0,80}}?{_OVER}.{{0,60}}?(?:{_WINDOW}|limit of [\d,]{{3}}|[\d,]{{3}} tokens)"
@@ -39,15 +39,15 @@ _SURELY = r"request too large|input or output tokens must be reduced|tokens\W*\+
 """Messages about the prompt that also match `_OTHER_LIMITS`, such as a request larger than the tokens of a minute."""
 
 _NUMBER = r"(\d{1,3}(?:[,_]\d{3})+|\d+)"
-_LIMITS = (
+_LIMITS = (  # ways to say how many tokens fit
     rf"(?:>|<=|less than|\[\d+, ?)\s*{_NUMBER}",
     rf"{_NUMBER} (?:token )?(?:maximum|max)\b",
     r"(?:maximum (?:context|prompt|input|model|allowed)[^\d]{0,40}|context (?:length|window|size)[^\d]{0,40}"
     r"|maximum[^\d]{0,60}|max_seq_len[^\d]{0,9}|max_model_len[^\d]{0,9}|limit[^\d]{0,30}|max size[^\d]{0,9}"
     rf"|exceed\w*[^\d]{{0,9}}){_NUMBER}",
 )
-_COUNT = rf"(?<![\w.\-]){_NUMBER}(?![\w.]*\w)"
-_SUM = rf"{_NUMBER} \+ {_NUMBER} > "
+_COUNT = rf"(?<![\w.\-]){_NUMBER}(?![\w.]*\w)"  # a number that is no part of a name, such as that of a model
+_SUM = rf"{_NUMBER} \+ {_NUMBER} > "  # tokens of the prompt and of the reply, above a limit
 
 
 def _find(pattern: str, message: str) -> re.Match[str] | None:

@@ -101,6 +101,7 @@ def _read_error(data: str) -> ErrorReport:
 
 
 def _parse(body: bytes, target: CallTarget) -> Any:
+    """The JSON of a whole body. Raises LLMError, which says what came instead."""
     text, is_torn = body.decode("utf-8", "replace"), False
     try:
         return json.loads(text)
@@ -144,6 +145,7 @@ def _read_events(pieces: Iterable[bytes]) -> Iterator[tuple[str | None, str]]:
 
 
 def _read_lines(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The lines of a stream. They may end in any of the usual ways, also across two pieces."""
     rest: list[bytes] = []  # pieces of a line that has not ended, joined once: a long line takes linear time
     after_return = False
     for piece in pieces:

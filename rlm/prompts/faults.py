@@ -42,7 +42,7 @@ _TAKEN_BACK = re.compile(
     r"|i (?:made a mistake|was wrong|miscounted|misread)\b|(?:(?:or|and)\b\W*)?(?:FINAL|FINAL_VAR|SUBMIT) ?\()",
     re.IGNORECASE,
 )
-"""The beginning of text after an answer that takes the answer back, or gives another one."""
+"""The beginning of text after an answer that takes it back or gives another one, such as "wait, no" or "or FINAL("."""
 _UNSURE = re.compile(
     r"[\s*_`.,;:?-]*(?:but first\b|not sure yet\b"
     r"|(?:but |now |next,? )?(?:let me|let's|(?:i|we)(?:'ll| will| should| must| need to| have to| want to))"
@@ -50,7 +50,7 @@ _UNSURE = re.compile(
     r"|re-?(?:check|count|read|comput|calculat|run|do|examin|consider|visit|verif|think)))",
     re.IGNORECASE,
 )
-"""The beginning of text after an answer that is still to be checked."""
+"""The beginning of text after an answer that is still to be checked, such as "now let me verify"."""
 _TO_COME = re.compile(
     r"\b(?:for|as an) example\b|^[ #*_]*(?:examples?|drafts?|plan)[:*_ ]*$|\be\.g\.|\bformat (?:is|would be)\b"
     r"|\b(?:i|we|you) (?:could|might)\b(?! not)"
@@ -58,7 +58,7 @@ _TO_COME = re.compile(
     r"|\bif\b.*\bthen\W*$",
     re.IGNORECASE,
 )
-"""What a line says before an answer that is not given yet."""
+"""The words before an answer that is not given yet, such as "for example" or "once I know, I will"."""
 _TOOL = re.compile(r"<(?:\w{1,20}:)?(?:tool_\w*|function\w*|invoke|execute\w*|use_mcp_tool)\b|\[TOOL_CALLS\]|<[|｜]\w+")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*\n(?=.*\S)", re.MULTILINE)
 _IN_LINE = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT)\(")  # an answer that does not begin its line

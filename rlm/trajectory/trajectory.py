@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,9 @@ class Trajectory:
         self._has_begun = True
         if self.path:
             os.truncate(self.path, whole_bytes)
-            partial = partial_of(self.path)
-            if partial.exists():
-                os.truncate(partial, partial.read_bytes().rfind(b"\n") + 1)
+            ahead = partial_of(self.path)
+            if ahead.exists():
+                os.truncate(ahead, ahead.read_bytes().rfind(b"\n") + 1)
 
     def add(
         self, step: Step, usage: Usage, question: str | None = None, sources: Sequence[Source] = (),
@@ -77,7 +78,7 @@ class Trajectory:
         self._ended = step.reason is not None
         if self.path:
             self._append(self.path, line)
-            self._remove_partial()
+            self._change(partial(partial_of(self.path).unlink, missing_ok=True))
 
     def write_ahead(self, record: Mapping[str, Any]) -> None:
         """Write a call that has just ended to `NAME.partial`. A call that ends after its run is not recorded."""
@@ -87,38 +88,33 @@ class Trajectory:
     def reopen(self) -> None:
         """Begin another question; drop calls of an earlier one that failed."""
         self._ended = False
-        self._remove_partial()
+        if self.path:
+            self._change(partial(partial_of(self.path).unlink, missing_ok=True))
 
     def _append(self, path: Path, record: Mapping[str, Any]) -> None:
         """Append a record to a file, without the secrets in it."""
         line = json.dumps(record)
         for secret in filter(None, self._secrets()):  # an empty one is between all characters
             line = line.replace(json.dumps(secret)[1:-1], "[secret]")
+        self._change(partial(_append_bytes, path, line.encode() + b"\n"))
+
+    def _change(self, change: Callable[[], object]) -> None:
+        """Change a file, unless an earlier change failed, as on a full disk: a file that lacks a line is of no use."""
         with self._lock:
             if self.warning:
                 return
             try:
-                with path.open("ab") as file:
-                    file.write(line.encode() + b"\n")
+                change()
             except OSError as exc:
-                self._stop_writing(exc)
+                if not self._has_begun:
+                    raise
+                self.warning = f"the trajectory ends early: {self.path} cannot be written: {exc.strerror or exc}"
+                log(WARNING, "%s", self.warning)
 
-    def _remove_partial(self) -> None:
-        """Delete the calls of a turn that has its line now, or that is given up."""
-        with self._lock:
-            if self.path is None or self.warning:
-                return
-            try:
-                partial_of(self.path).unlink(missing_ok=True)
-            except OSError as exc:
-                self._stop_writing(exc)
 
-    def _stop_writing(self, exc: OSError) -> None:
-        """Write nothing from here on, as on a full disk: a file that lacks one of its lines could not be resumed."""
-        if not self._has_begun:
-            raise exc
-        self.warning = f"the trajectory ends early: {self.path} cannot be written: {exc.strerror or exc}"
-        log(WARNING, "%s", self.warning)
+def _append_bytes(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
 
 
 def partial_of(path: Path) -> Path:

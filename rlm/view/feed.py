@@ -27,7 +27,7 @@ class _KnownLines:
     end: int = 0  # the offset after the last line that was read
     metadata: dict[str, Any] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
-    places: list[tuple[int, int]] = field(default_factory=list)  # offset and length of each turn's line
+    turns: list[tuple[int, int]] = field(default_factory=list)  # offset and length of each turn's line, in bytes
     ranges: list[Range] | None = None  # those that cells have read; None while no cell reports any
 
 
@@ -62,7 +62,7 @@ class RowFeed:
         TrajectoryError if the file is not the one of `generation` any more."""
         with self._lock:
             self._check_generation(generation)
-            if number < len(self._known.places):
+            if number < len(self._known.turns):
                 return rows.turn_details(self._read_line(number))
             records = self._read_partial()
         reply = next((record for record in records if record.get("type") == "reply"), {})
@@ -73,10 +73,10 @@ class RowFeed:
         """The messages of turn `number`, from 0; none for a turn in progress. Raises TrajectoryError as `turn` does."""
         with self._lock:
             self._check_generation(generation)
-            return rows.prompt_messages(self._read_line(number)) if number < len(self._known.places) else []
+            return rows.prompt_messages(self._read_line(number)) if number < len(self._known.turns) else []
 
     def _check_generation(self, generation: int | None) -> None:
-        """Read new lines, since offsets of an older file mean nothing; refuse a reader of that one."""
+        """Read new lines, which notices a replaced file. Raises TrajectoryError for an older generation."""
         self._read_new_lines()
         if generation not in (None, self._generation):
             raise TrajectoryError(f"{self.path} has another run now than the page shows: reload the page")
@@ -101,13 +101,13 @@ class RowFeed:
         for raw in file:
             if not raw.endswith(b"\n"):
                 break
-            line = self._parse(raw, f"line {len(known.places) + (1 if known.head is None else 2)}")
+            line = self._parse(raw, f"line {len(known.turns) + (1 if known.head is None else 2)}")
             if known.head is None:
                 if line.get("type") != "metadata":
                     raise TrajectoryError(f"{self.path} is not a trajectory: its first line is not of type 'metadata'")
                 known.head, known.metadata = raw, line
             else:
-                known.places.append((known.end, len(raw)))
+                known.turns.append((known.end, len(raw)))
                 self._add_turn(line)
             known.end += len(raw)
         if known.head is None:
@@ -131,7 +131,7 @@ class RowFeed:
         return line
 
     def _read_line(self, number: int) -> dict[str, Any]:
-        offset, length = self._known.places[number]
+        offset, length = self._known.turns[number]
         with self.path.open("rb") as file:
             file.seek(offset)
             return self._parse(file.read(length), f"line {number + 2}")
@@ -149,7 +149,7 @@ class RowFeed:
                 record = self._parse(raw, f"a line of {partial.name}")
             except TrajectoryError:  # it was emptied and written again meanwhile: the next time it is whole
                 break
-            if record.get("iteration") == len(self._known.places) + 1:
+            if record.get("iteration") == len(self._known.turns) + 1:
                 results.append(record)
         return results
 

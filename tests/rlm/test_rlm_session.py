@@ -53,7 +53,7 @@ def test_persistent_keeps_one_namespace_over_the_context_of_the_first_question()
         rlm.completion("first", "text")
         assert rlm.completion("second").answer == "text!"
         assert rlm.completion("third", context="te" + "xt").answer == "TEXT"
-        with pytest.raises(ValueError, match="keeps the context of its first question"):
+        with pytest.raises(ValueError, match="keeps its first context"):
             rlm.completion("fourth", "another")
         rlm.close()
         assert rlm.completion("fifth", "another").answer == "False"

@@ -17,7 +17,7 @@ from monocontext.stores.protocol import Store
 from monocontext.testing import CountingStore, Crash, CrashingStore
 from rlm import RLM, LLMError, ScriptedLM
 from rlm.compile.compiling import compile_sessions
-from rlm.compile.digest import parse_statements, render, turns_of
+from rlm.compile.digest import parse_statements, render, turn_finder
 from rlm.errors import BudgetSpent
 from rlm.prompts.system import conversation
 
@@ -139,7 +139,7 @@ def test_without_a_model_it_says_so(tmp_path: Path) -> None:
 
 
 def test_what_a_model_writes() -> None:
-    known = turns_of("s", 9)
+    known = turn_finder("s", 9)
     text = """Here it is:
 ## Summary:
 - plain [1]
