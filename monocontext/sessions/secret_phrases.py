@@ -141,6 +141,8 @@ PHRASES = (
         (?:log[ ]?in|credentials?|creds)\b[^\n]{0,12}?(?:with|as|are|is|:|=)? \s{0,2}[A-Za-z][\w.@-]{1,40}\s?/\s?
         (?P<secret> (?=[^\s/]{0,40}\d) (?=[^\s/]{0,40}[A-Za-z]) [^\s/,;:)"'.]{7,60} )
         (?=[\s,;)"'.]|$)(?!\.[a-z])""", kind="login"),
+    Phrase(('"kty"',), '{"kty": "EC", "crv": "P-256", "d": "SECRET"}', r"""
+        "kty"[^{}]{0,1500}? "[dk]"\s{0,3}:\s{0,3}" (?P<secret>[\w-]{16,2000})" """, kind="private-key"),
     Phrase(("mnemonic", "seed phrase", "seed_phrase", "seedphrase", "seed words", "recovery phrase", "recovery_phrase",
             "recoveryphrase"), "seed phrase: TWELVE WORDS", r"""
         (?: (?P<open>(?:mnemonic|seed|recovery)[ _]?(?:phrase|words)\b[^\n]{0,30}?(?:[:=]|\bis\b|\n))

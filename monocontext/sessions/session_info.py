@@ -24,8 +24,7 @@ from monocontext.errors import DamagedData, InvalidUrl, UnsupportedFormat
 from monocontext.stores.protocol import Store
 
 SESSIONS, TEXTS, COMPILED = "sessions", "texts", "compiled"
-BRIEF = "brief.md"
-ENDING = ".jsonl.zst"
+BRIEF, ENDING = "brief.md", ".jsonl.zst"
 _MOST_NAME_BYTES = 200  # file systems take 255 bytes for a name, and the store's temporary ones need some
 _FORMAT = 2
 _HEAD_BYTES = 4096  # as much of an object as is read for its description; only a very long one needs the whole object

@@ -157,6 +157,7 @@ def test_a_password_is_taken_out_whole(name: str) -> None:
         ("SECRET_KEY = 'g7%r(=d5tx1&5(m$tj%2l(y7)q11o0+8n84s7s$t^oiqg*)um('", "d5tx1"),
         ("fly secrets set -a app DB=Tr0ub4dor; kubectl create secret generic x --from-literal=db=Tr0ub4dor", "Tr0ub4dor"),
         ("ghp_a9QyOuR7fK2mQ9xLp0ZvB3nRtk3Jd92hsKq8", "k3Jd92hs"),
+        ('{"kty": "EC", "crv": "P-256", "d": "k3Jd92hsKq8L-xxmZ0p"}', "k3Jd92hs"),
         ("gho_xukBjzlErLQMkubUUWULPhgmOIVQpxcqkVNd", "ULPhgmOI"),
         ("curl -d 'u=1&token=k3Jd92hsKq8L&page=2' https://h.test", "k3Jd92hsKq8L"),
         (f"?access_key_id={'k3Jd92hsKq8LmZ0p' * 7}.abcd.efgh.x.y{'Kq8LmZ0p' * 6}&z=2", "Kq8LmZ0p"),
