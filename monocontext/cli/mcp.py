@@ -37,7 +37,7 @@ def listen_options(
     port: Annotated[int, Option(type=click.IntRange(0, 65535), help="Port, with --http; 0 takes a free one.")] = _PORT,
     token: Annotated[str | None, Option(help=f"Bearer token; by default {TOKEN_VARIABLE}, or else a new one.")] = None,
 ) -> dict[str, Any]:
-    """The keywords of `serve` on the command line. Raises UsageError for those of `http` without it."""
+    """How to serve: the keywords of `serve`. Raises `click.UsageError` for an option of HTTP without --http."""
     if not http and (token or (host, port) != (_HOST, _PORT)):
         raise click.UsageError("--host, --port and --token are for a server over HTTP: add --http, or leave them out")
     return {"http": http, "host": host, "port": port, "token": token}

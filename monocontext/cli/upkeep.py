@@ -47,7 +47,7 @@ def compact(
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store the text of the context at URL in fewer, larger objects, as a new version; do nothing if none is saved."""
+    """Store the text of the context at URL in fewer, larger objects, as a new version, if that saves objects."""
     options = existing_options(url, s3)
     with writing.storing("compact") as work:
         manifest = compact_context(

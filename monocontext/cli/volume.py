@@ -115,7 +115,7 @@ def put(
     create: Annotated[bool, Option(help="Fail if the object exists.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Store files below URL as they are. A single FILE and a URL without / at its end name the object itself."""
+    """Store files below URL as they are. With a single FILE and no / at its end, URL is that of the object."""
     *names, url = sources
     if not names:
         raise click.BadParameter(f"expected one or more files and then a URL, got only {url!r}")

@@ -92,7 +92,7 @@ class DocumentTable:
         return page[number - page.first]
 
     def first_ending_after(self, characters: Sequence[int]) -> list[int]:
-        """For each character, the number of the first document that ends after it, else of all (1 GET a page)."""
+        """For each character the number of the first document that ends after it, or `count` (1 GET for each page)."""
         by_page: dict[int, list[int]] = {}
         for character in characters:
             by_page.setdefault(bisect_right(self._ends, character), []).append(character)

@@ -296,7 +296,7 @@ class Reader:
         return result
 
     def narrow(self, query: Query | None, start: int, stop: int, within_line: bool = False) -> Narrowing:
-        """The answer of filters for matches that begin in [start, stop), a non-empty range; cost as `candidates`."""
+        """The answer of filters for matches that begin in [start, stop), a non-empty range (GETs: see `candidates`)."""
         if self.manifest.text:
             return Narrowing(frames=0, runs=None, reason="all of the text came with the root")
         if self.is_one_wave(start, stop):

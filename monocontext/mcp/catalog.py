@@ -89,7 +89,7 @@ class Served:
         return first in self.contexts or source is not None
 
     def only_name(self) -> str:
-        """The name of the only text, for a call without a name (cost as of the first two `names`).
+        """The name of the only text, for a call without a name (same requests as the first two `names`).
 
         Raises `ToolRefusal` if there are several texts, or none.
         """
@@ -102,7 +102,7 @@ class Served:
     def context(self, name: str, *, fresh: bool = False) -> Monocontext:
         """The text of a name, in the version that is open; with `fresh` in the newest version.
 
-        Costs 1 GET, none for an open text; for sessions and a memory as their `context`. Raises `NotFound`.
+        Costs 1 GET, none for an open text; sessions and a memory cost what their `context` does. Raises `NotFound`.
         """
         if self.kept is not None and name.strip("/") == KEPT.removeprefix("/"):
             return self.kept.text()
@@ -118,7 +118,7 @@ class Served:
         return opened
 
     def shell(self) -> Shell:
-        """The shell over the texts that there are at the first call (cost as of `names`)."""
+        """The shell over the texts that there are at the first call (same requests as `names`)."""
         with self._shell_lock:
             if self._shell is None:
                 texts: dict[str, Callable[[], Monocontext]] = {}

@@ -1,4 +1,4 @@
-"""Parse the commands of the memory protocol, whose grammar is that of CloudLLM's `memory` tool. Pure.
+"""Parse the commands of the memory protocol, whose grammar is that of CloudLLM's `memory` tool. Does no I/O.
 
 Unlike the original, this parser loses no text: values keep their spaces, a text in quotes may end in a number, and a
 malformed lifetime is part of the text, or an error.

@@ -93,7 +93,7 @@ class LangGraphStore(base.BaseStore):  # type: ignore[misc, unused-ignore]
                 pass  # changed or removed since: there is nothing to prolong
 
     def _search(self, op: Any) -> list[Any]:
-        """Items in order of their keys (1 LIST a thousand; 1 GET for each item up to the last one that is returned,
+        """Items in order of their keys (1 LIST per 1,000 keys; 1 GET for each item up to the last one that is returned,
         `offset + limit` at once)."""
         entries = self.memory.read_entries(_prefix(op.namespace_prefix), ahead=op.offset + op.limit)
         items = ((entry, base.SearchItem(**fields)) for entry in entries if (fields := _item_fields(entry)))

@@ -101,7 +101,7 @@ class Memory(StoreUser):
     def put_new(
         self, key: str, value: str, ttl: float | None = None, *, metadata: Mapping[str, str] | None = None
     ) -> bool:
-        """Store a value if there is no such key; returns whether it did (1 PUT). Of many callers one gets True."""
+        """Store a value if there is no such key; returns whether it did (1 PUT). Of many callers only one gets True."""
         try:
             self.put(key, value, ttl, create=True, metadata=metadata)
         except AlreadyExists:
@@ -158,7 +158,7 @@ class Memory(StoreUser):
         return True
 
     def list(self, prefix: str = "") -> list[str]:
-        """Keys that begin with `prefix`, in order of their code points (cost as of `entries`)."""
+        """Keys that begin with `prefix`, in order of their code points (same requests as `entries`)."""
         return [entry.key for entry in self.entries(prefix)]
 
     def __iter__(self) -> Iterator[str]:
@@ -167,7 +167,7 @@ class Memory(StoreUser):
     def entries(self, prefix: str = "", *, tell: Callable[[str], object] = warnings.warn) -> builtins.list[Entry]:
         """The entries whose keys begin with `prefix`, without their values. `tell` gets a line for each damaged entry.
 
-        Costs 1 LIST a thousand, and 1 GET of 2 KB, 16 at once, for each entry that this object has not seen before.
+        Costs 1 LIST per 1,000 keys, and 1 GET of 2 KB, 16 at once, for each entry that this object has not seen before.
         """
         return [entry for entry in self._listed(prefix, tell) if not entry.is_expired]
 
@@ -180,7 +180,7 @@ class Memory(StoreUser):
                 yield entry
 
     def read_entries(self, prefix: str = "", *, ahead: int = 4) -> Iterator[Entry]:
-        """The entries whose keys begin with `prefix`, with values, in order (1 LIST a thousand, 1 GET an entry).
+        """The entries whose keys begin with `prefix`, with values, in order (1 LIST per 1,000 keys, 1 GET per entry).
 
         `ahead` values are read at once, and the next ones when the caller needs them. Warns of damaged entries.
         """
@@ -191,7 +191,7 @@ class Memory(StoreUser):
     def search(
         self, pattern: str | re.Pattern[str], prefix: str = "", *, ignore_case: bool = False, fixed: bool = False
     ) -> Iterator[Found]:
-        """The lines of values that match, in order of the keys (1 LIST a thousand, 1 GET an entry, a few ahead).
+        """The lines of values that match, in order of the keys (1 LIST per 1,000 keys, 1 GET per entry, a few ahead).
 
         `pattern`: a regular expression, or with `fixed` a plain text. Raises `re.error`.
         """
@@ -216,7 +216,7 @@ class Memory(StoreUser):
         return None if entry is None or entry.is_expired else entry
 
     def total(self, prefix: str = "") -> Sizes:
-        """Bytes of keys and of values (cost as of `entries`; no value is read)."""
+        """Bytes of keys and of values (same requests as `entries`; no value is read)."""
         entries = self.entries(prefix)
         return Sizes(sum(len(e.key.encode()) for e in entries), sum(e.value_bytes for e in entries), len(entries))
 
@@ -226,7 +226,7 @@ class Memory(StoreUser):
         return len(at_once(lambda info: self.store.delete(info.key), infos, MEMORY_REQUESTS))
 
     def purge(self) -> int:
-        """Remove the objects of expired entries; returns their number (cost as of `entries`, and 1 DELETE each).
+        """Remove the objects of expired entries; returns their number (same requests as `entries`, and 1 DELETE each).
 
         A version that was put meanwhile stays. A purge only saves space. Warns of damaged entries, which stay.
         """
@@ -246,8 +246,8 @@ class Memory(StoreUser):
         """The values as one lazy text, in the order of their keys, each below a line `=== KEY: key ===`; with
         `documents` each is a document named by its key, without that line.
 
-        It has the entries of this moment; no value is read yet (cost as of `entries`). `options` are those of
-        `Monocontext.open` that need no place. Reading a value that was replaced meanwhile raises `ContextChanged`.
+        It has the entries of this moment, and reads values when they are needed (same requests as `entries`).
+        `options`: how the text is read, as in `Monocontext.open`. A value that was replaced raises `ContextChanged`.
         """
         pieces: builtins.list[str | DocumentStart | FramePiece] = []
         between = ""

@@ -1,4 +1,4 @@
-"""Turn keys into names of objects, and back. Pure.
+"""Turn keys into names of objects, and back. Does no I/O.
 
 Invariants:
 - two keys never share a name, on file systems that fold case or compose accents neither: a name is made of lower-case

@@ -65,7 +65,7 @@ class Entries:
         raise ContextChanged(f"{self.location(name)} is written again before each read of it: try again")
 
     def list_all(self, prefix: str) -> Iterator[Entry | DamagedData]:
-        """The entries under a prefix of names, expired or not (1 LIST a thousand; 1 GET for each header that is not
+        """The entries under a prefix of names, expired or not (1 LIST per 1,000 keys; 1 GET for each header that is not
         remembered), and the errors of damaged ones."""
         infos = self.infos(prefix)
         now = self._clock_seconds(infos[0].now_seconds, infos[0].key) if infos else 0.0
@@ -81,7 +81,7 @@ class Entries:
             return error
 
     def infos(self, prefix: str) -> list[ObjectInfo]:
-        """The objects under a prefix of names, in the order of their keys (1 LIST a thousand)."""
+        """The objects under a prefix of names, in the order of their keys (1 LIST per 1,000 keys)."""
         results = [(key, info) for info in self.store.list(prefix) if (key := key_of(info.key)) is not None]
         return [info for _, info in sorted(results, key=lambda pair: pair[0])]
 

@@ -81,7 +81,7 @@ class Sessions(StoreUser):
         return cls._open_at(url, store_options)
 
     def projects(self) -> list[str]:
-        """Projects that have sessions, sorted (1 LIST a thousand sessions)."""
+        """Projects that have sessions, sorted (1 LIST per 1,000 sessions)."""
         stored = self.store.list(f"{session_info.SESSIONS}/")
         return sorted({session_info.name_of(info.key.split("/")[1]) for info in stored})
 
@@ -90,7 +90,8 @@ class Sessions(StoreUser):
         return Project(self.store, name)
 
     def find(self, session_id: str, project: str | None = None) -> tuple[Project, str]:
-        """The project and the id of the one session whose id begins so (cost of `list_sessions`). Raises `NotFound`."""
+        """The project and the id of the one session whose id begins with `session_id` (same requests as
+        `list_sessions`). Raises `NotFound` if there is no such session, or more than one."""
         projects = map(self.project, [project] if project else self.projects())
         stored = [(item, name) for item in projects for name in item.list_sessions()]
         results = [pair for pair in stored if pair[1] == session_id]
@@ -113,7 +114,7 @@ class Project:
         """Sessions by id, each with the version that was read."""
 
     def versions(self) -> dict[str, str]:
-        """Sessions by id, each with a token that changes when it grows (1 LIST a thousand sessions; no GET)."""
+        """Sessions by id, each with a token that changes when it grows (1 LIST per 1,000 sessions; no GET)."""
         return {session: result.etag for session, result in self._list().items()}
 
     def sessions(
@@ -147,10 +148,10 @@ class Project:
         """All sessions as one text, in the order in which they came: a heading, then the turns of each.
 
         Each is a document, named by its id, with `agent`, `title`, `started`, `ended`, `branch`, `cwd`, `users`,
-        `tools` and `turns` as metadata. The text is in the archive; who may write adds what is new to it first.
+        `tools` and `turns` as metadata. The text is in the archive; a caller who may write first adds new sessions.
 
         `since` and `until`: only turns of that time; datetimes, seconds since 1970, or ISO 8601 (a date means the whole
-        day). `sessions`: only these. Cost: 1 LIST a thousand sessions, 2 GETs to open the text, 1 for each session that
+        day). `sessions`: only these. Cost: 1 LIST per 1,000 sessions, 2 GETs to open the text, 1 for each session that
         is new, and the requests of one `append`; with `since`, `until` or `sessions` that of `sessions()` and 1 GET a
         session that they select, which are then in memory. Raises `NotFound` if the project has no session.
         """
@@ -212,21 +213,21 @@ class Project:
         return sorted(info.session_id for info in self.sessions(since, until, branch=branch, tool=tool))
 
     def list_turns(self, session_id: str) -> list[int]:
-        """Numbers of a session's turns; empty for a missing session (cost as of `turns`)."""
+        """Numbers of a session's turns; empty for a missing session (same requests as `turns`)."""
         return [turn.n for turn in self._turns_or_none(session_id)]
 
     def read_turn(self, session_id: str, n: int) -> dict[str, Any]:
-        """One turn: `turn_number`, `role`, `content`, `timestamp`, `session_id`; or an `error` (cost of `turns`)."""
+        """One turn: `turn_number`, `role`, `content`, `timestamp`, `session_id`; or an `error` (GETs: see `turns`)."""
         turn = next((turn for turn in self._turns_or_none(session_id) if turn.n == n), None)
         return turn.to_dict() if turn else {"error": f"Turn {n} not found in session {session_id}"}
 
     def read_session(self, session_id: str) -> str:
-        """A session as text, for each turn `[Turn n - ROLE]` and its text (cost as of `turns`)."""
+        """A session as text, for each turn `[Turn n - ROLE]` and its text (same requests as `turns`)."""
         turns = [f"[Turn {turn.n} - {turn.role.upper()}]\n{turn.text}" for turn in self._turns_or_none(session_id)]
         return "\n\n".join(turns) or f"No turns found for session {session_id}"
 
     def search_transcripts(self, keyword: str, limit: int = 200) -> list[dict[str, Any]]:
-        """The turns that contain a text, in any case, at most `limit` (cost as of `context` and of its `grep`)."""
+        """The turns that contain a text, in any case, at most `limit` (same requests as `context` and its `grep`)."""
         with suppress(NotFound), self.context() as text:
             return [turn.to_dict() for turn in islice(_turns_with(text, keyword), limit)]
         return []

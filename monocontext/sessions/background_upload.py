@@ -36,7 +36,7 @@ _STORE_OPTIONS = ("endpoint", "region", "profile", "anonymous")
 
 
 def main() -> None:
-    """Do the job in the first argument."""
+    """Run the job that the first argument describes in JSON."""
     with suppress(AttributeError, OSError):
         os.nice(10)
     try:
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def upload_missing(job: dict[str, Any]) -> None:
-    """Upload what is missing; a session that goes on waits for its time. Raises `StoreFailure` if the store is down."""
+    """Upload what the archive lacks, a running session once a minute. Raises `StoreFailure` if the store is down."""
     folder = Path(home())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = _name_of(job)

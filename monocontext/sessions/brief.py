@@ -53,8 +53,8 @@ def show_brief(hook_input: dict[str, object], options: dict[str, object], compla
 def hook_output(text: str, project: str, url: str, session: str = "") -> str:
     """The JSON of a SessionStart hook with a brief, cut at the end of a line so that it fits in `HOOK_CHARACTERS`.
 
-    `session`: the id of a session that was compacted; the model is told where all of it is. The brief, in which others
-    and their tools wrote, is fenced and called data. Raises `ValueError` if the names alone are too long.
+    `session`: the id of a session that was compacted; the model is told where all of it is. The brief, which others and
+    their tools wrote, is fenced and marked as data. Raises `ValueError` if the project and the URL are too long.
     """
 
     def output(lines: list[str]) -> str:

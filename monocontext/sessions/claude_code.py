@@ -154,7 +154,7 @@ class ClaudeCode(SessionReader):
     maker = _ClaudeTurns
 
     def discover(self) -> Iterator[SessionFile]:
-        """Sessions and those of their subagents, in any order, without journals of workflows beside these."""
+        """Sessions and those of their subagents, in any order, without the journals of workflows in these folders."""
         for root, pattern in product(roots(), ("*/*.jsonl", "*/*/subagents/**/agent-*.jsonl")):
             yield from self.files(sorted((root / "projects").glob(pattern)))
 
@@ -171,7 +171,7 @@ class ClaudeCode(SessionReader):
         return next((f"{main_id}/subagents/{path.stem}" for main_id in main_ids), path.stem)
 
     def lines(self, path: Path) -> Iterator[RecordLine]:
-        """The records of a file, after those of its stubs, each output in its own file behind what names it."""
+        """The records of a file, after those of its stubs. A long output in its own file follows what names it."""
         if path.parent.parent.name == "projects":  # the title may be in a stub, in another project
             for other in sorted(path.parent.parent.glob(f"*/{glob.escape(path.name)}")):
                 if other != path and _is_stub(other):

@@ -82,7 +82,7 @@ def read_input(descriptor: int) -> dict[str, object]:
 
 
 def parse_arguments(arguments: list[str]) -> tuple[str, dict[str, object]]:
-    """The event, and options by name. Raises `ValueError`."""
+    """The event and the options, by name, in the arguments of a hook. Raises `ValueError` if they are invalid."""
     if not arguments or arguments[0] not in EVENTS:
         raise ValueError(f"usage: monocontext-hook {'|'.join(EVENTS)} --url URL")
     options: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> 
 
 
 def one_line(text: object) -> str:
-    """Foreign text as one line, with control characters escaped that a terminal would obey."""
+    """A text on one line, with control characters escaped, which a terminal would obey."""
     words = " ".join(str(text).split())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
 

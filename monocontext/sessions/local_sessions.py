@@ -33,10 +33,8 @@ def open_machine(note: Note | None = None, **options: Unpack[TextOptions]) -> Mo
 
 
 def open_folder(place: str | os.PathLike[str], **options: Unpack[TextOptions]) -> Monocontext | None:
-    """The sessions in a folder of an agent of this user as one text, each a document; None for any other folder.
-
-    Such a folder is `~/.claude`, `~/.codex`, or one below it in which the agent keeps sessions.
-    """
+    """The sessions in `~/.claude`, `~/.codex`, or a folder below these, as one text, each a document; None if the place
+    is no such folder or has no sessions."""
     try:
         address = parse(os.fspath(place))
     except InvalidUrl:

@@ -29,7 +29,7 @@ _RESUMED = ("claude-code", "codex")
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A session that was put in its place."""
+    """A session that was written where its agent looks for it."""
 
     session_id: str
     agent: str
@@ -48,9 +48,9 @@ class Pulled:
 def pull_session(archive: Sessions, session_id: str | None, into: Path, project: str | None = None) -> Pulled:
     """Write a session and those of its subagents into the folder of their agent (1 LIST; 1 GET each).
 
-    `session_id`: its id, or how it begins; None for the last one of the repository around `into`. `into`: a directory
-    of the clone in which it goes on. `project`: by default that of the repository. Raises `NotFound`; also
-    `MonocontextError` for one of another project, that its agent cannot resume, or that is longer or different here.
+    `session_id`: its id, or the beginning of it; None for the last one of the repository around `into`. `into`: a
+    directory of the clone in which it goes on. `project`: by default that of the repository. Raises `NotFound`, and
+    `MonocontextError` for a session of another project, one that no agent resumes, or one that has other turns here.
     """
     into = into.expanduser().resolve()
     archived, name = _choose(archive, session_id, into, project)

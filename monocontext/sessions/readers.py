@@ -85,7 +85,7 @@ def find_sessions(name: str, agent: str | None = None) -> list[SessionFile]:
 
 
 def recognize_session(path: Path, agent: str | None = None) -> SessionFile:
-    """The session in a file, whose content tells the agent. Raises `InvalidText` if it is no session, `OSError`."""
+    """The session in a file, whose agent the content shows. Raises `OSError`, or `InvalidText` if it is no session."""
     return SESSION_READERS[agent or _recognize_agent(path)].file(path)
 
 

@@ -1,4 +1,4 @@
-"""Find values whose name says that they are secrets: `password=...`, `"apiKey": "..."`, `--token ...`. Pure.
+"""Find values whose names say that they are secrets: `password=...`, `"apiKey": "..."`, `--token ...`. Does no I/O.
 
 A search has found a word such as `token`. The name around it is completed and judged, then each form is tried in which
 a value may follow. Above each stands its pattern.

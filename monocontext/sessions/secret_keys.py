@@ -1,4 +1,4 @@
-"""Find private keys in a text, whole or without their first or last line, also numbered, quoted or in a diff. Pure."""
+"""Find private keys in a text, also without first or last line, numbered, quoted or in a diff. Does no I/O."""
 
 from __future__ import annotations
 

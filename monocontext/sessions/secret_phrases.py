@@ -1,4 +1,4 @@
-"""Patterns for secrets that the words around them give away, such as headers and commands. Data.
+"""Patterns for secrets that the words around them give away, such as headers and commands. Only data.
 
 Patterns are verbose: blanks in them do not count. `<WORD>` and the like stand for the parts in `_PARTS`.
 """

@@ -1,4 +1,4 @@
-"""Find the secrets in a text: tokens of known form, private keys, and values with the name of a secret. Pure.
+"""Find the secrets in a text: tokens of known form, private keys, and values with the name of a secret. Does no I/O.
 
 A pattern runs only where its piece or word is, and a bounded number of steps, so the cost is linear in the length. A
 text is also searched with escapes resolved, cut lines joined and base64 decoded. High entropy alone is not a sign.
@@ -208,6 +208,7 @@ def join_wraps(text: str) -> Iterator[View]:
 
 
 def _make_views(text: str, marks: list[re.Match[str]], decode: Callable[[re.Match[str]], str]) -> Iterator[View]:
+    """Yield a view around each group of marks that are near each other, with the text of `decode` for each mark."""
     first = 0
     while first < len(marks):
         last = first

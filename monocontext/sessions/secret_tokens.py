@@ -1,4 +1,4 @@
-"""Tokens with a beginning of their own, and addresses that are secrets themselves: one line for each provider. Data.
+"""Tokens that begin in a way of their own, and addresses that are secrets: a line for each provider. Only data.
 
 The last column is the provider's documentation. Lengths are looser than today's, since providers lengthen their tokens.
 """

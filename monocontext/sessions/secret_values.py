@@ -1,4 +1,4 @@
-"""Judge whether a name says that its value is a secret, and by its form whether the value is one. Pure.
+"""Judge whether a name says that its value is a secret, and by its form whether the value is one. Does no I/O.
 
 Any value of a password is a secret, unless it is a word of a program. The value of a token or key must look random as
 well, since code is full of such names: `token = tokens.next`, `CACHE_KEY = "user-list"`.
@@ -135,7 +135,7 @@ def is_dummy(value: str) -> bool:
 
 
 def is_random_token(text: str) -> bool:
-    """Whether the letters and digits of a token are in no order, and no place-holder such as `xxxx` or `your-key`."""
+    """Whether the letters and digits of a token look random, and are no place-holder such as `xxxx` or `your-key`."""
     plain = "".join(filter(str.isalnum, text))
     if len(set(plain)) < min(8, len(plain) // 2) or _PLACE_HOLDER.search(text):
         return False
@@ -147,7 +147,7 @@ def is_random_token(text: str) -> bool:
 
 
 def looks_random(value: str, least: int) -> bool:
-    """Whether a text of at least `least` characters is letters and digits in no order: `a3F9...`, not `getById2`."""
+    """Whether a text has at least `least` characters and looks random: `a3F9...`, not `getById2`."""
     if len(value) < least or any(c.isspace() for c in value) or not value.isascii():
         return False
     humps = _HUMPS.findall(value)

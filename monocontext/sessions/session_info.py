@@ -104,7 +104,7 @@ def read_session(store: Store, key: str) -> tuple[SessionInfo, list[bytes], str]
 
 
 def digest_of(lines: Sequence[bytes]) -> str:
-    """One value for a sequence of lines."""
+    """The SHA-256 of a sequence of lines, in hexadecimal digits."""
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
@@ -135,7 +135,7 @@ def key_part(name: str, kind: str = "name") -> str:
 
 
 def name_of(part: str) -> str:
-    """The name for a part of a key, as `key_part` makes it."""
+    """The name in a part of a key: the inverse of `key_part`."""
     return unquote(part, errors="surrogatepass")
 
 
@@ -148,6 +148,6 @@ def session_key(project: str, session_id: str) -> str:
 
 
 def session_of(path: str) -> str:
-    """The session's id for the end of a key, as `session_key` makes it; empty for any other object."""
+    """The id of the session with this end of a key: the inverse of `session_key`; empty for any other object."""
     stem = path.removesuffix(ENDING)
     return "/".join(name_of(part) for part in stem.split("/")) if stem != path else ""

@@ -140,8 +140,8 @@ def read_settings(path: Path) -> Settings:
 
 
 def write_settings(path: Path, settings: Settings) -> Path | None:
-    """Write settings completely or not at all, through a link; returns the path of a copy of the old file, None if
-    there was none, or nothing to change. Settings equal to those of a copy are restored with the copy's format."""
+    """Write settings whole or not at all; a link stays a link. Returns the path of a copy of the old file, None if
+    nothing changes or there was no file. Settings equal to those of a copy get the formatting of the copy."""
     path = path.resolve()
     if read_settings(path) == settings:
         return None

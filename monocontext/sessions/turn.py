@@ -1,4 +1,4 @@
-"""Define a turn of a session, write turns as text and parse them, and select those in a span of time. Pure.
+"""Define a turn of a session, write turns as text and parse them, and select those in a span of time. Does no I/O.
 
     [Turn 12 - ASSISTANT] 2026-02-14T10:00:03.000Z tool_use Bash
     {"command": "make test"}

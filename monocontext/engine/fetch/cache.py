@@ -78,7 +78,7 @@ class Cache:
         return sum([entry.size_bytes for entry in self._expected.values()])
 
     def mark_expected(self, key: Hashable) -> bool:
-        """Keep a used entry as long as a prefetched one: it is needed again. False if absent or expected already."""
+        """Keep a used entry as long as a prefetched one, since it is needed again. False if there is no used entry."""
         entry = self._used.get(key)
         if entry is not None:
             self._expected[key] = entry

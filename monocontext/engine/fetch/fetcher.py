@@ -59,7 +59,7 @@ def _do_nothing() -> None:
 
 
 def refuse_foreign(url: str) -> tuple[RangeReader, str]:
-    """The `Places` of a reader that reads no other place than its own."""
+    """A `Places` function that refuses each object outside of the context."""
     raise ForeignObject(f"{url} is outside of the context: to read it, open the context with allow=[...]")
 
 
@@ -152,8 +152,8 @@ class Fetcher:
         return request.values[item.key]
 
     def request(self, items: Iterable[FetchItem], priority: Priority) -> dict[Hashable, FetchRequest]:
-        """Queue the requests for items that are not in memory, or join those under way; return them by key. Call it
-        under the lock. A request that starts later than the last reference to it is lost is never sent."""
+        """Queue requests for items that are not in memory, or join requests under way; returns them by key. The caller
+        holds the lock. A queued request to which nobody refers any longer is never sent."""
         if self._pid != os.getpid():
             self._forget_requests()
         results: dict[Hashable, FetchRequest] = {}
@@ -381,7 +381,7 @@ def _place(request: FetchRequest) -> tuple[str, int, int]:
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """The measured link from one reader to its store. A spell is the time from a first request to an idle link."""
+    """The measured link from one reader to its store. A spell lasts from a request on an idle link until it is idle."""
 
     round_trip_seconds: float | None
     """The time of the quickest small answer; 0 for a near store; None before one was measured."""
@@ -437,7 +437,7 @@ class Pressure:
         self._grown = float("-inf")
 
     def refused(self, sent: float, now: float, running: int) -> bool:
-        """Record that the store refused a request of the time `sent`, because `running` requests were too many.
+        """Record that the store refused a request sent at the time `sent`, since `running` requests were too many.
 
         The limit falls to half of `running`, or of the limit if that is lower. Returns whether it fell.
         """

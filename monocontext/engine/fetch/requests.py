@@ -85,8 +85,7 @@ class Arrival:
 class FetchRequest(Arrival):
     """One ranged GET, and the values of its items once they have arrived.
 
-    Nobody owns it: whoever wants its values holds a reference and waits. One that nobody refers to any longer is gone
-    from the queue.
+    Whoever wants its values holds a reference and waits. A queued request to which nobody refers is never sent.
     """
 
     __slots__ = (

@@ -94,8 +94,8 @@ class Threads:
         self._starting: deque[float] = deque()  # when each thread was started that has not begun yet
 
     def run(self, job: Callable[[], None]) -> None:
-        """Run a job in a thread; in this one if none can be had. Raises `ContextClosed` when the interpreter has ended
-        its threads, where it calls `__del__` of what is left."""
+        """Run a job in a thread, or in the calling one if the system has no more threads. Raises `ContextClosed` while
+        the interpreter ends, when the `__del__` of a remaining object may call this."""
         if sys.is_finalizing():
             raise ContextClosed("the interpreter is ending, so its threads read no text any more: wait for them first")
         now = time.monotonic()

@@ -79,7 +79,7 @@ class ServedReader:
         return "".join(text.part(start, stop) for text in texts or self.frames(start, stop, eager=True))
 
     def text_within(self, start: int, stop: int) -> FrameText | None:
-        """The frame that holds all of characters [start, stop), if it is in memory or worth a message; else None."""
+        """The frame that holds all of characters [start, stop) if it is cached or worth a request; else None."""
         self._check_open()
         self.read_log.add(start, stop)
         text = self._cache.at(start)
