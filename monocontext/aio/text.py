@@ -16,12 +16,12 @@ from monocontext.options import ReachOptions, validate_options
 from monocontext.stores.protocol import Store
 from monocontext.stores.s3.blocking_client import BlockingClient
 from monocontext.text.documents.by_name import Documents
-from monocontext.text.lazy_kinds import LazyItems, LazyText
+from monocontext.text.lazy_kinds import LazyContext, LazyItems, LazyText
 from monocontext.text.lines import LineView
 from monocontext.text.monocontext import Monocontext
 
 _T = TypeVar("_T")
-_PART = "read a part first, await text[a:b], or all of it, await text.read()"
+_READ_FIRST = "read a part first, await text[a:b], or all of it, await text.read()"
 
 
 class AsyncOptions(CacheOptions, RootOptions, ReachOptions, total=False):
@@ -42,8 +42,9 @@ def _refusal(name: str, instead: str) -> Callable[..., NoReturn]:
 class _Awaiting:
     """An asynchronous object, whose methods are those of the synchronous `_text`, called in threads."""
 
-    def __init__(self, text: Any, threads: Threads):
-        self._text, self._threads = text, threads
+    def __init__(self, text: Monocontext | LineView | LazyItems | Documents[Monocontext] | None, threads: Threads):
+        self._text: Any = text  # None while it is not open
+        self._threads = threads
 
     def _wrap(self, result: Any) -> Any:
         return tuple(map(self._wrap_one, result)) if type(result) is tuple else self._wrap_one(result)
@@ -52,26 +53,32 @@ class _Awaiting:
         return str(result) if isinstance(result, LazyText) else result
 
     async def _call(self, work: Callable[[], _T], undo: Callable[[_T], object] | None = None) -> _T:
-        """The result of work in a thread. If the task is cancelled, the work ends when it next waits, or is undone."""
+        """Run work in a thread and return its result. If the task is cancelled, the work ends where it next waits for
+        data; if it has ended all the same, `undo` takes its result."""
         future: Future[_T] = Future()
         awaited = asyncio.wrap_future(future)
-        self._threads.run(lambda: _carry_out(work, future, awaited.cancelled))
+
+        def undo_result(done: Future[_T]) -> None:
+            if undo is not None and not done.cancelled() and done.exception() is None:
+                undo(done.result())
+
+        self._threads.run(lambda: _run_for_future(work, future, awaited.cancelled))
         try:
             return await awaited
         except asyncio.CancelledError:
-            if undo is not None:
-                future.add_done_callback(lambda done: done.cancelled() or done.exception() or undo(done.result()))
+            future.add_done_callback(undo_result)
             raise
 
     async def _each(self, work: Callable[[], Iterable[Any]], at_once: int) -> AsyncIterator[Any]:
+        """The items of an iterable that `work` makes, `at_once` for each call of a thread."""
         items = await self._call(lambda: map(self._wrap, work()))
         while batch := await self._call(lambda: list(islice(items, at_once))):
             for item in batch:
                 yield item
 
 
-def _carry_out(work: Callable[[], _T], future: Future[_T], is_cancelled: Callable[[], bool]) -> None:
-    """Do work in this thread for a future. While the work waits for data, it looks whether its task was cancelled."""
+def _run_for_future(work: Callable[[], _T], future: Future[_T], is_cancelled: Callable[[], bool]) -> None:
+    """Run work in this thread for a future. Where the work waits for data, it looks whether its task was cancelled."""
 
     def check() -> None:
         if is_cancelled():
@@ -81,7 +88,7 @@ def _carry_out(work: Callable[[], _T], future: Future[_T], is_cancelled: Callabl
         CALL.raise_if_abandoned = check
         try:
             future.set_result(work())
-        except BaseException as error:  # raised by the task; no future takes a StopIteration
+        except BaseException as error:  # the task raises it, but a future takes no StopIteration
             future.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)
         finally:
             del CALL.raise_if_abandoned
@@ -90,10 +97,12 @@ def _carry_out(work: Callable[[], _T], future: Future[_T], is_cancelled: Callabl
 class AsyncMonocontext(_Awaiting, TextMethods):
     """A text of any size, read by any number of tasks, which share its cache. Immutable. Lengths count characters."""
 
-    def __init__(self, text: Any, threads: Threads, opening: Callable[[], Any] | None = None):
-        """Called by `open`: `opening` opens the text, or the list or dict of its documents, which `run` passes on."""
+    def __init__(self, text: Monocontext | None, threads: Threads, opening: Callable[[], LazyContext] | None = None):
+        """Called by `open`. `opening` opens the text, or the list or dict of its documents."""
         super().__init__(text, threads)
-        self._shaped, self._opening = text, opening
+        self._context: LazyContext | None = text
+        """What `run` passes on: the text, or the list or dict of its documents."""
+        self._opening = opening  # None once the text is open
 
     @classmethod
     @validate_options(AsyncOptions)
@@ -108,7 +117,7 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         """Open the context at `s3://bucket/prefix`, a directory or `memory://name` (1 GET, for its root).
 
         Use `await` or `async with`. Takes and raises what `Monocontext.open` does, but no `unit`, `workers`,
-        `transport` or `keep_alive`. A `client` of aioboto3 stays open; `run` passes on what `shape` names.
+        `transport` or `keep_alive`. A `client` of aioboto3 is not closed. `run` passes on what `shape` names.
         """
         check_place(url)
         arguments: dict[str, Any] = {**options, "shape": shape}
@@ -121,8 +130,9 @@ class AsyncMonocontext(_Awaiting, TextMethods):
 
     async def __aenter__(self) -> Self:
         if self._opening is not None:
-            self._shaped = await self._call(self._opening, lambda shaped: getattr(shaped, "text", shaped).close())
-            self._text, self._opening = getattr(self._shaped, "text", self._shaped), None
+            context: Any = await self._call(self._opening, lambda context: context.close())
+            self._context, self._opening = context, None
+            self._text = context if isinstance(context, Monocontext) else context.text
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -149,20 +159,21 @@ class AsyncMonocontext(_Awaiting, TextMethods):
         return await self._call(lambda: bool(self._text == other))
 
     async def run(self, function: Callable[[Any], _T]) -> _T:
-        """Run synchronous code for a `Monocontext`, or what `shape` selects, in a thread, and return its result."""
-        return await self._call(lambda: function(self._shaped))
+        """Call `function` in a thread with the synchronous text (or the list or dict that `shape` names); return its
+        result."""
+        return await self._call(lambda: function(self._context))
 
     __contains__ = _refusal("`x in text`", "await text.contains(x)")
     __iter__ = __reversed__ = _refusal("a loop over a text", "async for piece in text.chunks(), or line in text.lines")
-    __lt__ = __le__ = __gt__ = __ge__ = _refusal("a comparison of texts", _PART)
-    __add__ = __radd__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _refusal("`+`, `*` or `%` of a text", _PART)
-    __str__ = __format__ = __bytes__ = _refusal("str(text), bytes(text) or an f-string", _PART)
+    __lt__ = __le__ = __gt__ = __ge__ = _refusal("a comparison of texts", _READ_FIRST)
+    __add__ = __radd__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _refusal("`+`, `*` or `%` of a text", _READ_FIRST)
+    __str__ = __format__ = __bytes__ = _refusal("str(text), bytes(text) or an f-string", _READ_FIRST)
     __hash__ = _refusal("hash(text)", "use text.url as the key")
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, str | LazyText | AsyncMonocontext) and other is not self:
             raise TypeError("`text == x` cannot await a read: await text.equals(x), which takes a str")
-        return other is self or NotImplemented
+        return other is self or NotImplemented  # other types never equal a text, so nothing is read
 
     def _wrap_one(self, result: Any) -> Any:
         if result is self._text:

@@ -101,9 +101,6 @@ class ContextFile(io.TextIOBase):
         self._ahead = None
         super().close()
 
-    def __repr__(self) -> str:
-        return f"<ContextFile over {self._text!r}>"
-
     def _take(self, size: int) -> str:
         """The next characters, which the text must have."""
         if size <= 0:

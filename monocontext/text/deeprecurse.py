@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 from monocontext.engine.fetch.cache import Cache
@@ -166,9 +167,7 @@ class DeepRecurseContext:
     def owner(self) -> DeepRecurseContext:
         return self
 
-    @property
-    def url(self) -> str:
-        return self._store.url
+    url = property(attrgetter("_store.url"))
 
     def read(self, start: int, stop: int) -> str:
         """Lines [start, stop) joined: 1 GET a segment that is not cached, in parallel."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Protocol, SupportsIndex, cast, overload
 
-from monocontext.engine.stats import Stats
 from monocontext.errors import ContextTooLarge
 from monocontext.text.source import Span
 
@@ -83,13 +83,8 @@ class LineView(Sequence[str]):
     def __repr__(self) -> str:
         return f"<Lines: {len(self):,} lines of {self.url or 'a text'}; lines[i] and lines[a:b] are text>"
 
-    @property
-    def url(self) -> str:
-        return str(self._reader.owner.url)
-
-    @property
-    def stats(self) -> Stats:
-        return cast(Stats, self._reader.owner.stats)
+    url = property(attrgetter("_reader.owner.url"))
+    stats = property(attrgetter("_reader.owner.stats"))
 
     def refresh(self) -> LineView:
         """Move to the newest generation (1 GET and more, see `Monocontext.refresh`)."""

@@ -323,7 +323,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     @property
     def _snapshot(self) -> Monocontext:
         """This text at its present generation: a copy if `refresh` could change it."""
-        can_change = self._opened is not None and self._is_whole
+        can_change = self._opened is not None and self.span.is_whole
         return self._of(self.span, self._limit, self._opened, self._recipe) if can_change else self
 
     def _over(self, source: Derived, recipe: tuple[Any, ...]) -> Monocontext:
@@ -367,7 +367,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         from monocontext.text.documents.by_name import Documents
 
         source = self._source
-        if not isinstance(source, StoredSource) or not self._is_whole:
+        if not isinstance(source, StoredSource) or not self.span.is_whole:
             raise ValueError("only a whole context has documents, not a part of one or a text derived from one")
         return Documents(source, lambda span: self._of(span, self._limit, self._opened))
 
@@ -378,7 +378,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     @property
     def _own_documents(self) -> Documents[Monocontext] | None:
         """The documents of a whole text that has documents."""
-        if self._reader is None or not self._is_whole:
+        if self._reader is None or not self.span.is_whole:
             return None
         documents = self.documents
         return documents if documents.count else None
@@ -401,7 +401,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         location = f" of {self.url}" if self.url else ""
         if self._recipe:
             location = f" by {self._recipe[1]}()"
-        elif not self._is_whole:
+        elif not self.span.is_whole:
             location = f" [{self._start:,}:{self._stop:,}]{location}"
         return f"<Monocontext {len(self):,} characters{location}; a lazy str: slice, find, split, iterate it>"
 
@@ -413,7 +413,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
         if self._reader is None:
             return context_card(kind, len(self), [f"by {self._recipe[1]}()"] if self._recipe else [])
         facts = [self.url, f"generation {self.generation}"]
-        if not self._is_whole:
+        if not self.span.is_whole:
             facts.insert(0, f"[{self._start:,}:{self._stop:,}]")
         elif count := self.documents.count:
             facts.append(f"{count:,} documents")
@@ -536,10 +536,6 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
     # -- place and lifetime ----------------------------------------------------------------------------------------
 
     @property
-    def _is_whole(self) -> bool:
-        return self.span.is_whole
-
-    @property
     def _reader(self) -> Reader | ServedReader | None:
         return self._source.reader if isinstance(self._source, StoredSource) else None
 
@@ -563,7 +559,7 @@ class Monocontext(Searchable, LazyContext, Sequence[str]):
 
         Earlier views and slices stay on their generation.
         """
-        if self._opened is None or not isinstance(self._reader, Reader) or not self._is_whole:
+        if self._opened is None or not isinstance(self._reader, Reader) or not self.span.is_whole:
             raise ValueError("only the text that was opened can be refreshed, not a part of it")
         reader = self._opened.newer(self._reader)
         if reader is not self._reader:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.engine.candidates import Candidates
@@ -25,7 +26,7 @@ ONE_FRAME = 1 << 20
 """A read of at most this many characters may be in one frame, which is then kept for the next one."""
 
 NO_FRAME = sys.maxsize, ""
-NEAR_CHARACTERS = 1 << 10
+NEAR_CHARACTERS = 1 << 14
 """A second read this near to the one before it may be part of a loop over items or short slices."""
 
 SPARSE_STEP = 1 << 19
@@ -253,21 +254,17 @@ class StoredSource:
     last_read: int = -NEAR_CHARACTERS - 1
     """The first character of the last short read."""
 
-    @property
-    def characters(self) -> int:
-        return self.reader.characters
-
-    @property
-    def final_newline(self) -> bool | None:
-        return self.reader.final_newline
+    characters = property(attrgetter("reader.characters"))
+    final_newline = property(attrgetter("reader.final_newline"))
 
     def read(self, start: int, stop: int) -> str:
         text = self.reader.text_within(start, stop) if start < stop <= start + ONE_FRAME else None
         if text is None:
             return self.reader.read(start, stop)
         first, is_near = text.frame.start, abs(start - self.last_read) <= NEAR_CHARACTERS
-        if is_near and self.loop_frame[0] != first and self.reader.piece_log is None:
-            self.loop_frame = first, text.slice(0, text.frame.characters)
+        size = text.frame.characters  # fewer than its frame has if it is an end of the text in the root
+        if is_near and (first, size) != (self.loop_frame[0], len(self.loop_frame[1])) and self.reader.piece_log is None:
+            self.loop_frame = first, text.slice(0, size)
         self.last_read = start
         return text.slice(start - first, stop - first)
 

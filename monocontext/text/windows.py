@@ -72,8 +72,8 @@ class Window:
         if isinstance(data, str):
             return data
         if text is None or self._stop is None:
-            return _decode(data)
-        return text.text if len(data) == len(text.data) else _decode(data)
+            return str(data, "utf-8")
+        return text.text if len(data) == len(text.data) else str(data, "utf-8")
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def _in_units(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, 
     units: Any = None
     for window in windows:
         if units is None:
-            units = _as_units(needle, window)
+            units = as_units(needle, window)
         yield window, units
 
 
@@ -186,7 +186,7 @@ def fill_gaps(
 
 def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
     """The text after a window into which an occurrence that begins in the window may extend; None if none can."""
-    data, units = window.data, _as_units(needle, window)
+    data, units = window.data, as_units(needle, window)
     if len(data) >= len(units) - 1 and not overlap(data, units):
         return None
     text = read(window.stop, min(window.stop + len(needle) - 1, limit))
@@ -218,12 +218,8 @@ def has_border(needle: str) -> bool:
 
 def length(units: Any) -> int:
     """The number of characters in a `str`, or in bytes of UTF-8."""
-    return len(units) if isinstance(units, str) else len(_decode(units))
+    return len(units) if isinstance(units, str) else len(str(units, "utf-8"))
 
 
-def _as_units(needle: str, window: Window) -> Any:
+def as_units(needle: str, window: Window) -> Any:
     return needle if isinstance(window.data, str) else needle.encode("utf-8", "surrogatepass")
-
-
-def _decode(data: bytes) -> str:
-    return str(data, "utf-8")

@@ -23,6 +23,13 @@ def test_a_loop_by_number_gives_the_text(frame_bytes: int, limit: int) -> None:
                 assert text[key] == expected[key]
 
 
+def test_a_loop_goes_on_in_the_frame_after_the_copy_of_the_beginning_in_the_root(tmp_path: Any) -> None:
+    publish("0123456789" * 600_000, tmp_path, codec="raw")
+    with Monocontext.open(tmp_path) as text:
+        assert "".join(text[i] for i in range(20_000)) == "0123456789" * 2000
+        assert len(text._source.loop_frame[1]) > 200_000
+
+
 def test_reads_of_a_kept_frame_are_logged_closed_and_refreshed(tmp_path: Any) -> None:
     publish("old " * 99, tmp_path)
     text: Any = Monocontext.open(tmp_path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any, SupportsIndex, overload
 
 from monocontext.errors import NotPicklable
@@ -33,17 +33,9 @@ class _Shape(LazyContext):
     """The same context as one `Monocontext`, which this module may not import."""
     documents: Documents[Any]
 
-    @property
-    def url(self) -> Any:
-        return self.text.url
-
-    @property
-    def generation(self) -> Any:
-        return self.text.generation
-
-    @property
-    def stats(self) -> Any:
-        return self.text.stats
+    url = property(attrgetter("text.url"))
+    generation = property(attrgetter("text.generation"))
+    stats = property(attrgetter("text.stats"))
 
     def thinking(self) -> Any:
         """A context manager to enter while you wait for a model; see `Monocontext.thinking`."""

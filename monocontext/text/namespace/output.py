@@ -58,11 +58,6 @@ class TextFile(io.TextIOWrapper):
             return super().write(text)
         return sum(map(super().write, text.chunks()))
 
-    def writelines(self, lines: Iterable[Any], /) -> None:
-        """Write `str` and lazy texts."""
-        for line in [lines] if isinstance(lines, LazyText) else lines:
-            self.write(line)
-
 
 def open_file(file: Any, mode: str = "r", *options: Any, **named: Any) -> Any:
     """`open` for a namespace. A text file opened for writing is a `TextFile`; any other is what `open` returns."""

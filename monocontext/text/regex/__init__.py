@@ -2,7 +2,7 @@
 
 On a `Monocontext` each function gives what `re` gives on the whole text: matches have offsets in the whole text, groups
 are real `str`, and `match.string` is the lazy text. Anything else goes to the real `re` untouched. A pattern whose
-matches are of bounded length, stay within a line, or leave it by white space alone, streams in bounded memory, also
+matches are of bounded length, stay within a line, or leave it by short repeats alone, streams in bounded memory, also
 with `(?s).*?` between such parts; `findall` and `split` give lazy lists above `materialize_limit`. Any other pattern
 takes the text as one `str`, as `sub` does; above the limit they raise `ContextTooLarge`, which says what to write.
 

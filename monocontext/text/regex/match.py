@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABCMeta
+from operator import attrgetter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
@@ -44,21 +45,10 @@ class Match(Unchanging, metaclass=ABCMeta):
 
     __class_getitem__: Any = classmethod(GenericAlias)
 
-    @property
-    def re(self) -> Any:
-        return self._subject.pattern
-
-    @property
-    def string(self) -> StrLike:
-        return self._subject.text
-
-    @property
-    def pos(self) -> int:
-        return self._subject.pos
-
-    @property
-    def endpos(self) -> int:
-        return self._subject.endpos
+    re = property(attrgetter("_subject.pattern"))
+    string = property(attrgetter("_subject.text"))
+    pos = property(attrgetter("_subject.pos"))
+    endpos = property(attrgetter("_subject.endpos"))
 
     def _number(self, group: Any) -> int:
         number = self.re.groupindex.get(group, -1) if isinstance(group, str) else group

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABCMeta
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from operator import index
+from operator import attrgetter, index
 from types import GenericAlias
 from typing import Any
 
@@ -54,21 +54,10 @@ class Pattern(Unchanging, metaclass=ABCMeta):
 
     # -- attributes ------------------------------------------------------------------------------------------------
 
-    @property
-    def pattern(self) -> Any:
-        return self._real.pattern
-
-    @property
-    def flags(self) -> int:
-        return self._real.flags
-
-    @property
-    def groups(self) -> int:
-        return self._real.groups
-
-    @property
-    def groupindex(self) -> Mapping[str, int]:
-        return self._real.groupindex
+    pattern = property(attrgetter("_real.pattern"))
+    flags = property(attrgetter("_real.flags"))
+    groups = property(attrgetter("_real.groups"))
+    groupindex = property(attrgetter("_real.groupindex"))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, re.Pattern):
@@ -156,6 +145,8 @@ class Pattern(Unchanging, metaclass=ABCMeta):
             return self._real.split(string, maxsplit)
         low, high = self._bounds(string, 0, sys.maxsize)
         most = index(maxsplit)
+        if high > string._limit and most == 0 and self._plan.is_literal:
+            return string.split(self._plan.literal)
         if high > string._limit and most == 0 and self._plan.streams:
             return LazyPieces(self._plan, string.span, string._limit, (self, "split", string._snapshot))
         if most <= 0 or high <= string._limit:
@@ -169,11 +160,13 @@ class Pattern(Unchanging, metaclass=ABCMeta):
 
     def sub(self, repl: Any, string: Any, count: int = 0) -> Any:
         """The text with matches replaced; `ContextTooLarge` above the limit."""
-        return self._real.sub(replacement(repl), self._real_text(string), count)
+        return self.subn(repl, string, count)[0]
 
     def subn(self, repl: Any, string: Any, count: int = 0) -> Any:
         """The result of `sub` and the number of replacements."""
-        return self._real.subn(replacement(repl), self._real_text(string), count)
+        if isinstance(string, StrLike):
+            string = string._whole("re.sub", "re.sub a part, context[a:b], or iterate context.lines and write out each")
+        return self._real.subn(replacement(repl), string, count)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -191,11 +184,6 @@ class Pattern(Unchanging, metaclass=ABCMeta):
             raise TypeError("cannot use a bytes pattern on a string-like object")
         size = len(text)
         return min(max(index(pos), 0), size), min(max(index(endpos), 0), size)
-
-    def _real_text(self, text: Any) -> Any:
-        if not isinstance(text, StrLike):
-            return text
-        return text._whole("re.sub", "re.sub a part, context[a:b], or iterate context.lines and write out each")
 
 
 def _compiled(pattern: Any, flags: int) -> Pattern:

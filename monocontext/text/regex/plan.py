@@ -7,6 +7,7 @@ Only this file uses the private `re._parser`, which knows the width of each part
 from __future__ import annotations
 
 import re
+import string
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
@@ -23,9 +24,8 @@ except ImportError:  # pragma: no cover  (a Python later than those that this wa
 BOUND = 1 << 16
 """The most characters that a match of a bounded pattern reaches: windows overlap by as many."""
 RUN = 1 << 12
-r"""Where each block of this many characters has a newline, and something else than space, `.+` and `\s*` match fewer
-than twice as many. Most text is so."""
-_NO_SPACE = re.compile(r"\S")
+r"""A repeat of one character class, such as `.+`, `\s*` or `[^"]*`, matches fewer than twice as many characters where
+each block of so many has one that the class has not. Most text is so."""
 _PARSER_FLAGS = int(re.I | re.M | re.S | re.X | re.A | re.U)
 _TYPE_FLAGS = int(re.A | re.L | re.U)
 _REPEATS = _parser and (_op.MAX_REPEAT, _op.MIN_REPEAT, _op.POSSESSIVE_REPEAT)
@@ -46,8 +46,8 @@ class PatternPlan:
     the edge of a window for the beginning of the text."""
     reach: int | None = None
     """The most characters from the start of a match on that the engine reads; None if they are more than `BOUND`."""
-    needs_short_runs: bool = False
-    """Whether `reach` holds only where lines and white space are short (`RUN`)."""
+    run_stops: tuple[re.Pattern[str], ...] = ()
+    """The characters that end each unbounded repeat. `reach` holds only where they are close together (`RUN`)."""
     within_line: bool = False
     """Whether no match and no look-around goes over a newline."""
     sees_one_line: bool = False
@@ -56,6 +56,10 @@ class PatternPlan:
     """The literals that every match has, for search filters; None if unknown."""
     literal: str = ""
     """A literal that the window of every match has, in this case; empty if unknown."""
+    literal_latest: int = 0
+    """The most characters from the start of a match to `literal`; `INFINITE` for no limit."""
+    is_literal: bool = False
+    """Whether every match is `literal` itself."""
     parts: tuple[PatternPlan, ...] = ()
     """The parts between repeats such as `(?s).*?`, if the pattern consists of parts that stream."""
 
@@ -63,6 +67,11 @@ class PatternPlan:
     def streams(self) -> bool:
         """Whether the pattern can run on less than the whole text."""
         return self.reach is not None or self.within_line or bool(self.parts)
+
+    def has_short_runs(self, text: str, start: int) -> bool:
+        """Whether the engine reads at most `reach` characters from `start` on, for matches that begin before it."""
+        starts = range(start, len(text) - RUN + 1, RUN)
+        return all(stop.search(text, start, start + RUN) for stop in self.run_stops for start in starts)
 
 
 def plan(real: re.Pattern[str]) -> PatternPlan:
@@ -82,19 +91,21 @@ def _plan_tree(real: re.Pattern[str], tree: Any) -> PatternPlan:
     behind = (value[1] for (op, value), _ in nodes if op in (_op.ASSERT, _op.ASSERT_NOT) and value[0] < 0)
     left = 1 + sum(body.getwidth()[1] for body in behind)
     within_line = not any(_may_match_newline(node, flags) for node, flags in nodes)
-    has_runs = any(op in _REPEATS and value[1] == _op.MAXREPEAT for (op, value), _ in nodes)
+    runs = {(repr(node), flags): _run_stop(node[1][2], flags) for node, flags in nodes if _is_unbounded(*node)}
     query = _Collector(tree.state).collect(tree, tree.state.flags)
     literal = longest_literal(query)
     result = PatternPlan(
         real=real,
         least_width=tree.getwidth()[0],
         left=left,
-        reach=reach if reach <= BOUND and not (has_runs and within_line) else None,
-        needs_short_runs=has_runs,
+        reach=reach if reach <= BOUND and not (runs and within_line) else None,
+        run_stops=tuple(stop for stop in runs.values() if stop is not None),
         within_line=within_line,
         sees_one_line=within_line and all(value is _op.AT_BOUNDARY for (op, value), _ in nodes if op is _op.AT),
         query=query,
         literal=literal.text if literal and not literal.flags else "",
+        literal_latest=literal.latest if literal else 0,
+        is_literal=bool(tree) and all(op is _op.LITERAL for op, _ in tree) and not tree.state.flags & re.I,
     )
     refers = any(op in (_op.GROUPREF, _op.GROUPREF_EXISTS) for (op, _), _ in nodes)
     return result if result.streams or refers else replace(result, parts=_parts(tree))
@@ -129,12 +140,6 @@ def _flat(nodes: Iterable[Node]) -> Iterator[Node]:
 def required_literals(pattern: str | re.Pattern[str], flags: int = 0) -> Query | None:
     """The literals that a text must contain for the pattern to match; None if unknown. Raises `re.error`."""
     return plan(re.compile(pattern, flags)).query
-
-
-def has_short_runs(text: str) -> bool:
-    """Whether each block of `RUN` characters has a newline, and something else than space."""
-    blocks = ((start, start + RUN) for start in range(0, len(text) - RUN + 1, RUN))
-    return all(text.find("\n", *block) >= 0 and _NO_SPACE.search(text, *block) for block in blocks)
 
 
 # -- the tree ----------------------------------------------------------------------------------------------------------
@@ -185,21 +190,33 @@ def _reach(nodes: Iterable[Node], state: Any, flags: int) -> int:
     for op, value in nodes:
         inner = [_reach(body, state, _inner_flags(op, value, flags)) for body in _bodies(op, value)]
         if op in _REPEATS:
-            is_run = value[1] == _op.MAXREPEAT and len(value[2]) == 1 and _is_of_run(value[2][0], flags)
+            is_run = _is_unbounded(op, value) and _run_stop(value[2], flags) is not None
             total += 2 * RUN if is_run else inner[0] * int(value[1])
         else:
             total += max(inner, default=0) or _parser.SubPattern(state, [(op, value)]).getwidth()[1]
     return total
 
 
-def _is_of_run(node: Node, flags: int) -> bool:
-    """Whether a node is one character of a line, or white space."""
-    op, value = node
-    if op not in (_op.ANY, _op.IN, _op.LITERAL, _op.NOT_LITERAL):
-        return False
-    items = value if op is _op.IN else [node]
-    is_space = all(item == (_op.CATEGORY, _op.CATEGORY_SPACE) or item == (_op.LITERAL, ord("\n")) for item in items)
-    return is_space or not _may_match_newline(node, flags)
+def _is_unbounded(op: Any, value: Any) -> bool:
+    return op in _REPEATS and value[1] == _op.MAXREPEAT
+
+
+def _run_stop(body: Any, flags: int) -> re.Pattern[str] | None:
+    """A pattern of the characters that end a repeat of a body; None unless the body is one character, but not any."""
+    if len(body) != 1:
+        return None
+    op, value = body[0]
+    if op is _op.ANY and not flags & re.S:
+        op, value = _op.LITERAL, ord("\n")
+    elif op in (_op.LITERAL, _op.NOT_LITERAL):
+        op = _op.NOT_LITERAL if op is _op.LITERAL else _op.LITERAL
+    elif op is _op.IN:
+        value = value[1:] if value[0][0] is _op.NEGATE else [(_op.NEGATE, None), *value]
+    else:
+        return None
+    scoped = (None, flags, body.state.flags & ~flags, _parser.SubPattern(body.state, [(op, value)]))
+    stop = cast("re.Pattern[str]", _compiler.compile(_parser.SubPattern(body.state, [(_op.SUBPATTERN, scoped)])))
+    return stop if stop.search(string.printable) else None
 
 
 def _may_match_newline(node: Node, flags: int) -> bool:

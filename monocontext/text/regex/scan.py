@@ -16,10 +16,12 @@ import re
 from collections.abc import Iterator
 
 from monocontext.engine.candidates import Candidates
+from monocontext.engine.scan import find
 from monocontext.errors import ContextTooLarge
-from monocontext.text.regex.plan import PatternPlan, has_short_runs
+from monocontext.format.filters.query import INFINITE
+from monocontext.text.regex.plan import PatternPlan
 from monocontext.text.source import Span
-from monocontext.text.windows import Window
+from monocontext.text.windows import Window, as_units, overlap
 
 WINDOW = 1 << 20
 """Characters that are searched at once. At this size neither the edges of a window nor its memory cost much."""
@@ -52,14 +54,11 @@ def scan(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, narro
         else:
             yield from _scan_candidates(plan, text, limit, pos, span.start, candidates)
     except _LongRunError as error:
-        yield from _scan_whole(plan, span, limit, error.character, end)
+        yield from _scan_whole(plan, span, limit, error.args[0], end)
 
 
 class _LongRunError(Exception):
-    """From `character` on, a match may reach further than its plan says."""
-
-    def __init__(self, character: int):
-        self.character = character
+    """From character `args[0]` on, a match may reach further than its plan says."""
 
 
 def _scan_candidates(
@@ -124,7 +123,7 @@ def _is_decided(part: PatternPlan, window: str, start: int, stop: int) -> bool:
     seen = stop + part.reach if part.reach else window.find("\n", stop)
     if not stop <= seen < len(window) - 1:  # the last character may stand for another
         return False
-    return not part.needs_short_runs or has_short_runs(window[start:seen])
+    return part.has_short_runs(window[:seen], stop)
 
 
 def _scan_whole(plan: PatternPlan, span: Span, limit: int, pos: int, end: int) -> Iterator[WindowMatch]:
@@ -143,23 +142,25 @@ def _scan_region(plan: PatternPlan, text: _Text, limit: int, pos: int, stop: int
     # Candidates often end with a line: then the frame after them is not needed.
     reach = None if text.has_gaps and plan.within_line else plan.reach
     while pos < stop or stop == text.stop:
+        pos = text.skip(pos)
         base, high = max(0, pos - plan.left), min(pos + size, most)
         window = text.read(base, high + (reach or 0))
         decided, is_last = high - base, base + len(window) >= text.stop
         if is_last:
             decided = len(window) + 1
-        elif reach is not None and plan.needs_short_runs and not has_short_runs(window):
-            raise _LongRunError(pos)
         elif reach is None:
             decided = window.rfind("\n", pos - base) + 1
-            if not decided:  # the line is longer than the window, and may continue after the region
-                reach = plan.reach
-                if reach is None and size >= max(limit, WINDOW):
-                    raise _too_large(plan, pos, limit)
-                if reach is None:
-                    size *= 2
-                    most = max(stop, pos + size)
-                continue
+        elif not plan.has_short_runs(window, decided):
+            decided = 0
+        if not decided:  # a line or a run is longer than the window, and may continue after the region
+            if reach == plan.reach:
+                if size >= (max(limit, WINDOW) if reach is None else WINDOW):
+                    raise _too_large(plan, pos, limit) if reach is None else _LongRunError(pos)
+                size *= 2
+                most = max(stop, pos + size)
+            reach = plan.reach
+            continue
+        if reach is None and not is_last:
             window = window[:decided] + "\n"  # in place of the next character, which no match depends on
         if plan.literal in window:
             for match in plan.real.finditer(window, pos - base):
@@ -184,7 +185,7 @@ def match_at(plan: PatternPlan, span: Span, limit: int, pos: int, end: int, *, f
         stop = newline + 1
     elif plan.reach is not None:
         stop = min(pos + plan.reach, end)
-        if plan.needs_short_runs and stop < end and not has_short_runs(span.read(base, stop)):
+        if stop < end and plan.run_stops and not plan.has_short_runs(span.read(base, stop), pos - base):
             stop = end
     if full and stop < end:
         return None  # a match does not go on after `stop`
@@ -201,14 +202,15 @@ class _Text:
     def __init__(
         self, span: Span, start: int, stop: int, plan: PatternPlan, candidates: Candidates | None, *, eager: bool
     ):
-        self._span = span
+        self._span, self._plan = span, plan
         self.stop = stop
         self.has_gaps = candidates is not None
         only = candidates.with_neighbours(plan.within_line) if candidates is not None else None
         self._pieces = span.windows(start, stop, eager=eager, only=only, is_search=not eager)
         """The text, in pieces of about a frame. Candidates leave some out."""
         self._piece: Window | None = None
-        self._piece_text = ""
+        self._piece_text: str | None = None
+        """The piece, once it is decoded."""
         self._kept, self._start = "", start
         """The last window, and its first character."""
 
@@ -225,6 +227,30 @@ class _Text:
         self._kept, self._start = "".join(parts), start
         return self._kept
 
+    def skip(self, pos: int) -> int:
+        """A character from `pos` on before which no match begins, since the pieces up to it lack the literal."""
+        literal, latest, first = self._plan.literal, self._plan.literal_latest, self._span.start
+        piece, text = self._piece, self._piece_text
+        can_skip = literal and not self.has_gaps and (latest < INFINITE or self._plan.within_line)
+        if not can_skip or piece is None or text is None or pos < piece.start - first:
+            return pos
+        if text.find(literal, pos - piece.start + first) >= 0:
+            return pos
+        needle, newline = as_units(literal, piece), as_units("\n", piece)
+        while not overlap(piece.data, needle):
+            after_newline = piece.data.rfind(newline) + 1
+            if latest == INFINITE and after_newline:
+                pos = max(pos, piece.character(after_newline) - first)
+            piece = next(self._pieces, None)
+            if piece is None:
+                return self.stop
+            self._piece, self._piece_text = piece, None
+            if latest < INFINITE:
+                pos = max(pos, piece.start - first - latest)
+            if find(piece.data, needle) >= 0:
+                break
+        return pos
+
     def assume_newline(self, character: int) -> None:
         """Take a newline for this character, just before the next window, instead of reading it."""
         self._kept, self._start = "\n", character
@@ -233,9 +259,10 @@ class _Text:
         """Some characters from `offset` on, not beyond `stop`."""
         first = self._span.start
         while self._piece is None or self._piece.stop - first <= offset:
-            self._piece = next(self._pieces, None)
+            self._piece, self._piece_text = next(self._pieces, None), None
             if self._piece is None:
                 return self._span.read(offset, stop)
+        if self._piece_text is None:
             self._piece_text = self._piece.text
         start = self._piece.start - first
         if start > offset:  # a match reaches into a frame that the pieces leave out

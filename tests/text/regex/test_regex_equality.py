@@ -13,7 +13,7 @@ import regex_cases
 import regex_grammar
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from regex_equality import Slow, alarm, context_of, differences, windows
+from regex_equality import Slow, alarm, context_of, differences, seen, windows
 
 from monocontext import Monocontext, regex
 from monocontext.errors import ContextTooLarge
@@ -90,8 +90,8 @@ LINE = "2024-05-01 host-7 INFO 12 ms (ok) label: x\n"
     [
         (r"host-(\d+) INFO", 0, True), (r".{0,300}label.{0,300}", re.S, True), (r"label:[ \t]*(.+)", 0, True),
         (r"^2024.*$", re.M, True), (r"(?<=label: )\w+$", re.M, True), (r"(\w+)-\1", 0, True),
-        (r"\(([^)\n]+)\)", 0, True),
-        (r"\s+", 0, True), (r"label:\s*(.+)", 0, True), (r"\([^)]+\)", 0, False), (r"(?:\s*\w)+", 0, False),
+        (r"\(([^)\n]+)\)", 0, True), (r"ms\s+([a-z()\s]+)", re.I, True), (r"ok([\s\S]+)label", 0, False),
+        (r"\s+", 0, True), (r"label:\s*(.+)", 0, True), (r"\([^)]+\)", 0, True), (r"(?:\s*\w)+", 0, False),
         (r"host(.*?)label", re.S, True), (r"(host-\d+)(.+?)la(.*?)(?=\n\d|\Z)", re.S, True),
         (r"host(.*)label", re.S, False), (r"(h).*?\1ost", re.S, False), (r"(?:host.*?)+INFO", re.S, False),
     ],
@@ -122,7 +122,7 @@ def test_above_the_limit_split_and_findall_are_lazy_lists(pattern: str, monkeypa
     with windows(1000), context_of(text, 700, limit=1500) as context:
         for call in (regex.findall, regex.split):
             expected, result = getattr(re, call.__name__)(pattern, text), call(pattern, context)
-            assert isinstance(result, lazy_matches.LazyMatches) or len("".join(map(str, expected))) < 1500
+            assert isinstance(result, lazy_lists.LazyList) or len("".join(map(str, expected))) < 1500
             assert [result[-1], result[len(expected) // 2]] == [expected[-1], expected[len(expected) // 2]]
             assert (list(result), len(result), list(reversed(result))) == (expected, len(expected), expected[::-1])
             assert [result[i] for i in range(len(expected))] == expected
@@ -130,6 +130,16 @@ def test_above_the_limit_split_and_findall_are_lazy_lists(pattern: str, monkeypa
                 assert list(result[part]) == expected[part]
             with pytest.raises(IndexError):
                 result[len(expected)]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["qz", ".*qz", r"\w{0,3}qz", r"(?=[^\n]*qz)", r"qz[^)]*\)", "b\na*qz", "(?<=a)qz.*"]
+)
+@pytest.mark.parametrize(("size", "frame_bytes"), [(1, 1), (5, 3), (30, 7), (1000, 16)])
+def test_pieces_without_the_literal_are_skipped(pattern: str, size: int, frame_bytes: int) -> None:
+    text = ("ab\nb é" * 9 + "b\naaqz)\nqz") * 4 + "q"
+    with windows(size), context_of(text, frame_bytes) as context:
+        assert [*map(seen, regex.finditer(pattern, context))] == [*map(seen, re.finditer(pattern, text))]
 
 
 def test_a_search_reads_as_far_as_it_takes() -> None:
