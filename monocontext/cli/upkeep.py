@@ -191,10 +191,10 @@ def remove_documents(url: str, globs: list[str], yes: bool, forget: bool, s3: St
         matches = [glob] if glob in names else []
         if not matches and not glob.startswith("!"):  # else it would remove all that it does not name
             matches = list(filter(globs_of([glob]).select, names))
-        if not matches:
+        if not matches and not forget:
             raise NotFound(f"{url}: no document is named {glob!r} or matches that glob: `ls-documents` lists names")
-        removed.update(dict.fromkeys(matches))
-    if len(removed) == len(names) and not yes:
+        removed.update(dict.fromkeys(matches or [glob]))  # an earlier version may have it
+    if names and removed.keys() >= set(names) and not yes:
         if not sys.stdin.isatty():
             raise click.UsageError(f"this would remove all {len(names):,} documents of {url}: confirm with --yes")
         click.confirm(f"Remove all {len(names):,} documents of {url}?", abort=True, err=True)

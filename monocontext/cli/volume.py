@@ -226,14 +226,14 @@ def rm(
     s3: S3,
     recursive: Annotated[bool, Option("--recursive", "-r", help="Remove everything below URL.")] = False,
     document: Annotated[list[str] | None, Option(metavar="GLOB", help="Only these documents; repeatable.")] = None,
-    forget: Annotated[bool, Option(help="With --document: remove their text and earlier versions for good.")] = False,
+    forget: Annotated[bool, Option(help="Leave no byte of these, and of those removed before, nor a version.")] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="With --document: do not ask, even if these are all.")] = False,
 ) -> None:
     """Remove the object at URL; with -r everything below it; with --document documents of a context."""
-    if document:
+    if document or forget:
         if recursive:
-            raise click.UsageError("-r and --document cannot be combined: leave one out")
-        remove_documents(url, document, yes, forget, s3)
+            raise click.UsageError("-r and --document or --forget cannot be combined: leave one out")
+        remove_documents(url, document or [], yes, forget, s3)
         return
     url = _place(url, s3)
     if recursive:

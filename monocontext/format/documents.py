@@ -19,7 +19,7 @@ import zstandard
 
 from monocontext.errors import DamagedData, InvalidText
 from monocontext.format.index import check_stored, decode_columns, encode_columns
-from monocontext.format.refs import MOST_PAGE_BYTES, DocumentPageRef, documents_key, id_of, require
+from monocontext.format.refs import MOST_PAGE_BYTES, NO_DOCUMENTS, DocumentPageRef, documents_key, id_of, require
 from monocontext.records import NamedTuple, dataclass
 
 DOCUMENTS_PER_PAGE = 4096
@@ -36,7 +36,6 @@ _COLUMNS = (
     *((name, "I") for name in ("name_bytes", "metadata_bytes")),
 )
 _ROW_BYTES = 48
-_BEFORE = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class DocumentRow(NamedTuple):
@@ -112,7 +111,7 @@ def page_ref(
     data: bytes, rows: Sequence[DocumentRow], before: DocumentPageRef | None, start: int, start_newline: int
 ) -> DocumentPageRef:
     """The entry of a page in the root. `before` is the entry of the previous page; the page counts from `start`."""
-    base = before or _BEFORE
+    base = before or NO_DOCUMENTS
     return DocumentPageRef(
         id_of(data),
         len(data),
@@ -133,7 +132,7 @@ class DocumentPage:
         """Parse and check a page. Raises `DamagedData`, whose message names the object."""
         key = documents_key(ref.id)
         check_stored(key, data, ref)
-        base = before or _BEFORE
+        base = before or NO_DOCUMENTS
         self.data = data
         """The page as it is stored."""
         self.first = base.documents

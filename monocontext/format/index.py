@@ -19,7 +19,7 @@ from typing import Any
 import google_crc32c
 
 from monocontext.errors import DamagedData
-from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, PageRef, as_object, count_of, id_of, require
+from monocontext.format.refs import CODECS, MAX_FRAME_BYTES, NO_PAGE, PageRef, as_object, count_of, id_of, require
 from monocontext.records import NamedTuple, dataclass
 
 FRAMES_PER_PAGE = 4096
@@ -47,7 +47,6 @@ _MAGIC = b"MCPAGE\x00\x01"
 _COUNTS = ("stored_bytes", "bytes", "characters", "newlines", "crc32c")
 _COLUMNS = (*((name, "I") for name in _COUNTS), ("flags", "H"))
 _BYTES_PER_FRAME = 22
-_NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
 
 
 class FrameRecord(NamedTuple):
@@ -156,7 +155,7 @@ def flags_of_text(records: Iterable[FrameRecord], before: int = OF_TEXT) -> int:
 
 def page_ref(data: bytes, records: Iterable[FrameRecord], before: PageRef | None) -> PageRef:
     """The root's entry for a page. Its counts are sums over the text, so they begin with those of the page `before`."""
-    rows, base = list(records), before or _NO_PAGE
+    rows, base = list(records), before or NO_PAGE
     return PageRef(
         id_of(data),
         len(data),
@@ -199,7 +198,7 @@ class Page:
         """Check the invariants, and compute the sums."""
         columns, ref = self._columns, self.ref
         count = len(columns["flags"])
-        base = before or _NO_PAGE
+        base = before or NO_PAGE
         in_runs, in_root = sum(run.frames for run in self.runs), ref.frames - base.frames
         require(count == in_runs == in_root, f"{count} frames, {in_runs} in its runs, {in_root} in the root")
         for run in self.runs:

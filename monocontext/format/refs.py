@@ -83,6 +83,9 @@ class PageRef:
         return f"index/{self.id}.idx"
 
 
+NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)  # the counts before the first page
+
+
 @dataclass(frozen=True, slots=True)
 class PageDirectory(PageRef):
     """A directory of neighbouring index pages (`directories`). Its counts are those of its last page."""
@@ -187,6 +190,9 @@ class DocumentPageRef:
     """The number of newlines before that end."""
     bytes: int
     """The sum of the lengths of the documents, in UTF-8."""
+
+
+NO_DOCUMENTS = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)  # the counts before the first page of documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +313,7 @@ def require(condition: bool, message: str) -> None:
 
 def check_pages(pages: Sequence[PageRef], before: PageRef | None = None) -> None:
     """Raise `ValueError` unless these entries for index pages can follow each other and the entry `before` them."""
-    before = before or PageRef("", 0, 0, 0, 0, 0, 0)
+    before = before or NO_PAGE
     for number, page in enumerate(pages):
         where = f"page {number}"
         check_entry(where, page, pages[number - 1] if number else None)
@@ -374,7 +380,7 @@ def as_object(ref: Any) -> dict[str, Any]:
 
 def check_document_pages(pages: Sequence[DocumentPageRef], before: DocumentPageRef | None = None) -> None:
     """Raise `ValueError` unless these entries for pages of documents can follow each other and the entry `before`."""
-    before = before or DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
+    before = before or NO_DOCUMENTS
     for number, page in enumerate(pages):
         where = f"page {number} of documents"
         check_entry(where, page, pages[number - 1] if number else None)

@@ -28,6 +28,7 @@ from monocontext.format.documents import (
 )
 from monocontext.format.manifest import Manifest
 from monocontext.format.refs import (
+    NO_DOCUMENTS,
     DocumentDirectory,
     DocumentPageRef,
     DocumentsRef,
@@ -39,7 +40,6 @@ from monocontext.records import NamedTuple, replace
 from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store
 
-_NO_PAGE = DocumentPageRef("", 0, 0, 0, 0, 0, 0, 0, 0)
 READ_AT_ONCE = 8  # the most pages, roots or files that are read at once
 
 
@@ -78,7 +78,7 @@ class DocumentWriter:
         self.pages = list(pages)  # the entries of the pages so far
         self.last_page: bytes | None = None  # the last page, if only the root holds it
         self.rows: list[DocumentRow] = []  # the documents after these pages
-        last = self.pages[-1] if self.pages else _NO_PAGE
+        last = self.pages[-1] if self.pages else NO_DOCUMENTS
         self.end = Offset(last.characters, last.newlines)  # the end of the last document
         self._heap_bytes = 0  # the size of the names and metadata in `rows`
         self._unstored: tuple[str, bytes] | None = None  # the key and the bytes of the last page
@@ -106,7 +106,7 @@ class DocumentWriter:
         """Add an old page, which followed `before`, `shift` later. `copy`: the page if only the root holds it."""
         self.end_page()
         self.store_page()
-        old, new = before or _NO_PAGE, self.pages[-1] if self.pages else _NO_PAGE
+        old, new = before or NO_DOCUMENTS, self.pages[-1] if self.pages else NO_DOCUMENTS
         moved = replace(
             page,
             documents=new.documents + page.documents - old.documents,
@@ -123,7 +123,7 @@ class DocumentWriter:
         """Make a page of the documents after the last one, if there are any (1 PUT for the page before it)."""
         if self.rows:
             self.store_page()
-            before = self.pages[-1] if self.pages else _NO_PAGE
+            before = self.pages[-1] if self.pages else NO_DOCUMENTS
             data = encode_page(self.rows)
             ref = page_ref(data, self.rows, before, before.characters, before.newlines)
             self.pages.append(replace(ref, id=fresh_id()))

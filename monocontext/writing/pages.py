@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from monocontext.format.directories import Directory, expand, rows_text
 from monocontext.format.index import FRAMES_PER_PAGE, Frame, FrameRecord, FrameRun, Page, encode_page, page_ref
 from monocontext.format.manifest import INLINE_PAGE_BYTES, Manifest
-from monocontext.format.refs import ID, MOST_PAGE_BYTES, PageRef, fresh_id
+from monocontext.format.refs import ID, MOST_PAGE_BYTES, NO_PAGE, PageRef, fresh_id
 from monocontext.records import NamedTuple, replace
 from monocontext.stores.protocol import Store, get_bounded
-
-_NO_PAGE = PageRef("", 0, 0, 0, 0, 0, 0)
 
 
 class NamedPage(NamedTuple):
@@ -105,7 +103,7 @@ def _joined(rows: Iterable[Row]) -> Iterator[FrameRun]:
 
 def moved_page(page: PageRef, before: PageRef | None, new_before: PageRef | None) -> PageRef:
     """The entry of an unchanged index page that followed `before`, or none, and now follows `new_before`."""
-    old, new = before or _NO_PAGE, new_before or _NO_PAGE
+    old, new = before or NO_PAGE, new_before or NO_PAGE
     counts = ("frames", "bytes", "characters", "newlines")
     return replace(page, **{name: getattr(new, name) + getattr(page, name) - getattr(old, name) for name in counts})
 

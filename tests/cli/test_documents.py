@@ -47,8 +47,11 @@ def test_documents_are_removed_and_updated(cli: Cli, folder: Path, tmp_path: Pat
     assert cli("verify", "--forgotten", "last", context, "--json").json["objects"]
     cli("verify", "--forgotten", "last", context, "--generation", "1").misused("leave out --generation")
     cli("verify", "--forgotten", "last", f"{context}-typo").refused("no object below")
-    cli("rm", "--forget", "--document", "z", context).fine()
+    cli("rm", "--forget", "--document", "no such name", context).refused("forget without a name removes what is left")
+    cli("rm", "--document", "z", context).fine()
+    cli("rm", "--forget", "--document", "z", context).fine()  # an earlier version has it
     assert "no object holds it" in cli("verify", "--forgotten", "last", context).fine().out
+    cli("rm", "--forget", context).fine()
     cli("rm", "--yes", "--document", "*", context).fine()
     cli("restore", context, "1").refused("no version 1")
     assert listed(cli, context) == []

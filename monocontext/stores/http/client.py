@@ -175,7 +175,8 @@ class Client:
         """Pause after a fault, but not after a silence; returns whether the missing rest should be requested."""
         if call.in_body and call.read_bytes >= _PROGRESS_BYTES:  # this retry is free
             call.attempt, call.pause_seconds, call.silences = 0, 0.0, 0
-        if not _is_transient(error) or not self._may_retry(call):
+        # An error for a certificate is also a ValueError: a retry does not help.
+        if isinstance(error, (Overdue, ValueError)) or not self._may_retry(call):
             return False
         if isinstance(error, TimeoutError):
             call.silences += 1
@@ -282,11 +283,6 @@ def _is_first_repair(repair: str, call: _Call) -> bool:
     is_new = repair not in call.repaired
     call.repaired.add(repair)
     return is_new
-
-
-def _is_transient(error: OSError) -> bool:
-    # The error for a certificate that cannot be verified is also a ValueError, and a retry does not help.
-    return not isinstance(error, (Overdue, ValueError))
 
 
 def _no_answer(error: OSError, call: _Call) -> NoAnswer:

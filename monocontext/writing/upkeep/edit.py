@@ -125,7 +125,8 @@ def delete(
     on this machine cache data, which is emptied too. Copies elsewhere remain, such as old versions that a bucket keeps.
 
     Raises `NotFound`, and changes nothing, if no document has such a name; with `forget`, if none has it in an earlier
-    version either (2 GETs a version more). So a deletion that was cut off, or made without `forget`, can be ended.
+    version either (2 GETs a version more). So a deletion that was cut off, or made without `forget`, can be ended;
+    without names (`[]`), also one whose version `gc` has removed.
     """
     patterns = list(dict.fromkeys(names)) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     if wrong := [name for name in patterns if not isinstance(name, str)]:
@@ -144,7 +145,8 @@ def delete(
             earlier = matching(raws)
             missing = [name for name in missing if not earlier[name]]
         if missing:
-            raise NotFound(f"no document is named {missing[0]!r} or matches that glob")
+            remedy = "; if it was deleted before, forget without a name removes what is left" if forget else ""
+            raise NotFound(f"no document is named {missing[0]!r} or matches that glob{remedy}")
         return changes, None
 
     with open_store_at(url, store_options) as store:

@@ -226,6 +226,16 @@ def test_what_was_deleted_before_can_be_forgotten(store: MemoryStore) -> None:
         delete(store, "s", forget=True)
 
 
+def test_what_only_dead_bytes_hold_can_be_forgotten(store: MemoryStore) -> None:
+    publish({f"d{number}": f"text {number}\n" * 90 for number in range(40)} | {"s": SECRET}, store, frame_bytes=600)
+    delete(store, "s")
+    gc(store, older_than_seconds=0)  # no version has its name any more
+    with pytest.raises(NotFound, match="if it was deleted before, forget without a name removes what is left"):
+        delete(store, "s", forget=True)
+    delete(store, [], forget=True)
+    assert find_leftovers(store, [SECRET]) == []
+
+
 @pytest.mark.usefixtures("asks_filters")
 def test_filters_keep_what_they_know(store: MemoryStore) -> None:
     chance = random.Random(1)
