@@ -27,7 +27,7 @@ from rlm.runners import make_runner
 from rlm.runners.syntax import statements_of
 from rlm.runners.tools import describe_tools
 from rlm.trajectory.completion import Completion
-from rlm.trajectory.decoding import count_lines
+from rlm.trajectory.decoding import count_lines, own_turns
 from rlm.trajectory.fields import union
 from rlm.trajectory.recording import Recording
 from rlm.trajectory.source import Read, Source, cite, reads_of
@@ -175,7 +175,7 @@ class Session:
             if recording.iterations and not recording.open_lines:  # it has ended
                 count_lines(recording.iterations, usage)
                 return self._completion(
-                    recording.steps()[-1], len(recording.iterations), usage, None, recording.seconds
+                    recording.steps()[-1], own_turns(recording.iterations), usage, None, recording.seconds
                 )
             self.gate.paid = recording
             recording.count_into(usage)
@@ -247,7 +247,7 @@ class Session:
             raise
         self._broken_off = False
         last = steps[-1]
-        turns = last.iteration - turns_before - (last.reason == "max_iterations")
+        turns = sum(step.reason != "max_iterations" for step in steps)  # a forced answer is no turn
         io = cost_between(cost_before, self._meter.cost()) if self._meter.parts else None
         return self._completion(last, turns, self.gate.usage, io, self.gate.elapsed())
 

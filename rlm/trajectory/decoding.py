@@ -102,7 +102,12 @@ def _model_usage(sums: Mapping[str, Any], cost: float | None) -> ModelUsage:
 
 def count_turns(lines: Sequence[Mapping[str, Any]]) -> int:
     """The number of turns in `lines`, including child runs at any depth."""
-    return len(lines) + sum(count_turns(call.get("iterations", ())) for call in sub_calls(lines))
+    return own_turns(lines) + sum(count_turns(call.get("iterations", ())) for call in sub_calls(lines))
+
+
+def own_turns(lines: Sequence[Mapping[str, Any]]) -> int:
+    """The number of turns in `lines`, without child runs; a forced answer is no turn."""
+    return sum(line.get("reason") != "max_iterations" for line in lines)
 
 
 def describe_error(exc: Exception) -> str:

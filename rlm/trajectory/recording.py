@@ -97,16 +97,16 @@ class Recording:
                 usage.count(reply.model, ModelUsage.of_call(reply, cost_of(reply, usage.prices)))
 
     def reopen(self, budget: Budget) -> None:
-        """Take the last question as open again, if a limit ended it that `budget` raises."""
-        if not self.iterations or self.open_lines:
+        """Take the last question as open again, if a limit ended it and `budget` allows more than it has spent."""
+        if not self.iterations or self.open_lines or not str(self.iterations[-1].get("reason")).startswith("max_"):
             return
-        reason = str(self.iterations[-1].get("reason"))
-        if not reason.startswith("max_"):
-            return
-        limit = reason.removeprefix("max_")
-        now, then = getattr(budget, limit, None), (self.metadata.get("budget") or {}).get(limit)
-        if now is None or (then is not None and now > then):
-            self.open_lines = self._lines_since_answer(at_limit=False)
+        self.open_lines, usage = self._lines_since_answer(at_limit=False), Usage()
+        self.count_into(usage)
+        spent = {"calls": usage.calls, "tokens": usage.tokens, "dollars": usage.known_dollars,
+                 "seconds": self.seconds, "iterations": self.turns}  # fmt: skip
+        limit = self.iterations[-1]["reason"].removeprefix("max_")
+        if (most := getattr(budget, limit, None)) is not None and spent.get(limit, 0) >= most:
+            self.open_lines = []
 
     def _lines_since_answer(self, *, at_limit: bool = True) -> list[dict[str, Any]]:
         """The lines after the last answer, or from the last question on, if that is later: one before it may have been
@@ -123,7 +123,7 @@ class Recording:
     def turns(self) -> int:
         """The turns of the open question, with child runs at any depth."""
         # In the turn under way, each child run has a record of its own, also those that child runs have made.
-        under_way = sum(len(record.get("iterations", ())) for record in self._children)
+        under_way = sum(decoding.own_turns(record.get("iterations", ())) for record in self._children)
         return decoding.count_turns(self.open_lines) + under_way
 
     @property

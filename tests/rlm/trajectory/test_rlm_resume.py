@@ -267,6 +267,8 @@ def test_what_a_failed_child_run_took_counts(tmp_path: Path, monkeypatch: pytest
     assert len(lm.calls) == 1 + 1  # the fourth turn, and the forced answer
     call = completion.trajectory[1]["code_blocks"][0]["result"]["rlm_calls"][0]
     assert (len(call["iterations"]), call["error"], call["response"]) == (2, "down", "")
+    again = RLM(lm=ScriptedLM([]), max_depth=2, max_iterations=4).resume(path, "text")  # at its limit still
+    assert (again.answer, again.iterations, again.usage.calls) == (completion.answer, completion.iterations, 3 + 2)
 
 
 def interrupt_first_line(trajectory: Trajectory, *args: Any) -> None:
