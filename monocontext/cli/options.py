@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import click
 
@@ -18,9 +18,7 @@ from monocontext.globs import Globs
 from monocontext.options import StoreOptions
 from monocontext.stores import open_store, options_for
 from monocontext.stores.address import without_secrets
-
-if TYPE_CHECKING:
-    from monocontext.stores.protocol import Store
+from monocontext.stores.protocol import Store
 
 Endpoint = Annotated[str | None, Option(help="URL of an S3 server other than AWS; by default AWS_ENDPOINT_URL.")]
 Region = Annotated[str | None, Option(help="S3 region; by default that of the AWS configuration.")]

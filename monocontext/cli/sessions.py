@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, NamedTuple, cast
 
 import click
 
@@ -165,40 +165,41 @@ def pull(
     if (session is not None) == latest:  # both, or neither
         raise MonocontextError("name one session by its id, or take the last one of this repository with --latest")
     with _open_archive(place_of(place, to), s3) as archive:
-        done = pull_session(archive, session, Path(into), project)
+        pulled = pull_session(archive, session, Path(into), project)
     if as_json:
-        fields = {name: str(getattr(done, name)) for name in ("session_id", "agent", "path", "folder")}
-        print(json.dumps({**fields, "new": done.is_new, "records": done.records, "redacted": done.redacted}))
+        fields = {name: str(getattr(pulled, name)) for name in ("session_id", "agent", "path", "folder")}
+        print(json.dumps({**fields, "new": pulled.is_new, "records": pulled.records, "redacted": pulled.redacted}))
     else:
-        _print_pulled(done)
+        _print_pulled(pulled)
 
 
-def _print_pulled(done: Pulled) -> None:
+def _print_pulled(pulled: Pulled) -> None:
     """Say where a session is now, and the command that goes on with it."""
-    if not done.is_new:
-        print_line(f"{done.session_id} is here already, as long or longer: {done.path}")
+    if not pulled.is_new:
+        print_line(f"{pulled.session_id} is here already, as long or longer: {pulled.path}")
     else:
-        print_line(f"{done.session_id}: {done.records} records in {done.path}")
-    if done.redacted:
-        print_line(f"{done.redacted} secrets are redacted, here too: the agent sees [REDACTED:...]")
-    change_folder = "" if done.folder == Path.cwd().resolve() else f"cd {shlex.quote(str(done.folder))} && "
-    print_line(f"go on with it: {change_folder}{shlex.join(done.command)}")
+        print_line(f"{pulled.session_id}: {pulled.records} records in {pulled.path}")
+    if pulled.redacted:
+        print_line(f"{pulled.redacted} secrets are redacted, here too: the agent sees [REDACTED:...]")
+    change_folder = "" if pulled.folder == Path.cwd().resolve() else f"cd {shlex.quote(str(pulled.folder))} && "
+    print_line(f"go on with it: {change_folder}{shlex.join(pulled.command)}")
 
 
 def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) -> None:
     """Show this machine's hooks, when its agents delete their sessions, and what the archive has of each project."""
     url = _named_place(place, to)
-    hooks_by_label, notes = _describe_hooks(Path.cwd())
-    hooks = list(hooks_by_label)
+    hooks, notes = _find_hooks(Path.cwd())
+    labels = [hook.label for hook in hooks]
     if not as_json:
-        for line in [*(hooks or ["no hooks for this directory: monocontext hooks install"]), *notes]:
+        for line in [*(labels or ["no hooks for this directory: monocontext hooks install"]), *notes]:
             print_line(line)
         print_line(f"log of uploads: {log_path()}")
-    hooked = next((options for options in hooks_by_label.values() if options.get("url")), None)
-    if not url and hooked:
-        url = str(hooked["url"])
-        options_of_hook = {name: hooked[name] for name in StoreOptions.__annotations__ if name in hooked}
-        s3 = cast("StoreOptions", options_of_hook | dict(s3))
+    options_with_url = [hook.options for hook in hooks if hook.options.get("url")]
+    if not url and options_with_url:
+        hook_options = options_with_url[0]
+        url = str(hook_options["url"])
+        store_options = {name: hook_options[name] for name in StoreOptions.__annotations__ if name in hook_options}
+        s3 = cast("StoreOptions", store_options | dict(s3))
     counts: list[tuple[str | None, int]] = []
     if url:
         with _open_archive(url, s3) as archive:
@@ -206,21 +207,28 @@ def status(s3: S3, place: Place = None, to: To = None, as_json: AsJson = False) 
     elif not as_json:
         print_line("no archive is named: give its URL, or set MONOCONTEXT_URL, to see what it has")
     if as_json and not counts:
-        counts = [(None, 0)]  # the hooks and notes are worth a line
+        counts = [(None, 0)]  # one row, for the hooks and the notes
     for name, count in counts:
-        row = {"project": name, "sessions": count, "hooks": hooks, "notes": notes}
+        row = {"project": name, "sessions": count, "hooks": labels, "notes": notes}
         print_record(as_json, row, f"{name}: {count} sessions")
 
 
-def _describe_hooks(folder: Path) -> tuple[dict[str, dict[str, object]], list[str]]:
-    """The options of the hooks that apply in a folder, each with the line that describes it, and notes for the user."""
-    hooks, notes = dict[str, dict[str, object]](), list[str]()
+class _Hooks(NamedTuple):
+    """Our hooks in a file of settings."""
+
+    label: str  # names the agent and the file
+    options: dict[str, object]  # those of the hooks, such as `url`
+
+
+def _find_hooks(folder: Path) -> tuple[list[_Hooks], list[str]]:
+    """The hooks that apply in a folder, and notes for the user."""
+    hooks, notes = list[_Hooks](), list[str]()
     for agent in settings.AGENTS.values():
         for path in (agent.settings_path(folder, is_user) for is_user in (False, True)):
             options = settings.hook_options(settings.read_settings(path))
             if options is None:
                 continue
-            hooks[f"hooks of {agent.name} in {path}"] = options
+            hooks.append(_Hooks(f"hooks of {agent.name} in {path}", options))
             if agent.name == "codex":
                 notes.append(CODEX_TRUST)
         clean_up = describe_clean_up(agent, folder)
@@ -238,6 +246,7 @@ def place_of(place: str | None, to: str | None = None) -> str:
 
 
 def _named_place(place: str | None, to: str | None) -> str | None:
+    """The URL of the archive; None if none is named. Raises `MonocontextError` if it is named twice."""
     if place and to:
         raise MonocontextError(f"give the archive once: {place!r} or --to {to!r}")
     return place or to or os.environ.get("MONOCONTEXT_URL")
@@ -255,6 +264,7 @@ def _split_archive(words: list[str], to: str | None) -> tuple[list[str], str]:
 
 
 def _is_place(word: str) -> bool:
+    """Whether a word looks like the place of an archive, not like the id of a session."""
     return "://" in word or os.path.isdir(word) or os.sep in word
 
 
@@ -288,8 +298,8 @@ def _print_report(report: Uploaded, as_json: bool, is_dry: bool) -> None:
         print(json.dumps({**counts, "redacted": report.counts, "findings": findings, "problems": report.problems,
                           "dry_run": is_dry}), flush=True)  # fmt: skip
         return
-    done = "would upload" if is_dry else "uploaded"
-    print_line(f"{report.session_id}: {done} {report.records} records, {report.turns} turns, {report.bytes:,} bytes "
+    verb = "would upload" if is_dry else "uploaded"
+    print_line(f"{report.session_id}: {verb} {report.records} records, {report.turns} turns, {report.bytes:,} bytes "
         f"to {report.project}")  # fmt: skip
     if report.counts:
         print_line("  redacted: " + ", ".join(f"{count} {kind}" for kind, count in report.counts.items()))

@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from monocontext.memory.encoding import EntryHeader
+from monocontext.memory.encoding import EntryHeader
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import Self, Unpack
 
 from monocontext.engine.open import TextOptions
 from monocontext.errors import AlreadyExists, DamagedData, NotFound
@@ -30,9 +30,7 @@ from monocontext.stores.parallel import at_once
 from monocontext.stores.protocol import Store, put_own
 from monocontext.stores.store_user import StoreUser
 from monocontext.text.assembled import DocumentStart, FramePiece, assemble, ends_line
-
-if TYPE_CHECKING:
-    from monocontext.text.monocontext import Monocontext
+from monocontext.text.monocontext import Monocontext
 
 _NAME_BYTES = 1024  # longest name of an object in S3, in bytes, with the prefix of the memory
 

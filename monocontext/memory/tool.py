@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from monocontext.errors import AlreadyExists, InvalidParameters, MonocontextError, NotFound, UnknownTool
 from monocontext.memory.commands import Command, CommandRefused, key_before_meta, parse
@@ -13,15 +13,24 @@ from monocontext.memory.memory import Memory
 
 NAME = "memory"
 _ABOUT = "A persistent key-value store with lifetimes, shared by all agents that have this tool."
+
+
+class _Field(NamedTuple):
+    """A field of a call."""
+
+    name: str
+    type: str  # of JSON
+    description: str
+
+
 _FIELDS = (
-    ("command", "string", "P <key> <value> [ttl], G <key> [META], L [start*] [META], D <key>, C, T A, SPEC"),
-    ("key", "string", "The key, instead of in the command: kept as it is, spaces too."),
-    ("value", "string", "With P and key: the value, kept as it is."),
-    ("ttl", "integer", "With P: lifetime in seconds."),
-    ("if_absent", "boolean", "With P: only where there is no such key."),
-    ("if_match", "string", "With P: only over the version with this etag."),
+    _Field("command", "string", "P <key> <value> [ttl], G <key> [META], L [start*] [META], D <key>, C, T A, SPEC"),
+    _Field("key", "string", "The key, instead of in the command: kept as it is, spaces too."),
+    _Field("value", "string", "With P and key: the value, kept as it is."),
+    _Field("ttl", "integer", "With P: lifetime in seconds."),
+    _Field("if_absent", "boolean", "With P: only where there is no such key."),
+    _Field("if_match", "string", "With P: only over the version with this etag."),
 )
-"""The fields of a call: name, type, description."""
 
 SPECIFICATION = """\
 Memory tool quick-reference
@@ -58,16 +67,15 @@ class MemoryTool:
     def list_tools(self) -> list[dict[str, Any]]:
         """The descriptions of all tools that a registry shows to models: a list of one."""
         parameters = [
-            {"name": name, "type": kind, "description": text, "required": name == "command"}
-            | dict.fromkeys(("default", "items", "properties"))
-            for name, kind, text in _FIELDS
+            {**field._asdict(), "required": field.name == "command", "default": None, "items": None, "properties": None}
+            for field in _FIELDS
         ]
         return [{"name": NAME, "description": _ABOUT, "parameters": parameters, "protocol_metadata": {}}]
 
     @property
     def schema(self) -> dict[str, Any]:
         """The description of the tool as a function for chat-completion APIs."""
-        properties = {name: {"type": kind, "description": text} for name, kind, text in _FIELDS}
+        properties = {field.name: {"type": field.type, "description": field.description} for field in _FIELDS}
         parameters = {"type": "object", "properties": properties, "required": ["command"]}
         return {"type": "function", "function": {"name": NAME, "description": _ABOUT, "parameters": parameters}}
 
