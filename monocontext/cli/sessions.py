@@ -18,7 +18,7 @@ from monocontext.cli.agent_notes import CODEX_TRUST, describe_clean_up
 from monocontext.cli.help import CommandGroup
 from monocontext.cli.options import S3, AsJson, open_place, rounds
 from monocontext.cli.parameters import AT_LEAST_1, INTERVAL, Argument, Option
-from monocontext.cli.printing import escape_controls, print_error, print_line, print_record
+from monocontext.cli.printing import escape_controls, print_error, print_line, print_note, print_record
 from monocontext.errors import MonocontextError
 from monocontext.options import StoreOptions
 from monocontext.sessions import settings
@@ -27,6 +27,7 @@ from monocontext.sessions.hook import log_path
 from monocontext.sessions.pull import Pulled, pull_session
 from monocontext.sessions.reader import SessionFile
 from monocontext.sessions.readers import discover_sessions, find_sessions
+from monocontext.sessions.redaction import Redactor
 from monocontext.sessions.turn import render
 from monocontext.sessions.upload import Uploaded, upload_session, user_at_machine
 
@@ -65,6 +66,7 @@ def upload(
             upload_session, archive.store, project=project, user=user_at_machine(), redact=not no_redact,
             patterns=pattern or (), dry_run=dry_run, is_open=watch,
         )  # fmt: skip
+        Redactor(pattern or ())  # raises for a wrong pattern, which else each file would name
         files: list[SessionFile] = []
         for _ in rounds(watch, interval):
             try:
@@ -98,12 +100,16 @@ def list_sessions(
 ) -> None:
     """List sessions, the oldest first: id, time, users, number of turns, title."""
     with _open_archive(place_of(place, to), s3) as archive:
+        is_empty = True
         for item in _projects(archive, project):
             for info in item.sessions(since, until):
+                is_empty = False
                 title = " ".join((info.title or info.first_prompt).split())
                 row = {name: getattr(info, name) for name in _LISTED} | {"title": title}
                 who, when = ", ".join(info.users) or "-", info.started[:16] or "-"
                 print_record(as_json, row, f"{info.session_id}  {when:16}  {who}  {info.turns} turns  {title[:80]}")
+        if is_empty:
+            print_note(f"{archive.url}: no sessions{' of that project or time' if project or since or until else ''}")
 
 
 def show(
@@ -160,7 +166,8 @@ def pull(
     as_json: AsJson = False,
 ) -> None:
     """Fetch a session, so that Claude Code or Codex goes on with it in this clone of its repository."""
-    if latest and session and place is None and (to is None or _is_place(session)):  # the one argument is the archive
+    is_archive = session is not None and ("://" in session or os.path.isdir(session))
+    if session and place is None and (is_archive or (latest and to is None)):  # the one argument is the archive
         session, place = None, session
     if (session is not None) == latest:  # both, or neither
         raise MonocontextError("name one session by its id, or take the last one of this repository with --latest")

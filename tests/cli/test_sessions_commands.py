@@ -85,6 +85,8 @@ def test_show_and_search(cli: Cli, machine: Path) -> None:
     assert (nothing.code, nothing.out) == (1, "")
     late = cli("sessions", "list", machine, "--since", "2026-02-11", "--json").fine().out.splitlines()
     assert [json.loads(row)["session_id"] for row in late] == ["bbbb-2"]
+    assert "no sessions of that project" in cli("sessions", "list", machine, "--project", "none").err
+    cli("sessions", "upload", "--all", machine, "--pattern", "(").refused("not a regular expression: '('")
 
 
 def test_several_sessions_go_to_the_archive_of_the_environment(
@@ -142,7 +144,7 @@ def test_pull(cli: Cli, machine: Path, tmp_path: Path) -> None:
     assert "is here already" in cli("sessions", "pull", "--latest", machine, "-p", "proj").fine().out
     told = cli("sessions", "pull", "aaaa", machine, "-p", "proj", "--json").fine().json
     assert (told["session_id"], told["redacted"], told["new"]) == ("aaaa-1", 1, True)
-    cli("sessions", "pull", "--to", machine).refused("name one session by its id, or take the last one")
+    cli("sessions", "pull", machine).refused("name one session by its id, or take the last one")
 
 
 HOSTILE = "\x1b]52;c;aGk=\x07\x9b2J\u202eeman\x00 \ud800 needle"
