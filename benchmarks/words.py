@@ -24,15 +24,15 @@ from typing import Any, NamedTuple
 from benchmarks.corpora import NAMES, corpus, tiles
 from benchmarks.options import Commands, amount, at_least_1, head_line, parse_list, row_line
 from monocontext import Monocontext, publish
+from monocontext.format.codec import RAW_FRAME_BYTES
 from monocontext.stores.local import LocalStore
 from monocontext.testing import CountingStore
-from monocontext.text.search.scoring import PASSAGE_CHARACTERS
 from monocontext.text.search.terms import STOP_WORDS
 
 BEST = 10
 SHARE = 0.05  # of the stored bytes may be read by a search
-_MARGIN, _MOST_TRIES = 0.99, 6  # a search that read too much is repeated with a budget slightly under the share
 _SEED = 3
+_STRETCH_CHARACTERS = 400  # the words of a query are of a stretch of so many
 _SAME = 1e-9  # scores that differ by less are equal
 
 
@@ -83,20 +83,19 @@ def _measure(path: Path, queries: list[str], folder: Path) -> None:
 def _within_share(
     folder: Path, first_guess: float, stored_bytes: int, query: str, best: Sequence[Any]
 ) -> tuple[float, float]:
-    """The recall and seconds of a search that reads at most SHARE of the stored bytes. Raises `AssertionError`."""
-    budget = first_guess
-    for _ in range(_MOST_TRIES):
+    """The recall and seconds of a search that reads at most SHARE of the stored bytes. One that reads more is repeated
+    with a smaller budget; where the filters alone are more, the budget becomes 0, and the search finds nothing."""
+    budget = int(first_guess)
+    while True:
         store = CountingStore(LocalStore(folder / "True"))
         with Monocontext.open(store) as context:
             began = time.process_time()
-            result = context.search(query, k=BEST, max_bytes=int(budget))
+            result = context.search(query, k=BEST, max_bytes=budget)
             seconds = time.process_time() - began
         share = store.bytes_read / stored_bytes
-        if share <= SHARE:
+        if share <= SHARE or budget == 0:
             break
-        budget *= _MARGIN * SHARE / share
-    else:
-        raise AssertionError(f"{query!r}: each search read over {SHARE:.0%}, the last {share:.1%}; enlarge --size")
+        budget = max(0, min(int(budget * SHARE / share), budget - RAW_FRAME_BYTES))
     if not best:
         return 1.0, seconds
     # Passages with equal scores are interchangeable.
@@ -107,7 +106,7 @@ def _queries(path: Path, name: str, count: int) -> list[str]:
     """Words of random stretches of a text, `count` different queries."""
     dice, result = random.Random(_SEED), dict[str, None]()
     pattern = re.compile("[\u4e00-\u9fff]{2,3}" if name == "cjk" else "[A-Za-z_]{3,}")
-    stretch_bytes = PASSAGE_CHARACTERS * (3 if name == "cjk" else 1)
+    stretch_bytes = _STRETCH_CHARACTERS * (3 if name == "cjk" else 1)
     with path.open("rb") as file:
         while len(result) < count:
             file.seek(dice.randrange(path.stat().st_size - stretch_bytes))

@@ -9,11 +9,10 @@ score among the best.
 from __future__ import annotations
 
 import math
-import re
 import time
-from collections import Counter
+from collections.abc import Iterator
 from copy import copy
-from itertools import chain, islice, pairwise, starmap
+from itertools import chain, islice, starmap
 from typing import TYPE_CHECKING, Any
 
 from monocontext.engine.candidates import Candidates
@@ -22,10 +21,10 @@ from monocontext.format.documents import Document
 from monocontext.format.filters.grams import LEVELS
 from monocontext.format.filters.query import All, FrequencyQuery, Query
 from monocontext.globs import Globs
-from monocontext.records import dataclass
+from monocontext.records import dataclass, field
 from monocontext.text.search.passages import Passage, Passages
-from monocontext.text.search.scoring import Scorer, most_score, weigh
-from monocontext.text.search.terms import LETTER, Term, Terms, parse
+from monocontext.text.search.scoring import PASSAGE_CHARACTERS, Scorer, most_score, weigh
+from monocontext.text.search.terms import Term, Terms, lower_ascii, parse
 from monocontext.text.source import Span
 from monocontext.text.windows import Window
 
@@ -37,25 +36,22 @@ MOST_BYTES = 64 << 20
 FIRST_FRAMES = 24
 """The most frames of the first wave (6 MB of text), and of each where the budget does not allow all frames. Else the
 next wave has twice as many."""
-_MOST_FRAMES = 256
-"""The most frames of one wave."""
 _ALIKE = 0.6
 """A wave takes frames that may score at least this share of the best one. After it, the others may be ruled out."""
 _SMALL = 8 * RAW_FRAME_BYTES
 """A text of at most this many characters and without filters is read to learn how rare words are."""
-_PASSAGE_CHARACTERS = 440
-"""The average length of a passage in characters."""
 _PASSAGES = (1.3, 4, 11, 30, 120)
-"""How many passages of a frame hold a word that occurs in the frame `LEVELS[0]` times or more, and so on: means over 64
-MB each of code, prose and logs."""
+"""How many passages of a frame hold a word, by its level there: means over 64 MB each of code, prose and logs."""
 _PRESENCE = 3
 """In the order of frames, a word of weight 1 counts as much as 2 ** 3 times the occurrences of a word. Of 2 to 20, this
 found the most of the best passages in 24 to 170 frames."""
-_GAINS = [math.log2(level / before) for before, level in pairwise((1, *LEVELS))]
-"""What each level of occurrences of a word adds there: the logarithm to base 2 of how many times more it is."""
+_GAINS = [math.log2(level) for level in (1, *LEVELS)]
+"""What the occurrences of a word add there, by their level."""
 _SHARE_OF_UNKNOWN = 0.02
 """The assumed share of passages that hold a word, at least, if the filters do not tell its frames."""
 
+_Held = dict[int, int]
+"""The frames that may hold a word, by number, and the word's level in each: n if it may occur `LEVELS[n - 1]` times."""
 Rank = tuple[float, int]
 """The score of a passage and minus its first character: of equal scores, the earlier passage is better."""
 
@@ -76,201 +72,137 @@ def search(
     `per_document` takes only the best of each document, and `between` also searches the lines between documents.
     Raises `ValueError` for an invalid query.
     """
-    if documents is not None and not documents.count:
-        documents = None
-    if per_document and documents is None:
-        raise ValueError("per_document= needs a text with documents, and this one has none")
     terms = parse(query)
+    if documents is None or not documents.count:
+        if terms.documents or per_document:
+            option = "a query with doc:" if terms.documents else "per_document="
+            raise ValueError(f"{option} needs a text with documents, and this one has none")
+        documents, between = None, True
+    best = _BestPassages(k, documents, Globs(terms.documents), between and not terms.documents, per_document)
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
-    budget = _Budget(MOST_BYTES if max_bytes is None else max_bytes, end)
-    order = _Order(span, terms, may_read=budget.left_bytes >= _SMALL)
-    chosen = _Chosen(documents, terms.documents, between)
-    best = _BestPassages(span, Scorer(terms, order.weights), k, chosen, per_document)
-    if unread := _read_frames(span, order, best, budget):
-        return best.finish(f"{unread:,} frames", unread)
-    if not _read_rest(span, order.rest, best, budget):
-        return best.finish("the text after it, which no search filters rule out", 1)
-    return best.finish()
+    return _Search(span, terms, best, MOST_BYTES if max_bytes is None else max_bytes, end).run()
+
+
+class _Search:
+    """One search: reads frames, and gives their passages to `best`."""
+
+    def __init__(self, span: Span, terms: Terms, best: _BestPassages, left_bytes: int, end: float):
+        """It may read `left_bytes` of text, and until `end` on the monotonic clock."""
+        self._span = span
+        self._best = best
+        self._left_bytes = left_bytes
+        self._end = end
+        self._candidates, known = _ask_filters(span, terms)
+        weights = _weigh(span, terms, known, may_read=left_bytes >= _SMALL)
+        self._scorer = Scorer(terms, weights)
+        self._frames, self._rest = _order_frames(known, weights, terms.phrases)
+
+    def run(self) -> Passages:
+        """Read what may hold one of the best passages, as far as the budget goes."""
+        if unread := self._read_frames():
+            return self._finish(f"{unread:,} frames", unread)
+        if not self._read_rest():
+            return self._finish("the text after it, which no search filters rule out", 1)
+        return self._finish()
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._left_bytes <= 0 or time.monotonic() > self._end
+
+    def _read_frames(self) -> int:
+        """Read frames in waves until no other can hold one of the best passages. Returns how many might, where the
+        budget ends or cannot decide."""
+        most_frames, lowest, is_vain = FIRST_FRAMES, 0.0, False
+        while remaining := self._remaining():
+            is_short = len(remaining) * RAW_FRAME_BYTES > self._left_bytes
+            if (is_vain and is_short) or self._is_spent:
+                return len(remaining)
+            affordable = max(self._left_bytes // RAW_FRAME_BYTES, 1)
+            least = _ALIKE * max(remaining.values())
+            promising = (number for number, most in remaining.items() if most >= least)
+            wave = set(islice(promising, min(most_frames, affordable)))
+            only = copy(self._candidates)
+            assert only is not None  # else no frames are known
+            only.runs = [(number, number + 1) for number in sorted(wave)]
+            for window in self._span.windows(eager=True, only=only):
+                self._score_window(window)
+            self._frames = {number: most for number, most in remaining.items() if number not in wave}
+            is_vain = len(wave) >= FIRST_FRAMES and 0 < self._best.lowest_score <= lowest
+            lowest = self._best.lowest_score
+            most_frames = FIRST_FRAMES if is_short else 2 * most_frames
+        return 0
+
+    def _remaining(self) -> dict[int, float]:
+        """The frames that may hold a passage that is better than the worst of the best."""
+        worst, candidates = self._best.worst, self._candidates
+        if worst is None or candidates is None:
+            return self._frames
+        least, last = worst[0], candidates.number_at(self._span.start - worst[1])
+        return {number: most for number, most in self._frames.items() if (most, -number) >= (least, -last)}
+
+    def _read_rest(self) -> bool:
+        """Read on in the order of the text, where passages may score `_rest`. Returns False if the budget ends."""
+        for window in self._span.windows() if self._rest else ():
+            if self._best.rules_out(self._rest, window.start - self._span.start):
+                break
+            if self._is_spent:
+                return False
+            self._score_window(window)
+        return True
+
+    def _score_window(self, window: Window) -> None:
+        """Score the passages of a window. Where its last line goes on after it, or it may begin inside a word,
+        the characters there are read: 1 GET if that frame is not in memory."""
+        self._left_bytes -= len(window.data)
+        span, scorer, best = self._span, self._scorer, self._best
+        start, stop = window.start - span.start, window.stop - span.start
+        utf8, after = lower_ascii(window.data), ""
+        if scorer.crosses_lines or not utf8.endswith(b"\n"):
+            after = span.read(stop, min(stop + scorer.reach, len(span)))
+            utf8 += lower_ascii(after)
+        if not scorer.may_match(utf8, best.lowest_score):
+            return
+        text = str(utf8, "utf-8", "surrogatepass")
+        before = span.read(start - 1, start) if start and scorer.begins(text) else ""
+        offset = start - len(before)
+        """The character of the span at which `before` begins."""
+        original = ""
+        edges = [edge - offset for edge in best.edges(start, stop)]
+        for item in scorer.score(before + text, len(before), stop - offset, edges, best.lowest_score):
+            if not best.rules_out(item.score, offset + item.start):
+                original = original or before + window.text + after
+                found = original[item.start : item.stop]
+                best.add(Passage(offset + item.start, offset + item.stop, 0, None, item.score, found))
+
+    def _finish(self, unread: str = "", frames: int = 0) -> Passages:
+        """The passages with their lines and documents. `unread`: what was left unread, and how many frames that is."""
+        passages = Passages()
+        for passage in self._best.in_order():
+            line, document = self._span.line_of(passage.start) + 1, self._best.document_at(passage.start)
+            passages.append(passage._replace(line=line, document=document.name if document else None))
+            passages[-1].document_line = line - document.first_line if document else None
+        passages.unread_frames = frames
+        passages.note = f"the budget ended before {unread}: max_bytes= and max_seconds= allow more" if unread else ""
+        return passages
 
 
 @dataclass(slots=True)
-class _Budget:
-    """What a search may still take."""
-
-    left_bytes: int
-    """Bytes of text."""
-    end: float
-    """The time on the monotonic clock at which it ends."""
-
-    @property
-    def is_spent(self) -> bool:
-        return self.left_bytes <= 0 or time.monotonic() > self.end
-
-
-def _read_frames(span: Span, order: _Order, best: _BestPassages, budget: _Budget) -> int:
-    """Read frames in waves until no other can hold one of the best passages. Returns how many might, where the budget
-    ends or cannot decide."""
-    most_frames, lowest, is_vain = FIRST_FRAMES, 0.0, False
-    while remaining := order.left(best.worst, span.start):
-        is_short = len(remaining) * RAW_FRAME_BYTES > budget.left_bytes
-        if (is_vain and is_short) or budget.is_spent:
-            return len(remaining)
-        affordable = max(budget.left_bytes // RAW_FRAME_BYTES, 1)
-        least = _ALIKE * max(remaining.values())
-        promising = (number for number, most in remaining.items() if most >= least)
-        wave = set(islice(promising, min(most_frames, affordable)))
-        for window in span.windows(eager=True, only=order.only(wave)):
-            budget.left_bytes -= best.add_window(window)
-        order.frames = {number: most for number, most in remaining.items() if number not in wave}
-        is_vain = len(wave) >= FIRST_FRAMES and 0 < best.lowest_score <= lowest
-        lowest = best.lowest_score
-        most_frames = FIRST_FRAMES if is_short else min(2 * most_frames, _MOST_FRAMES)
-    return 0
-
-
-def _read_rest(span: Span, most: float | None, best: _BestPassages, budget: _Budget) -> bool:
-    """Read on in the order of the text where passages may score `most`. Returns False if the budget ends before."""
-    if most is None or best.rules_out(most, 0):
-        return True
-    for window in span.windows():
-        if best.rules_out(most, window.start - span.start):
-            break
-        if budget.is_spent:
-            return False
-        budget.left_bytes -= best.add_window(window)
-    return True
-
-
-# -- how rare the words are, and the order of the frames ---------------------------------------------------------------
-
-
-class _Order:
-    """How rare the words are, and the order in which to read frames, as far as search filters know.
-
-    GETs: the rows of the filters in 1 or 2 waves. With `may_read`, a small text without filters is read.
-    """
-
-    frames: dict[int, float]
-    """The highest possible score of a passage of each frame, by the frame's number; the most promising come first."""
-    rest: float | None = None
-    """The highest possible score in all other frames, which are read in text order; None if there are none."""
-
-    def __init__(self, span: Span, terms: Terms, *, may_read: bool):
-        queries = {term: _queries(term) for term in terms.scoring}
-        span.holding(All(tuple(chain.from_iterable(queries.values()))))  # requests all rows at once
-        candidates = {term: [span.holding(query) for query in queries[term]] for term in terms.scoring}
-        answers = chain.from_iterable(candidates.values())
-        self._candidates = next((answer for answer in answers if answer is not None), None)
-        """Any answer of the filters; None if they know none of the words."""
-        held = {term: [_numbers(answer) for answer in levels] for term, levels in candidates.items()}
-        if self._candidates is not None:
-            self.weights = _estimate_weights(len(span), held)
-        elif may_read and len(terms.scoring) > 1 and len(span) <= _SMALL:
-            self.weights = _count_weights(span, terms)
-        else:
-            self.weights = dict.fromkeys(terms.scoring, 1.0)
-        if terms.phrases:  # a passage has all of them
-            known = [frames for term in terms.phrases for frames in held[term][:1] if frames is not None]
-            chosen = set.intersection(*known) if known else set()
-            unknown = [] if known else [*self.weights.values()]
-        else:
-            chosen = set[int]().union(*(frames for levels in held.values() for frames in levels if frames))
-            unknown = [self.weights[term] for term, levels in held.items() if levels[0] is None]
-        if unknown:
-            self.rest = most_score(unknown)
-        self.frames = _order_frames(chosen, held, self.weights)
-
-    def left(self, worst: Rank | None, start: int) -> dict[int, float]:
-        """The frames that may hold a passage that is better than the worst of the best. `start`: the first character of
-        the span."""
-        if worst is None or not self.frames:
-            return self.frames
-        assert self._candidates is not None
-        least, last = worst[0], self._candidates.number_at(start - worst[1])
-        return {number: most for number, most in self.frames.items() if (most, -number) >= (least, -last)}
-
-    def only(self, numbers: set[int]) -> Candidates:
-        """Candidates of these frames alone."""
-        result = copy(self._candidates)
-        assert result is not None
-        result.runs = [(number, number + 1) for number in sorted(numbers)]
-        return result
-
-
-def _queries(term: Term) -> list[Query]:
-    """The queries for frames that hold a term, and, if filters count it, for those with `LEVELS[0]` of it or more,
-    and so on."""
-    levels = range(len(LEVELS)) if term.words else ()
-    return [term.query, *(All((term.query, FrequencyQuery(term.words, level))) for level in levels)]
-
-
-def _numbers(candidates: Candidates | None) -> set[int] | None:
-    return None if candidates is None else set(chain.from_iterable(starmap(range, candidates.runs)))
-
-
-def _estimate_weights(characters: int, held: dict[Term, list[set[int] | None]]) -> dict[Term, float]:
-    """The weight of each word in a text, by the frames that hold it."""
-    passages = max(characters / _PASSAGE_CHARACTERS, 1.0)
-    weights = {}
-    for term, levels in held.items():
-        counts = [len(frames or ()) for frames in levels] + [0]
-        exactly = [count - more for count, more in pairwise(counts)]  # the frames of each level that reach no other
-        holding = sum(mean * frames for mean, frames in zip(_PASSAGES, exactly, strict=False))
-        if levels[0] is None:  # a word of two letters, which no filter knows, or one in too many frames to list
-            holding = max(holding, _SHARE_OF_UNKNOWN * passages)
-        weights[term] = weigh(passages, max(0.0, min(holding, passages)))
-    return weights
-
-
-def _count_weights(span: Span, terms: Terms) -> dict[Term, float]:
-    """The weight of each word, from all of a text."""
-    scorer = Scorer(Terms(terms.scoring, (), (), ()), dict.fromkeys(terms.scoring, 1.0))
-    holding = Counter[int]()
-    for window in span.windows(eager=True):
-        for scored in scorer.score(window.text):
-            holding.update(scored.numbers)
-    passages = max(len(span) / _PASSAGE_CHARACTERS, *holding.values(), 1.0)
-    return {term: weigh(passages, holding[number]) for number, term in enumerate(terms.scoring)}
-
-
-def _order_frames(
-    chosen: set[int], held: dict[Term, list[set[int] | None]], weights: dict[Term, float]
-) -> dict[int, float]:
-    """The highest possible score of a passage of each chosen frame. Frames that may hold heavier words come first, then
-    those in which the words occur more often."""
-    word_weights: dict[int, tuple[float, ...]] = dict.fromkeys(sorted(chosen), ())
-    promise = dict.fromkeys(word_weights, 0.0)
-    for term, (frames, *often) in held.items():
-        weight = weights[term]
-        for number in chosen if frames is None else chosen & frames:
-            word_weights[number] += (weight,)
-            promise[number] += _PRESENCE * weight
-        for gain, more in zip(_GAINS, often, strict=False):
-            for number in chosen & (more or set()):
-                promise[number] += gain
-    most = {weights: most_score(weights) for weights in set(word_weights.values())}  # many frames hold the same words
-    return {number: most[word_weights[number]] for number in sorted(promise, key=lambda number: -promise[number])}
-
-
-# -- the best passages -------------------------------------------------------------------------------------------------
-
-
 class _BestPassages:
-    """The best `k` passages of the windows so far."""
+    """The best `k` passages so far."""
 
+    k: int
+    documents: Documents[Any] | None
+    """None in a text without documents."""
+    names: Globs
+    """Selects the documents in which passages may begin."""
+    between: bool
+    """Whether passages may begin between documents."""
+    per_document: bool
+    """Whether only the best passage of each document counts."""
     worst: Rank | None = None
     """The rank of the last among the best; None while there are fewer than `k`."""
-
-    def __init__(self, span: Span, scorer: Scorer, k: int, chosen: _Chosen, per_document: bool):
-        self._span = span
-        self._scorer = scorer
-        self._k = k
-        self._chosen = chosen
-        self._per_document = per_document
-        self._seen: set[int] = set()
-        """The first characters of the windows."""
-        self._best: dict[int | None, tuple[Rank, Passage]] = {}
-        """The best passages, by their first character; with `per_document`, by the number of their document."""
+    _best: dict[int | None, tuple[Rank, Passage]] = field(default_factory=dict)
+    """The best passages, by their first character; with `per_document`, by the number of their document."""
 
     @property
     def lowest_score(self) -> float:
@@ -279,89 +211,102 @@ class _BestPassages:
 
     def rules_out(self, score: float, character: int) -> bool:
         """Whether a passage with this score that begins at this character or later cannot be among the best."""
-        return self.worst is not None and (score, -character) < self.worst
-
-    def add_window(self, window: Window) -> int:
-        """Score the passages of a window, and return how many bytes were looked at: none of a window seen before. Where
-        its last line goes on after it, or it may begin inside a word, the characters there are read: 1 GET if that
-        frame is not in memory."""
-        if window.start in self._seen:
-            return 0
-        self._seen.add(window.start)
-        span, text, start = self._span, window.text, window.start - self._span.start
-        size = len(text)
-        if self._scorer.has_phrases or not text.endswith("\n"):
-            text += span.read(start + size, min(start + size + self._scorer.reach, len(span)))
-        least = self.lowest_score
-        if self.rules_out(least, start):  # a passage of this score is worse, since it comes later
-            least = math.nextafter(least, math.inf)
-
-        def follows_word() -> bool:
-            return start > 0 and re.match(LETTER, span.read(start - 1, start)) is not None
-
-        for item in self._scorer.score(text, self._chosen.cuts(start, size), least, size, follows_word):
-            self._add(Passage(start + item.start, start + item.stop, 0, None, item.score, text[item.start : item.stop]))
-        return len(window.data)
-
-    def _add(self, passage: Passage) -> None:
-        """Keep a passage if it is one of the best."""
-        rank, document = (passage.score, -passage.start), self._chosen.document_at(passage.start)
-        key = passage.start if not self._per_document else document.number if document else None
-        if (self.worst and rank <= self.worst) or not self._chosen.allows(document):
-            return
-        if key in self._best and rank <= self._best[key][0]:
-            return
-        self._best[key] = rank, passage
-        if len(self._best) > self._k:
-            del self._best[min(self._best, key=lambda key: self._best[key][0])]
-        if len(self._best) == self._k:
-            self.worst = min(rank for rank, _ in self._best.values())
-
-    def finish(self, unread: str = "", frames: int = 0) -> Passages:
-        """The passages with their lines and documents. `unread`: what was left unread, and how many frames that is."""
-        best = sorted(self._best.values(), reverse=True)
-        passages = Passages(
-            self._chosen.name(passage._replace(line=self._span.line_of(passage.start) + 1)) for _, passage in best
-        )
-        passages.unread_frames = frames
-        passages.note = f"the budget ended before {unread}: max_bytes= and max_seconds= allow more" if unread else ""
-        return passages
-
-
-class _Chosen:
-    """The documents of the text, and the choice that a query makes among them."""
-
-    def __init__(self, documents: Documents[Any] | None, globs: tuple[str, ...], between: bool):
-        if globs and documents is None:
-            raise ValueError("a query with doc: needs a text with documents, and this one has none")
-        self._documents = documents
-        self._between = (between or documents is None) and not globs
-        self._numbers: set[int] | None = None
-        """The numbers of the chosen documents; None for all."""
-        if documents is not None and globs:
-            select = Globs(globs).select
-            self._numbers = {document.number for document in documents.records() if select(document.name)}
-
-    def allows(self, document: Document | None) -> bool:
-        """Whether a passage may begin in a document, or between documents."""
-        if document is None:
-            return self._between
-        return self._numbers is None or document.number in self._numbers
-
-    def cuts(self, start: int, characters: int) -> list[int]:
-        """The characters of a window at which documents begin and end."""
-        if self._documents is None:
-            return []
-        return [edge - start for edge in self._documents.edges(start, start + characters)]
-
-    def name(self, passage: Passage) -> Passage:
-        """The passage, with its document and the line in it."""
-        document = self.document_at(passage.start)
-        if document is None:
-            return passage
-        named = passage._replace(document=document.name)
-        named.document_line = passage.line - document.first_line
-        return named
+        return self.worst is not None and (score, -character) <= self.worst
 
     def document_at(self, character: int) -> Document | None:
-        return self._documents.at(character) if self._documents is not None else None
+        return self.documents.at(character) if self.documents is not None else None
+
+    def edges(self, start: int, stop: int) -> list[int]:
+        """The characters in [start, stop) at which documents begin and end."""
+        return [*self.documents.edges(start, stop)] if self.documents is not None else []
+
+    def add(self, passage: Passage) -> None:
+        """Keep a passage if it is one of the best, and begins where it may."""
+        document = self.document_at(passage.start)
+        if not (self.names.select(document.name) if document else self.between):
+            return
+        rank: Rank = (passage.score, -passage.start)
+        key = passage.start if not self.per_document else document.number if document else None
+        if key not in self._best or rank > self._best[key][0]:
+            self._best[key] = rank, passage
+        if len(self._best) > self.k:
+            del self._best[min(self._best, key=lambda key: self._best[key][0])]
+        if len(self._best) == self.k:
+            self.worst = min(rank for rank, _ in self._best.values())
+
+    def in_order(self) -> list[Passage]:
+        """The passages, best first."""
+        return [passage for _, passage in sorted(self._best.values(), reverse=True)]
+
+
+# -- how rare the words are, and the order of the frames ---------------------------------------------------------------
+
+
+def _ask_filters(span: Span, terms: Terms) -> tuple[Candidates | None, list[_Held | None]]:
+    """What search filters know of each scoring term, and any answer of theirs; None if they know nothing."""
+    queries = [_queries(term) for term in terms.scoring]
+    span.holding(All(tuple(chain.from_iterable(queries))))  # requests all rows at once
+    candidates, known = None, list[_Held | None]()
+    for query, *queries_of_levels in queries:
+        answer = span.holding(query)
+        held = None if answer is None else dict.fromkeys(_numbers(answer), 0)
+        for level, often in enumerate(map(span.holding, queries_of_levels), 1):
+            if held is not None and often is not None:
+                held |= dict.fromkeys(_numbers(often), level)
+        candidates = candidates or answer
+        known.append(held)
+    return candidates, known
+
+
+def _queries(term: Term) -> list[Query]:
+    """The queries for frames with a term, and, if filters count it, with `LEVELS[0]` of it or more, and so on."""
+    levels = range(len(LEVELS)) if term.words else ()
+    return [term.query, *(All((term.query, FrequencyQuery(term.words, level))) for level in levels)]
+
+
+def _numbers(candidates: Candidates) -> Iterator[int]:
+    return chain.from_iterable(starmap(range, candidates.runs))
+
+
+def _weigh(span: Span, terms: Terms, known: list[_Held | None], *, may_read: bool) -> list[float]:
+    """The weight of each term: by the frames that hold it, or with `may_read` from all of a small text."""
+    passages = max(len(span) / PASSAGE_CHARACTERS, 1.0)
+    if any(held is not None for held in known):
+        return [_estimate_weight(passages, held) for held in known]
+    if not may_read or len(known) == 1 or len(span) > _SMALL:
+        return [1.0] * len(known)
+    holding: list[set[int]] = [set() for _ in known]
+    for window in span.windows(eager=True):
+        text = str(lower_ascii(window.data), "utf-8", "surrogatepass")
+        for numbers, term in zip(holding, terms.scoring, strict=True):
+            starts = (window.start + match.start() for match in term.pattern.finditer(text))
+            numbers.update(start // PASSAGE_CHARACTERS for start in starts)
+    passages = max(passages, *map(len, holding))
+    return [weigh(passages, len(numbers)) for numbers in holding]
+
+
+def _estimate_weight(passages: float, held: _Held | None) -> float:
+    if held is None:  # a word of two letters, which no filter knows, or one in too many frames to list
+        return weigh(passages, _SHARE_OF_UNKNOWN * passages)
+    return weigh(passages, min(sum([_PASSAGES[level] for level in held.values()]), passages))
+
+
+def _order_frames(known: list[_Held | None], weights: list[float], phrases: int) -> tuple[dict[int, float], float]:
+    """The highest possible score of a passage of each frame to read, by its number, and of all other frames.
+
+    Frames that may hold heavier words come first, then those in which the words occur more often.
+    """
+    listed = [set(held) for held in known[: phrases or None] if held is not None]
+    unknown = [weight for weight, held in zip(weights, known, strict=True) if held is None]
+    if phrases:  # a passage has all of them
+        unknown = [] if listed else weights
+    chosen = set[int]() if not listed else set.intersection(*listed) if phrases else set.union(*listed)
+    present: dict[int, tuple[float, ...]] = dict.fromkeys(sorted(chosen), ())
+    promise = dict.fromkeys(present, 0.0)
+    for weight, held in zip(weights, known, strict=True):
+        for number in chosen if held is None else chosen & held.keys():
+            present[number] += (weight,)
+            promise[number] += _PRESENCE * weight + (_GAINS[held[number]] if held else 0)
+    most = {weights: most_score(weights) for weights in set(present.values())}  # many frames hold the same words
+    order = sorted(promise, key=lambda number: -promise[number])
+    return {number: most[present[number]] for number in order}, most_score(unknown)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from unicodedata import normalize
 
 from monocontext.format.filters.grams import LEAST_BYTES, fold, stem_of
-from monocontext.format.filters.query import Literal, Query
+from monocontext.format.filters.query import Literal
 
 _STOP_WORDS = """
 a an and are as at be been but by can did do does for from had has have how i if in into is it its me my
@@ -27,53 +28,47 @@ _SPACELESS = (
     "\U00020000-\U0003ffff"
 )
 """The letters of scripts without spaces: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
-LETTER = r"(?=\w)[\0-\u0dff\u1e00-\u1fff]"
+_LETTER = r"(?=\w)[\0-\u0dff\u1e00-\u1fff]"
 """The pattern of a letter, digit or underscore that continues a word. Those of Asian scripts do not: Chinese follows a
 Latin word without a space, and a Korean particle its word. (`re` compiles a small set fast: 0.1 ms; the others: 2 ms.)
 """
-_ENDINGS = ("", "s", "es", "ed", "er", "ers", "ing", "ings", "ion", "ions", "or", "ors")
-"""The endings of a word: visit, visits, visited. A stem may have lost an e, too: rotat-e, rotat-ing."""
-_ENDINGS_OF_Y = ("y", "ies", "ied", "ier", "ying")
-_ENDINGS_OF_DOUBLED = ("ed", "er", "ers", "ing", "ings")
-"""The endings of a stem with a doubled consonant: runn-ing."""
-_LEAST_STEM = 4
-"""The fewest characters of a stem (one fewer before `s` or `e`). A shorter word keeps its ending."""
+_ENDING = "(?:es|ed|er|or|ing|ion)?s?"
+"""The pattern of the endings of an English word: those that search filters leave out, besides a single e."""
 _MOST_SPACES = 100
 """The most spaces in a phrase that search filters allow for, where the phrase crosses the end of a frame."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Term:
     """One word or phrase of a query."""
 
     text: str
     pattern: re.Pattern[str]
     """Matches the term in any case, in a text whose ASCII letters are in lower case."""
-    query: Query
+    query: Literal
     """The query of search filters for places with the term."""
     words: tuple[str, ...] = ()
     """The folded words under which search filters may count the term."""
-    is_word: bool = False
-    """Whether the term does not begin inside a word."""
+
+    @cached_property
+    def needle(self) -> str:
+        """A part of every match; empty where letters beside ASCII have cases."""
+        has_cases = any(letter.lower() != letter.upper() for letter in self.query.text if not letter.isascii())
+        return "" if has_cases else self.query.text.lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """The terms of a query."""
 
-    words: tuple[Term, ...]
-    """The words. Each occurrence adds to the score of a passage."""
-    phrases: tuple[Term, ...]
-    """The phrases. A passage must have all of them, and they add to its score."""
+    scoring: tuple[Term, ...]
+    """The phrases, then the words. Each occurrence adds to the score of a passage."""
+    phrases: int
+    """The number of the phrases. A passage must have all of them."""
     without: tuple[Term, ...]
     """The excluded terms. A passage must have none of them."""
     documents: tuple[str, ...]
-    """Globs of document names; empty for all documents. A document that matches any of them is searched."""
-
-    @property
-    def scoring(self) -> tuple[Term, ...]:
-        """The terms that add to the score, phrases first. Their numbers are the places in this tuple."""
-        return (*self.phrases, *self.words)
+    """Globs of document names; empty for all documents."""
 
 
 def parse(query: str) -> Terms:
@@ -96,11 +91,11 @@ def parse(query: str) -> Terms:
                 else:
                     group = common_words if token.lower() in STOP_WORDS else words
                     group |= {term.pattern.pattern: term for term in _terms_of(token)}
-    if not phrases:
-        words = words or common_words
+    if not words and not phrases:
+        words = common_words
     if not words and not phrases:
         raise ValueError("a query needs a word or a quoted phrase to look for")
-    return Terms(tuple(words.values()), tuple(phrases), tuple(without), tuple(documents))
+    return Terms((*phrases, *words.values()), len(phrases), tuple(without), tuple(documents))
 
 
 def _terms_of(token: str) -> list[Term]:
@@ -134,13 +129,32 @@ def _spellings(token: str) -> list[Term]:
 
 def _word(token: str) -> Term:
     """The term of a word: an English one with its other forms."""
-    bare, lower = _bare(token), lower_ascii(token)
-    stem, endings = _forms(lower) if bare.isascii() and bare.isalpha() else (lower, ("",))
+    bare, lower = _bare(token), str(lower_ascii(token), "utf-8")
+    is_english = bare.isascii() and bare.isalpha()
+    stem, tails = _stem(lower) if is_english else (lower, ("",))
+    ending = f"(?:{'|'.join(tails)}){_ENDING}" if is_english else ""
     beginning = _pattern(stem)
     # `re` finds a literal prefix the fastest, so what may not be before it is looked at after it.
-    pattern = rf"{beginning}(?<!{LETTER}{beginning})(?:{'|'.join(endings)})(?!{LETTER})"
-    words = _counted_words([stem + ending for ending in endings])
-    return Term(token, re.compile(pattern), Literal(stem, re.IGNORECASE), words, is_word=True)
+    pattern = re.compile(rf"{beginning}(?<!{_LETTER}{beginning}){ending}(?!{_LETTER})")
+    return Term(token, pattern, Literal(stem, re.IGNORECASE), _counted([stem + tail for tail in tails]))
+
+
+def _stem(word: str) -> tuple[str, tuple[str, ...]]:
+    """The beginning of all forms of an English word, and how its stem may go on before an ending."""
+    stem = str(stem_of(word.encode()), "utf-8")
+    ending = word[len(stem) :]
+    if word.endswith("ss"):  # class
+        return word, ("",)
+    if len(stem) < 4 and ending not in ("", "s", "e", "es"):  # string, error
+        stem, ending = word.removesuffix("s"), ""
+    last = stem[-1]
+    if (last == "y" or (last == "i" and ending)) and len(stem) > 3:  # city: cities
+        return stem[:-1], ("y", "i", "ie")
+    if stem[-2:] == 2 * last and last not in "aeioulsz":  # running: run
+        return stem[:-1], ("", last)
+    if ending not in ("", "s"):  # rotated: rotate
+        return stem, ("", "e")
+    return stem, ("", last) if re.fullmatch(r"[a-z]*[aeiou][b-df-hj-np-tvz]", stem) else ("",)  # run: running
 
 
 def _phrase(tokens: list[str]) -> Term:
@@ -149,34 +163,17 @@ def _phrase(tokens: list[str]) -> Term:
     latest = 2 * len("".join(tokens[:longest])) + _MOST_SPACES if longest else 0
     literal = Literal(tokens[longest], re.IGNORECASE, latest=latest)
     pattern = r"\s+".join(map(_pattern, tokens))
-    return Term(" ".join(tokens), re.compile(pattern), literal, _counted_words([tokens[longest]]))
+    return Term(" ".join(tokens), re.compile(pattern), literal, _counted([tokens[longest]]))
 
 
-def _counted_words(forms: list[str]) -> tuple[str, ...]:
-    """The forms of a word under which search filters may count it. Forms that filters count as one are given once."""
-    by_stem: dict[bytes, str] = {}
-    for form in map(fold, forms):
-        by_stem.setdefault(stem_of(form.encode("utf-8", "surrogatepass")), form)
-    return tuple(form for stem, form in by_stem.items() if len(stem) >= LEAST_BYTES)
-
-
-def _forms(word: str) -> tuple[str, tuple[str, ...]]:
-    """The beginning of all forms of an English word, and the endings that they may have."""
-    if word.endswith(("ies", "y")) and len(word) > _LEAST_STEM:
-        return word.removesuffix("ies").removesuffix("y"), _ENDINGS_OF_Y
-    for suffix in ("ings", "ions", "ing", "ion", "ers", "ors", "ed", "es", "er", "or", "s", "e"):
-        stem = word.removesuffix(suffix)
-        least = _LEAST_STEM - 1 if suffix in ("s", "e") else _LEAST_STEM
-        if stem != word and len(stem) >= least and not stem.endswith("s"):
-            if stem[-1] == stem[-2] and stem[-1] not in "aeioulsz":  # running: run
-                return stem[:-1], ("", "s", *(stem[-1] + ending for ending in _ENDINGS_OF_DOUBLED))
-            return stem, ("e", *_ENDINGS)
-    is_short = re.fullmatch(r"[a-z]*[aeiou][b-df-hj-np-tvz]", word)  # run: running
-    return word, (*_ENDINGS, *(word[-1] + ending for ending in _ENDINGS_OF_DOUBLED if is_short))
+def _counted(words: list[str]) -> tuple[str, ...]:
+    """The folded words, without those that are too short for filters to count."""
+    folded = [fold(word) for word in words]
+    return tuple(word for word in folded if len(stem_of(word.encode("utf-8", "surrogatepass"))) >= LEAST_BYTES)
 
 
 def _pattern(text: str) -> str:
-    """The pattern of a text in any case, for texts of `lower_ascii`."""
+    """The pattern of a text in any case, for texts whose ASCII letters are in lower case."""
     return "".join(map(_pattern_of_letter, text))
 
 
@@ -194,6 +191,6 @@ def _bare(text: str) -> str:
     return "".join(first if first.isascii() else letter for letter, first in letters).replace("\u0131", "i")
 
 
-def lower_ascii(text: str) -> str:
-    """A text with ASCII letters in lower case. Each letter keeps its place, as not all do in `str.lower`."""
-    return str(text.encode("utf-8", "surrogatepass").lower(), "utf-8", "surrogatepass")
+def lower_ascii(text: str | bytes) -> bytes:
+    """The UTF-8 of a text, with ASCII letters in lower case. Each keeps its place, as not all do in `str.lower`."""
+    return (text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")).lower()
