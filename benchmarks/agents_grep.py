@@ -79,7 +79,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def run(files: Mapping[str, bytes], latencies: Iterable[str]) -> None:
-    """Print the tables of each latency. Raises `AssertionError` for a wrong output."""
+    """Print the tables over `files`, by path, for each latency in ms. Raises `AssertionError` for a wrong output."""
     asked = greps(files)
     expected = [crc32("\n".join(_output(files, grep)).encode()) for grep in asked]
     store = open_store(f"memory://{_STORE}")

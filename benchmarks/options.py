@@ -17,7 +17,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def amount(text: str) -> int:
-    """The bytes in `0.2GB`, `100MB/s`, `64M` or `1000`. Raises `ValueError`."""
+    """The number of bytes in a text such as `0.2GB`, `100MB/s`, `64M` or `1000`. Raises `ValueError`."""
     result = re.fullmatch(r"([\d.]+)([KMGT]?)B?(?:/s)?", text)
     if result is None:
         raise ValueError(f"not an amount of bytes: {text!r}; write for example 64M or 0.2GB")
@@ -25,7 +25,7 @@ def amount(text: str) -> int:
 
 
 def at_least_1(text: str) -> int:
-    """A number of rounds or samples. Raises `ValueError`, `ArgumentTypeError`."""
+    """A whole number from 1 on, such as one of rounds. Raises `ValueError` or `ArgumentTypeError`."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
@@ -33,12 +33,12 @@ def at_least_1(text: str) -> int:
 
 
 def parse_list(names: str) -> tuple[str, ...]:
-    """`code,prose` as a tuple."""
+    """The names in a text such as `code,prose`."""
     return tuple(filter(None, names.split(",")))
 
 
 def head_line(*names: str) -> str:
-    """The first two lines of a table: the left column holds names, the others figures."""
+    """The first two lines of a table in Markdown: the left column holds names, the others figures."""
     return f"{row_line(*names)}\n|---|" + "---:|" * (len(names) - 1)
 
 

@@ -50,11 +50,8 @@ _NOT_GIVEN: Any = object()
 
 
 class RLM:
-    """A Recursive Language Model: a root model that writes Python over a `context` it never has to read whole.
-
-    The code runs in a confined process of its own, without a network, files or keys; see `runner`. Safe for use by many
-    threads.
-    """
+    """A Recursive Language Model: a root model that writes Python over a `context` it never has to read whole. The code
+    runs in a confined process, without a network, files or keys; see `runner`. Safe for use by many threads."""
 
     def __init__(
         self, model: str | None = None, sub_model: str | None = None, *,
@@ -243,11 +240,10 @@ class RLM:
             raise
 
     def resume(self, path: str | os.PathLike[str], context: object = _NOT_GIVEN) -> Completion:
-        """Continue the run that the trajectory `path` records; where it has ended, return its completion.
+        """Continue the run that the trajectory `path` records; if it has ended, return its completion.
 
-        Recorded cells run again to restore the namespace, with the recorded sub-answers: nothing that was recorded is
-        paid again. The trajectory holds a context of up to 100,000 plain characters; pass any other one again. Raises
-        TrajectoryError.
+        Recorded cells run again to restore the namespace, with the recorded sub-answers: nothing is paid twice. The
+        trajectory holds a context of up to 100,000 plain characters; pass any other one again. Raises TrajectoryError.
         """
         recording, whole_bytes = load_run(path)
         metadata = recording.metadata

@@ -29,7 +29,7 @@ class Program:
     cache_bytes: int | None = None  # the size of its cache, if it needs a small one
 
     def store(self, text: Text, *, filters: bool) -> VirtualStore:
-        """The store with its context."""
+        """A store with the context of its text; `filters`: whether with search filters."""
         return ordered_context(text.frames) if self.ordered else text.store(filters=filters)
 
 

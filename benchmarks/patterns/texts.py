@@ -54,7 +54,7 @@ class Text:
     def _overwrite(self, start: int, line: str) -> None:
         """Replace the whole line that begins at an offset of the text."""
         if len(line) >= self.width or "\n" in line:
-            raise ValueError(f"a planted line has at most {self.width - 1} characters, not {len(line)}: {line!r}")
+            raise ValueError(f"a planted line has at most {self.width - 1} characters and no newline: shorten {line!r}")
         frame, offset = divmod(start, len(self.filler))
         text = self.planted.get(frame, self.filler)
         self.planted[frame] = text[:offset] + line.ljust(self.width - 1) + "\n" + text[offset + self.width :]

@@ -58,7 +58,7 @@ ModelOptions = Annotated[dict[str, Any], OptionGroup(model_flags)]
 
 
 def provider_of(flags: Mapping[str, Any]) -> str:
-    """The provider of the root model. Raises UnknownOption."""
+    """The provider of the root model that `flags` (of `model_flags`) name. Raises UnknownOption."""
     return backends.root_names(flags["model"], flags["backend"], flags["preset"])[0]
 
 

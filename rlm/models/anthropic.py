@@ -21,8 +21,7 @@ class AnthropicLM(SDKModel):
     """A model of Anthropic's messages API, always streamed. The SDK is imported at the first call.
 
     Without `api_key` the SDK reads ANTHROPIC_API_KEY. `max_output_tokens`, which the API requires, limits a reply with
-    its thinking. Conversations are cached by the API, so a turn pays in full for its new text only; single prompts are
-    not cached.
+    its thinking. The API caches conversations, so that a turn pays in full for new text only, but no single prompt.
     """
 
     backend = "anthropic"

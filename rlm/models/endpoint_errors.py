@@ -199,7 +199,8 @@ def retry_after_seconds(headers: Mapping[str, str], field: object = None, messag
     limits count, or all if the headers do not say which are spent."""
     milliseconds = headers.get("retry-after-ms")
     for text in (f"{milliseconds}ms" if milliseconds else None, headers.get("retry-after"), field):
-        if text is not None and (seconds := read_wait(str(text))) is not None:
+        seconds = None if text is None else read_wait(str(text))
+        if seconds is not None:
             return seconds
     if words := _WAIT_WORDS.search(message):
         return read_wait(words["wait"])
@@ -211,7 +212,8 @@ def retry_after_seconds(headers: Mapping[str, str], field: object = None, messag
         seconds = read_wait(value) if _RESET_HEADER.fullmatch(name) else None
         if seconds is not None:
             remaining = headers.get(name.lower().replace("reset", "remaining"), "")
-            (of_spent if remaining.strip() in ("0", "0.0") else of_others).append(seconds)
+            waits = of_spent if remaining.strip() in ("0", "0.0") else of_others
+            waits.append(seconds)
     return max(of_spent or of_others, default=None)
 
 

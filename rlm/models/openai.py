@@ -75,10 +75,8 @@ class OpenAILM(SDKModel):
     """Chat completions of the OpenAI SDK, at any `base_url`. The SDK is imported at the first call.
 
     If chat completions refuse a model because it needs the Responses API, it is asked there from then on;
-    `api="responses"` does so from the start. The SDK's own retries are off, because a run retries for all backends.
-
-    Without `api_key` and `base_url` the SDK reads OPENAI_API_KEY and OPENAI_BASE_URL itself. With a `base_url` and no
-    key anywhere it sends a placeholder: local endpoints need none.
+    `api="responses"` does so from the start. Without `api_key` and `base_url` the SDK reads OPENAI_API_KEY and
+    OPENAI_BASE_URL itself. With a `base_url` and no key anywhere it sends a placeholder: local endpoints need none.
     """
 
     backend = "openai"

@@ -81,20 +81,18 @@ def next_question(query: str, *, broken_off: bool = False, lost: str = "") -> Me
 def turn_message(turn: int, turns: int | None, query: str, *, to_read: bool, has_run: bool, again: bool = False) -> str:
     """The message that opens turn `turn` of `turns`, from 1.
 
-    Until code has run, it asks to look before answering. Later turns repeat the question and how to finish, since small
-    models forget both. There is no placeholder for the answer: small models copy `FINAL(your answer)` verbatim.
-
     `to_read`: there is a context to look at. `has_run`: code of the model has run. `again`: the last reply repeated the
-    one before it.
+    one before it. Until code has run, the message asks to look before answering. Later ones repeat the question and how
+    to finish, since small models forget both, but hold no `FINAL(your answer)`, which they would copy verbatim.
     """
-    number = f"Turn {turn}{'' if turns is None else f'/{turns}'}"
+    number = f"Turn {turn}" if turns is None else f"Turn {turn}/{turns}"
     look = f" {LOOK_FIRST}" if to_read and not has_run else ""
     if turn == 1:
         return f"{number}:{look}"
     short = " ".join(shorten(query, _QUERY_CHARACTERS).split())
     repeated = (_AGAIN if has_run else _AGAIN_UNRUN) if again else ""
-    above = f"Answer from the output above {_ANSWER} if the output does not say." if has_run else f"Answer {_ANSWER}."
-    return f"{number}. {repeated}{short}{look or f' {above}'}"
+    how = f" Answer from the output above {_ANSWER} if the output does not say." if has_run else f" Answer {_ANSWER}."
+    return f"{number}. {repeated}{short}{look or how}"
 
 
 def join(messages: Sequence[Message], opened: str) -> list[Message]:

@@ -231,7 +231,7 @@ class _Reader:
     def _read_between(self, start: int, column: int, closes: re.Pattern[str]) -> _Part | None:
         """The code from a column of line `start` to a closing mark, else to a fence or the end; None if it is none."""
         body = [self.lines[start][column:], *self.lines[start + 1 :]]
-        end = next((i for i, line in enumerate(body) if closes.search(line)), None)
+        end = next((i for i, line in enumerate(body) if closes.search(line)), None)  # the line that ends the block
         code = "\n".join(body if end is None else [*body[:end], closes.split(body[end], 1)[0]])
         if not compiles(dedent(code).strip()):
             fence = _FENCE_LINE.search(code) if end is None else None

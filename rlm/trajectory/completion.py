@@ -1,4 +1,4 @@
-"""The result of a run."""
+"""The result of a run, as `RLM.completion` returns it."""
 
 from __future__ import annotations
 

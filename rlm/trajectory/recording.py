@@ -21,7 +21,7 @@ from rlm.trajectory.trajectory import VERSION, partial_of
 
 
 class Recording:
-    """The replies of a run, each taken once. Safe for use by many threads."""
+    """The recorded turns and replies of a run; each reply is taken once. Safe for use by many threads."""
 
     def __init__(self, lines: list[dict[str, Any]], partial: Sequence[dict[str, Any]] = ()) -> None:
         """`lines` of a trajectory, and the `partial` records of a turn that was under way. Raises TrajectoryError."""
