@@ -66,10 +66,7 @@ def prompt(context: Texts) -> Prompt:
 
 
 def arguments(context: Texts) -> dict[str, Any]:
-    """Keyword arguments of `rlm.RLM` that give its code the variable `context` (no GET).
-
-    They set `setup_code`: add your own after it.
-    """
+    """Keyword arguments of `rlm.RLM` that give its code `context` (no GET). Add your own setup code after theirs."""
     return {
         "custom_tools": {_NAME: {"tool": context, "description": _describe(context)}},
         "custom_sub_tools": {},  # children get their own prompt, not the whole text

@@ -85,12 +85,12 @@ def gc(
         print(json.dumps(asdict(report)))
         return
     verb = "would remove" if dry_run else "removed"
-    counts = [
-        _count(report.generations, "version"), _count(report.segments, "segment"), _count(report.pages, "page"),
-        _count(report.filters, "filter"), _count(report.temporaries, "unfinished file"), f"{report.bytes:,} bytes",
-    ]  # fmt: skip
-    removed = ", ".join(count for count in counts if count != "0 unfinished files")
-    print_line(f"{report.url}: {verb} {removed}; {report.kept_generations:,} versions stay")
+    removed = [_count(report.generations, "version"), _count(report.segments, "segment"), _count(report.pages, "page")]
+    removed.append(_count(report.filters, "filter"))
+    if report.temporaries:
+        removed.append(_count(report.temporaries, "unfinished file"))
+    removed.append(f"{report.bytes:,} bytes")
+    print_line(f"{report.url}: {verb} {', '.join(removed)}; {report.kept_generations:,} versions stay")
 
 
 def history(url: Url, s3: S3, as_json: AsJson = False) -> None:

@@ -156,10 +156,8 @@ def _add_missing_filters(url: str, rebuild: bool, allow: list[str] | None, s3: S
 def split_places(
     places: list[str], s3: StoreOptions, *, of_sources: bool = False
 ) -> tuple[list[str], str, StoreOptions]:
-    """Split the arguments SRC... URL into sources, the URL of the context, and the options of its store.
-
-    `of_sources`: sources may be URLs, so return all options, not only those of the context's store.
-    """
+    """Split the arguments SRC... URL into sources, the URL of the context, and the options of its store; with
+    `of_sources` all options, since sources may then be URLs, too."""
     *sources, url = places
     if not sources:
         raise click.BadParameter(f"expected one or more sources and then a URL, got only {url!r}")

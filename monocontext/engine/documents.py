@@ -190,7 +190,8 @@ class _PageLoader:
             page = self.table.page_of_document(document) if document < self.table.count else None
             if page is None or page.raw_name(document - page.first) != raw_name:
                 shown = raw_name.decode("utf-8", "surrogatepass")
-                raise DamagedData(f"{documents_key(table.id)}: expected document {document} to be named {shown!r}")
+                problem = f"expected document {document} to be named {shown!r}; `monocontext verify` lists all damage"
+                raise DamagedData(f"{documents_key(table.id)}: {problem}")
             return document
         return None
 

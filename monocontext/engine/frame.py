@@ -145,4 +145,5 @@ class FrameText:
         return self._newline_checkpoints
 
     def _damaged(self, problem: str) -> DamagedData:
-        return DamagedData(f"frame {self.frame.number} of {self.frame.object}: {problem}")
+        name = f"frame {self.frame.number} of {self.frame.object}"
+        return DamagedData(f"{name}: {problem}; `monocontext verify` lists all damage")

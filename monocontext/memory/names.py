@@ -39,10 +39,8 @@ def name_of(key: str, most_bytes: int) -> str:
 
 
 def prefix_of(prefix: str) -> str:
-    """The common prefix of the names of all objects whose keys have this prefix.
-
-    Raises `InvalidEntry` for another type than `str`, and for a text without a UTF-8 form.
-    """
+    """The common prefix of the names of all objects whose keys have this prefix. Raises `InvalidEntry` for another type
+    than `str`, and for a text without a UTF-8 form."""
     if not isinstance(prefix, str):
         raise InvalidEntry(f"a prefix must be a str, not {type(prefix).__name__}")
     try:

@@ -30,8 +30,9 @@ _SCRIPTS = ("reader", "rows", "page")
 PIECE_CHARACTERS = 8_000  # the most characters of text in one answer. JSON takes up to 12 bytes for each
 PIECE_LINES = 300  # the most lines of text in one answer
 _LEAD_LINES, _LEAD_CHARACTERS = 8, 2_000  # the most lines and characters that are shown before the target of a jump
-_NAME_CHARACTERS = 300
-_METADATA_CHARACTERS = 500
+_NAME_CHARACTERS = 300  # of a document or a source
+_METADATA_CHARACTERS, _LISTED_METADATA_CHARACTERS = 500, 100  # in the text, and in the list of documents
+_MOST_SOURCES = 10
 LISTED = 100  # the most documents in one answer
 MOST_VERSIONS = 300  # the most versions in the history
 _SEARCH_SECONDS = 10.0
@@ -64,7 +65,7 @@ class ContextFeed:
             "piece_bytes": root.frame_bytes,
             "filter_bytes": filters,
             "documents": text.documents.count,
-            "sources": [source[:_NAME_CHARACTERS] for source in root.sources[:10]],
+            "sources": [source[:_NAME_CHARACTERS] for source in root.sources[:_MOST_SOURCES]],
         }
 
     def documents(self, request: Parameters) -> dict[str, Any]:
@@ -84,7 +85,7 @@ class ContextFeed:
                     "name": document.name[:_NAME_CHARACTERS],
                     "characters": len(document),
                     "lines": document.newlines,
-                    "metadata": self._metadata(document)[:100],
+                    "metadata": self._metadata(document)[:_LISTED_METADATA_CHARACTERS],
                 })  # fmt: skip
             number += 1
         return {"rows": rows, "next": number if number < documents.count else None, "count": documents.count}

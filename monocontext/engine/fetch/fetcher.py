@@ -364,7 +364,8 @@ def _decode_items(request: FetchRequest, data: bytes) -> dict[Hashable, Any]:
     """The value of each item of a request. Raises `DamagedData`."""
     if len(data) != request.stored_bytes:
         raise DamagedData(
-            f"{request.object}: expected {request.stored_bytes} bytes from {request.start}, found {len(data)}"
+            f"{request.object}: expected {request.stored_bytes} bytes from {request.start}, found {len(data)}; "
+            "`monocontext verify` lists all damage"
         )
     body, start = memoryview(data), request.start
     return {item.key: item.decode(body[item.offset - start :][: item.stored_bytes]) for item in request.items}
