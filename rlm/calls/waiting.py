@@ -117,3 +117,7 @@ class CellClock:
         elapsed = time.perf_counter() - self.started
         own = elapsed - (self.waited.seconds - self.waited_before)
         return min(self.limit_seconds - own, max(self.run_seconds_left(), 1 - elapsed))
+
+    def allowed_seconds(self) -> float:
+        """What a stopped cell was allowed, for messages: its limit, or its time so far if the run's budget was less."""
+        return min(self.limit_seconds, round(time.perf_counter() - self.started, 1))

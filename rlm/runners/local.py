@@ -93,7 +93,7 @@ class LocalRunner:
         self._out = cell.out
         try:
             with cell_thread.route_streams():
-                has_ended = self._thread.run(lambda: self._run_and_collect(cell), clock.seconds_left)
+                has_ended = self._thread.run(lambda: self._run_and_collect(cell, clock), clock.seconds_left)
         except BaseException:  # a Ctrl-C
             self._restore()
             self._subcalls.drain()
@@ -101,8 +101,8 @@ class LocalRunner:
         if not has_ended:
             cell.raised = True
             cell.err.write(
-                f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s and could not be stopped, because it "
-                "waits inside a C call. It is left behind until that returns; its variables may still change.\n"
+                f"CellTimeout: the cell ran longer than {clock.allowed_seconds():g} s and could not be stopped, since "
+                "it waits inside a C call. It is left behind until that returns; its variables may still change.\n"
             )
             self._collect_answer(cell)
         notes = self._restore()
@@ -151,7 +151,7 @@ class LocalRunner:
             and not isinstance(value, ModuleType)
         }
 
-    def _run_and_collect(self, cell: _RunningCell) -> None:
+    def _run_and_collect(self, cell: _RunningCell, clock: CellClock) -> None:
         """Run the code, then collect its variables and answer. For the cell's thread."""
         with cell_thread.capture_thread(cell.out, cell.err):
             try:
@@ -164,7 +164,8 @@ class LocalRunner:
                 cell.raised = False
             except cell_thread.CellTimeout as exc:
                 cell.err.write("".join(cell_traceback(exc, self._file_prefix).splitlines(keepends=True)[:-1]))
-                cell.err.write(f"CellTimeout: stopped after {self._cell_timeout:g} s; variables set before are kept.\n")
+                seconds = clock.allowed_seconds()
+                cell.err.write(f"CellTimeout: stopped after {seconds:g} s; variables set before are kept.\n")
             except SystemExit as exc:
                 cell.err.write(f"SystemExit({exc.code!r}): a cell cannot end the session; to finish, answer.\n")
             except BaseException as exc:

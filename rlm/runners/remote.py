@@ -110,7 +110,7 @@ class RemoteRunner(ABC):
         if message is None:
             self._end()
             why = "inside a call that nothing interrupts, and was ended with its process."
-            return self._report_loss(f"CellTimeout: the cell ran longer than {self._cell_timeout:g} s, {why}")
+            return self._report_loss(f"CellTimeout: the cell ran longer than {clock.allowed_seconds():g} s, {why}")
         result = self._read_result(message)
         if not message[0].get("broken"):
             return result

@@ -70,6 +70,7 @@ def test_seconds_end_a_run_between_calls_and_in_a_cell() -> None:
     lm = ScriptedLM([repl("answer['content'] = 'kept'\nwhile True: pass")])
     loop = RLM(lm=lm, max_seconds=0.3).completion("q", "t")
     assert (loop.reason, loop.answer) == ("max_seconds", "kept")
+    assert "after 120 s" not in loop.trajectory[1]["code_blocks"][0]["result"]["stderr"]  # that is `cell_timeout`
 
 
 def test_nothing_is_asked_when_the_budget_is_nothing() -> None:
