@@ -47,6 +47,7 @@ class Folder:
     def files(self) -> Iterator[str]:
         """Yield relative paths in order, the files of a folder before those of its subfolders. Raises `OSError`."""
         self.left_out = {}
+        own = os.stat(self.path)
         waiting: list[tuple[str, tuple[str, ...]]] = [("", (self.path,))]
         while waiting:
             base, above = waiting.pop()
@@ -54,9 +55,9 @@ class Folder:
                 with os.scandir(os.path.join(self.path, base)) as entries:
                     ordered = sorted(entries, key=lambda entry: entry.name)
             except FileNotFoundError:
-                if base:  # removed since the folder above it was listed
-                    continue
-                raise
+                if not base or not os.path.samestat(own, os.stat(self.path)):  # another disk is mounted here, or none
+                    raise
+                continue  # removed since the folder above it was listed
             if base and self._is_context(base, ordered):
                 self.left_out[base.rstrip("/")] = _CONTEXT
                 continue

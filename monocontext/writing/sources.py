@@ -83,8 +83,8 @@ def _files_in(path: Path, prefix: str, reading: InputOptions) -> Iterator[InputF
         opened, label = partial(folder.open, name), str(path / name)
         try:
             facts = _facts(file, file)
-        except NotFound:  # removed since the folder was listed
-            continue
+        except NotFound:  # removed since the folder was listed, or its disk is: the next sync looks again
+            facts, is_selected = {}, False
         yield InputFile(displayable(prefix + name), label, opened, facts, str(path), is_selected)
     if selects_none and reading.include:
         candidate, remedy = ("file", "") if not_ignored is None else ("file that git does not ignore", f"; {_REMEDY}")
@@ -105,7 +105,7 @@ def named_file(path: Path, prefix: str = "") -> InputFile:
 def find_objects(store: Store, reading: InputOptions, own: str) -> list[InputFile]:
     """The objects of a store, but not those of the context at `own`. Raises `NotFound` if there are none."""
     left_out: list[str] = []
-    infos = list(list_usable(store, left_out))
+    infos = list_usable(store, left_out)
     files = [_object(store, info, info.key, store.url, reading.selects(info.key)) for info in infos]
     files = [file for file in files if not file.label.startswith(own.rstrip("/") + "/")]
     if not files:

@@ -117,8 +117,7 @@ class _Planner:
     options: InputOptions
     store_options: StoreOptions
     deletes: bool
-    write: Callable[[Staged, DocumentInputs, Manifest | None], Written] | None
-    """Stores new documents; None to change nothing."""
+    write: Callable[[Staged, DocumentInputs, Manifest | None], Written] | None  # None to change nothing
     result: _Differences = field(default_factory=_Differences)  # of the last call of `plan`
 
     def plan(self, base: Manifest | None, pages: list[DocumentPage], store: Staged) -> Edit:

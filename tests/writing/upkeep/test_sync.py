@@ -6,6 +6,7 @@ import os
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +118,22 @@ def test_what_a_link_leads_to_is_not_gone(store: MemoryStore, tree: Path, tmp_pa
     (tree / "link").symlink_to(tmp_path / "elsewhere")
     assert "link/d.txt" in sync(tree, store, follow_links=True).added
     assert sync(tree, store, delete=True, note=str).deleted == ()
+
+
+def test_a_disk_that_vanishes_deletes_nothing(store: MemoryStore, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync(tree, store)
+    scandir = os.scandir
+
+    def scan(path: str) -> Any:
+        if path.endswith("sub/"):
+            tree.rename(tree.with_name("unmounted"))
+            tree.mkdir()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scan)
+    with pytest.raises(FileNotFoundError):
+        sync(tree, store, delete=True)
+    assert len(documents_of(store)) == 3
 
 
 @pytest.mark.slow
