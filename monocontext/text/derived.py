@@ -58,11 +58,11 @@ class Derived(ABC):
         base = self.base
         numbers = range(bisect_right(self._outputs, start) - 1, bisect_right(self._outputs, stop - 1))
         for number in reversed(numbers) if reverse else numbers:
-            low, high, first = *self._base_range(number), self._outputs[number]
+            low, high = self._base_range(number)
+            first = self._outputs[number]
             if self._plain[number]:
-                high = min(low + stop - first, high)
-                low += max(start - first, 0)
-                for window in base.windows(low, high, reverse=reverse, eager=eager, only=only):
+                part = low + max(start - first, 0), min(low + stop - first, high)
+                for window in base.windows(*part, reverse=reverse, eager=eager, only=only):
                     offset = window.start - base.start
                     yield Window(first + offset - self._bases[number], self._map(window.text, offset))
                 continue
@@ -82,15 +82,14 @@ class Derived(ABC):
     def line_start(self, line: int) -> int:
         if self.knows_lines:
             return self._to_output(self.base.line_start(line))
-        offset = 0
-        for window in self.windows(0, self.characters) if line > 0 else ():
+        if line <= 0:
+            return 0
+        for window in self.windows(0, self.characters):
             newlines = window.data.count("\n")
             if newlines >= line:
-                for _ in range(line):
-                    offset = window.data.find("\n", offset) + 1
-                return window.start + offset
+                return window.start + len(window.data) - len(window.data.split("\n", line)[-1])
             line -= newlines
-        return self.characters if line > 0 else 0
+        return self.characters
 
     def line_of(self, character: int) -> int:
         if self.knows_lines:
@@ -195,18 +194,19 @@ class Replaced(Derived):
         self.knows_lines = "\n" not in old + new
         if len(old) == len(new) == 1:
             return
-        begin = last = shift = 0  # of the segment that is not plain; the end of the last occurrence
-        is_plain = True
+        # Occurrences near each other share a segment that is not plain, from the first of them to the end of the last.
+        first: int | None = None
+        end = shift = 0
         for occurrence in base.occurrences(old):
-            if is_plain or occurrence - last > SEGMENT_CHARACTERS or last - begin > SEGMENT_CHARACTERS:
-                if not is_plain:
-                    self._add_segment(last, last + shift, True)
+            if first is None or occurrence - end > SEGMENT_CHARACTERS or end - first > SEGMENT_CHARACTERS:
+                if first is not None:
+                    self._add_segment(end, end + shift, True)
                 self._add_segment(occurrence, occurrence + shift, False)
-                begin, is_plain = occurrence, False
-            last = occurrence + len(old)
+                first = occurrence
+            end = occurrence + len(old)
             shift += len(new) - len(old)
-        if not is_plain:
-            self._add_segment(last, last + shift, True)
+        if first is not None:
+            self._add_segment(end, end + shift, True)
         self.characters += shift
 
     def _map(self, text: str, start: int) -> str:

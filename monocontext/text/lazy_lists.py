@@ -60,10 +60,10 @@ class LazyList(LazyItems, Sequence[str]):
         self._block = Block(0, [], 0, 0)
         self._last = -2
         """The number of the item that was read last."""
-        self._open: tuple[int, Iterator[Block]] = -1, iter(())
+        self._open_pass: tuple[int, Iterator[Block]] = -1, iter(())
         """A pass that is under way, and the number of its next item."""
         self._lock = threading.RLock()
-        self._firsts, self._places = array("Q", [0]), array("Q", [0])
+        self._checkpoint_items, self._checkpoint_characters = array("Q", [0]), array("Q", [0])
         """Checkpoints, in order: the numbers of items, and the characters at which they begin."""
 
     # -- blocks ----------------------------------------------------------------------------------------------------
@@ -71,17 +71,17 @@ class LazyList(LazyItems, Sequence[str]):
     def _checkpoint(self, item: int) -> tuple[int, int]:
         """The last checkpoint at or before an item: the number of an item, and the character at which it begins."""
         with self._lock:
-            i = bisect_right(self._firsts, item) - 1
-            return self._firsts[i], self._places[i]
+            i = bisect_right(self._checkpoint_items, item) - 1
+            return self._checkpoint_items[i], self._checkpoint_characters[i]
 
     def _remember(self, item: int, character: int) -> None:
         """Add a checkpoint, if it is far enough from the one before it."""
         with self._lock:
-            i = bisect_right(self._firsts, item)
-            last, begin = self._firsts[i - 1], self._places[i - 1]
+            i = bisect_right(self._checkpoint_items, item)
+            last, begin = self._checkpoint_items[i - 1], self._checkpoint_characters[i - 1]
             if item - last >= ITEMS_PER_CHECKPOINT or (item > last and character - begin >= CHECKPOINT_CHARACTERS):
-                self._firsts.insert(i, item)
-                self._places.insert(i, character)
+                self._checkpoint_items.insert(i, item)
+                self._checkpoint_characters.insert(i, character)
 
     def _blocks_from(self, item: int) -> Iterator[Block]:
         """The blocks from the one with this item on."""
@@ -107,7 +107,7 @@ class LazyList(LazyItems, Sequence[str]):
     def _keep_block(self, item: int) -> Block:
         """The block with an item. If it follows the kept one, the pass stays open, to fetch later blocks ahead."""
         with self._lock:
-            number, blocks = self._open
+            number, blocks = self._open_pass
             if number != item:
                 blocks = self._blocks_from(item)
             block = next(blocks, None)
@@ -115,14 +115,14 @@ class LazyList(LazyItems, Sequence[str]):
                 raise IndexError("list index out of range")
             follows = block.first == self._block.first + len(self._block.items)
             self._block = block
-            self._open = (block.first + len(block.items), blocks) if follows else (-1, iter(()))
+            self._open_pass = (block.first + len(block.items), blocks) if follows else (-1, iter(()))
             return block
 
     # -- as a list -------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         if self._length < 0:
-            for _ in self._blocks_from(self._firsts[-1]):
+            for _ in self._blocks_from(self._checkpoint_items[-1]):
                 pass
         return self._length
 
@@ -134,7 +134,10 @@ class LazyList(LazyItems, Sequence[str]):
         for stop in range(len(self), 0, -ITEMS_PER_CHECKPOINT):
             first = max(stop - ITEMS_PER_CHECKPOINT, 0)
             items = LazyList._range(self, first, stop)  # which does not log that code received all of them
-            yield from map(self.__getitem__, range(stop - 1, first - 1, -1)) if items is None else reversed(items)
+            if items is None:
+                yield from map(self.__getitem__, range(stop - 1, first - 1, -1))
+            else:
+                yield from reversed(items)
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> str: ...
@@ -160,7 +163,7 @@ class LazyList(LazyItems, Sequence[str]):
     def _slice(self, key: slice) -> Sequence[str]:
         """Needs the length only for a negative bound or step, or no `stop`, and for a lazy result."""
         key.indices(0)  # raises the errors of `list`
-        bounds = (key.start or 0, key.stop, key.step or 1)
+        bounds = (0 if key.start is None else key.start, key.stop, 1 if key.step is None else key.step)
         if None in bounds or min(map(operator.index, bounds)) < 0:
             bounds = key.indices(len(self))
         start, stop, step = map(operator.index, bounds)
@@ -282,7 +285,7 @@ class LazyListOfLines(LazyListOfParts):
         if high - low <= min(self._limit, _READ_CHARACTERS):
             with self._lock:
                 self._block = Block(first, span.read(low, high).split("\n")[: item + 1 - first], low, high)
-                self._open = -1, iter(())
+                self._open_pass = -1, iter(())
 
     def _range(self, start: int, stop: int) -> list[str] | None:
         stop = min(stop, len(self))

@@ -242,16 +242,10 @@ class StrLike(LazyText):
     def _strip(self, name: str, chars: object, left: bool, right: bool) -> str | Self:
         value = None if chars is None else _argument(name, chars)
         start, stop = 0, len(self)
-        for text in self.span.texts() if left else ():
-            stripped = text.lstrip(value)
-            start += len(text) - len(stripped)
-            if stripped:
-                break
-        for text in self.span.texts(start, stop, reverse=True) if right else ():
-            stripped = text.rstrip(value)
-            stop -= len(text) - len(stripped)
-            if stripped:
-                break
+        if left:
+            start += _stripped(self.span.texts(), lambda text: text.lstrip(value))
+        if right:
+            stop -= _stripped(self.span.texts(start, stop, reverse=True), lambda text: text.rstrip(value))
         return self._part(start, stop)
 
     def removeprefix(self, prefix: str, /) -> str | Self:
@@ -387,7 +381,8 @@ class StrLike(LazyText):
 
 
 def _argument(method: str, value: object, *arguments: object) -> str:
-    """An argument of a method as a real `str`."""
+    """An argument as a real `str`. For one of another type, the method of `str` raises its error: called with this
+    argument alone, or with `arguments` where that takes more."""
     if isinstance(value, StrLike):
         return value._whole("an argument of a string method", "give a slice of it")
     if not isinstance(value, str):
@@ -404,6 +399,17 @@ def _separator(method: str, sep: object) -> str:
     value = _argument(method, sep)
     getattr("", method)(value)  # raises the error of `str` for an empty one
     return value
+
+
+def _stripped(texts: Iterable[str], strip: Callable[[str], str]) -> int:
+    """The characters that `strip` takes away from an end of a text, whose pieces come from that end on."""
+    total = 0
+    for text in texts:
+        rest = strip(text)
+        total += len(text) - len(rest)
+        if rest:
+            break
+    return total
 
 
 def _check_found(offset: int) -> int:

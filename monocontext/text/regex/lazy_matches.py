@@ -17,7 +17,7 @@ class LazyMatches(LazyList):
 
     def __init__(self, plan: PatternPlan, span: Span, limit: int, recipe: tuple[Any, ...], start: int = 0):
         super().__init__(span, lambda texts: iter(()), limit, recipe)
-        self._places[0] = start
+        self._checkpoint_characters[0] = start
         self._plan = plan
         self._may_be_empty = plan.least_width == 0
         """Whether a match may be empty. At the end of an empty match `re` finds no second one, but at the end of any
