@@ -72,7 +72,9 @@ class Recording:
         """The next recorded reply to the call with this key; None if none is left. Raises LLMError if it failed."""
         record = self._take_record(key)
         if record and record.get("error"):
-            raise LLMError(record["error"])
+            error = LLMError(record["error"])
+            error.reply = decoding.call_reply(record) if record.get("prompt_tokens") else None
+            raise error
         return decoding.call_reply(record) if record else None
 
     def take_child(self, key: str) -> ChildRun | None:

@@ -9,7 +9,9 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -269,6 +271,21 @@ def test_what_a_failed_child_run_took_counts(tmp_path: Path, monkeypatch: pytest
     assert (len(call["iterations"]), call["error"], call["response"]) == (2, "down", "")
     again = RLM(lm=ScriptedLM([]), max_depth=2, max_iterations=4).resume(path, "text")  # at its limit still
     assert (again.answer, again.iterations, again.usage.calls) == (completion.answer, completion.iterations, 3 + 2)
+
+
+def test_a_reply_that_was_paid_and_failed_counts_after_each_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, ask = tmp_path / "run.jsonl", "```repl\nllm_query_batched(['a'], return_exceptions=True)\n```"
+    sub_lm: Any = SimpleNamespace(model="m", complete=lambda *_, **__: Reply("half of", 5, 3, "m", cut=True))
+    with monkeypatch.context() as patch:
+        patch.setattr(Trajectory, "add", interrupt_first_line)
+        with pytest.raises(KeyboardInterrupt):
+            RLM(lm=ScriptedLM([ask]), sub_lm=sub_lm, trajectory=path).completion("q", "text")
+    for lm in (ScriptedLM([LLMError("down")]), ScriptedLM([LLMError("down")]), ScriptedLM(["```repl\nFINAL(1)\n```"])):
+        with suppress(LLMError):
+            models = RLM(lm=lm, sub_lm=sub_lm).resume(path, "text").usage.models
+    assert models["m"].input_tokens == 5
 
 
 def interrupt_first_line(trajectory: Trajectory, *args: Any) -> None:
