@@ -21,8 +21,8 @@ _CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 """Control characters except tab and line ends, marks that reverse a line's direction, and lone surrogates."""
 
 _OPTIONS = (
-    "allow anonymous base_url encoding endpoint errors follow_links generation max_bytes max_seconds prefetch profile "
-    "region replace"
+    "allow anonymous base_url encoding endpoint errors follow_links generation if_match max_bytes max_seconds prefetch "
+    "profile region replace"
 )
 _KEYWORD = rf"\b({'|'.join(_OPTIONS.split())})=(?:True\b|\['([^']*)'\]|'([^']*)'|(?=[\s,;:)]|$))"
 """A keyword of Python in a message of the library, such as `anonymous=True`, and its value."""

@@ -44,7 +44,7 @@ class Candidates:
     """The frames of a stored text in which a match may begin; none begins elsewhere.
 
     After `shifted_by` or `mapped`, characters are those of a text derived from the stored one. The search reports each
-    match (`record_match`), so statistics tell the frames that were read in vain.
+    match (`record_match`), so statistics tell how many frames were read without one.
     """
 
     def __init__(

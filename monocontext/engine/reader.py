@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FIRST_BATCH_BYTES = 1 << 20  # a scan begins with this much ahead, and then has at most as much ahead as it has used
 WAVE_GROWTH = 4  # a scan that one wave carries has this many times the used text ahead: 20 MB take four trips
 FIRST_CANDIDATES_BYTES = 2 << 20
-"""A search among candidates begins with this much: about six frames, since now and then one is read in vain."""
+"""A search among candidates begins with this much: about six frames, since some of them may have no match."""
 ONE_CANDIDATE_BYTES = 1 << 20
 """A search that ends at the first match begins with this much: four frames. Eight moved 3 to 4 times the text used."""
 REFILL = 7 / 8

@@ -39,7 +39,7 @@ class SearchStats:
 
     @property
     def false_positives(self) -> int:
-        """Candidate frames that were searched in vain."""
+        """Candidate frames that were searched and had no match."""
         return self.looked_at - self.hits
 
     def __str__(self) -> str:

@@ -67,7 +67,7 @@ class _Lines:
 
 
 class _Replies:
-    """The stream of messages to the client, which counts the replies that are due."""
+    """The stream of messages to the client. Counts the replies that are not sent yet."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -295,7 +295,7 @@ class Memory(StoreUser):
         return name_of(key, self._name_bytes)
 
     def _exists(self, entry: Entry) -> AlreadyExists:
-        return AlreadyExists(f"{entry.key!r} is there already: ETag {entry.etag}")
+        return AlreadyExists(f"the key {entry.key!r} exists already: replace it with if_match={entry.etag!r}")
 
     def _changed(self, entry: Entry, etag: str | None) -> AlreadyExists:
         return AlreadyExists(f"{entry.key!r} has the ETag {entry.etag}, not {etag!r:.80}: read it again")

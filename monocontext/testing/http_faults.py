@@ -3,7 +3,7 @@
 server.faults.add(stall(at=1000), key="*/segments/*")          # the first GET of a segment
 server.faults.add(slow_down(), times=3)                        # the next three GETs
 server.faults.add(reset(), verb="CONNECT", times=2)            # the next two connections, before a byte is read
-server.faults.add(cut(at=10), share=0.05, times=None)          # one GET in twenty, for good
+server.faults.add(cut(at=10), share=0.05, times=None)          # one GET in twenty, always
 """
 
 from __future__ import annotations

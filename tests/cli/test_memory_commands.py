@@ -49,7 +49,9 @@ def test_keys_and_values(cli: Cli, place: str) -> None:
     etag = str(cli("memory", "get", "stdin", place, "--json").json["etag"])
     cli("memory", "put", "stdin", "2", place, "--if-match", etag).fine()
     cli("memory", "put", "stdin", "3", place, "--if-match", etag).refused("'stdin' has the ETag")
-    cli("memory", "put", "stdin", "3", place, "--create").refused("'stdin' is there already")
+    cli("memory", "put", "stdin", "3", place, "--create").refused(
+        "the key 'stdin' exists already: replace it with --if-match "
+    )
     assert cli("memory", "exec", ' {"command": "G", "key": "stdin"}', place).fine().json["success"]
     cli("memory", "delete", "stdin", place).fine()
     cli("memory", "delete", "stdin", place).refused("no key 'stdin'")

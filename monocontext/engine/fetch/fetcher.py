@@ -274,7 +274,7 @@ class Fetcher:
             try:
                 values = self._get(request)
             except DamagedData:  # a second read: damage in transit leaves the stored object whole
-                log.note(log.INFO, "%s came damaged: bytes %d to %d read once more", *_place(request))
+                log.note(log.INFO, "%s came damaged: bytes %d to %d are read again", *_place(request))
                 values = self._get(request)
         except BaseException as raised:  # handed to the waiting callers
             error = raised
@@ -415,7 +415,7 @@ class Link:
         self._spell_bytes += size_bytes
         if self._spell_bytes >= _TRANSFER_BYTES:
             transfer_seconds = now - self._spell_began - (self.round_trip_seconds or 0.0)
-            # Of concurrent answers, the first counts in full; what has arrived of the others does not count.
+            # The first of concurrent answers counts in full, and nothing of those that have partly arrived.
             self._spell_rate = max(self._spell_rate, self._spell_bytes / max(transfer_seconds, 1e-3))
             self._measured_rate = self._spell_rate
 
