@@ -217,6 +217,7 @@ def _filters(frames: int, plain: bytes, planted: Mapping[int, bytes], objects: O
         refs.append(replace(ref, parts=tuple(hashlib.sha256(name).hexdigest()[:32] for name in names)))
         for key, (start, stop) in zip(refs[-1].keys, layout.row_ranges(), strict=True):
             size_bytes = (stop - start) // layout.rows_per_block * layout.block_bytes
+            size_bytes += layout.sparsity_bytes if stop == layout.rows else 0
             objects[key] = size_bytes, partial(_filter_bytes, layout, usual, here, start)
     return tuple(refs)
 
@@ -232,10 +233,15 @@ def _filter_bytes(
     """The bytes [start, stop) of the part of a filter that begins with a row. `special`: columns by number."""
     import numpy as np
 
-    low, high = start // layout.block_bytes, -(-stop // layout.block_bytes)
+    blocks = layout.blocks - first_row // layout.rows_per_block
+    low, high = min(start // layout.block_bytes, blocks), -(-stop // layout.block_bytes)
     rows = slice(first_row + low * layout.rows_per_block, first_row + high * layout.rows_per_block)
     packed = usual[rows, None] * np.packbits(np.ones(layout.columns, np.uint8), bitorder="little")
     for column, own in special.items():
         byte, bit = divmod(column, 8)
         packed[:, byte] = packed[:, byte] & 255 - (1 << bit) | own[rows] << bit
-    return layout.encode(packed, rows.start)[start - low * layout.block_bytes : stop - low * layout.block_bytes]
+    stored = layout.encode(packed, rows.start)
+    if high > blocks:
+        counts = usual.astype(np.uint32) * (layout.columns - len(special)) + sum(special.values())
+        stored += layout.encode_sparsity(counts[: 1 << _BITS].tolist())
+    return stored[start - low * layout.block_bytes : stop - low * layout.block_bytes]

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from monocontext.engine.fetch.fetcher import Fetcher
     from monocontext.engine.frame_table import Column, FrameTable, GetLoaded
     from monocontext.format.filters.layout import FilterLayout
-    from monocontext.format.filters.planner import Frames, Planner, Records, Rows
+    from monocontext.format.filters.planner import Frames, Planner, Records
 
+_WAVES = 3  # the most round trips for rows: the sparsity of rows, the first rows, others
 _LEAST_FRAMES = 8  # a search in fewer frames uses no filter: the look-up would be a round trip of its own
 SECTIONS_AT_ONCE = 64  # directories of filters that are fetched at once: 4 MB, for 64 TB of text
 DENSE_SHARE = 0.4
@@ -32,6 +33,7 @@ DENSE_SHARE = 0.4
 MOST_LISTED = 1 << 17
 """The most candidates that are listed if they are dense: 32 GB of text. Listing them takes 0.2 s."""
 
+_RowsRead = dict[tuple["FilterLayout", int], bytes]  # the rows of filters, by filter and number
 Runs = tuple[tuple[int, int], ...]
 """Half-open runs of frame numbers, rising."""
 
@@ -149,7 +151,9 @@ class FilterLookup:
         assert section.planner is not None  # `narrow` opens sections first
         rows = _rows_for(section.planner, query, get_loaded)
         if isinstance(rows, Missing):
-            return rows
+            pages = self._table.manifest.pages
+            page = self._table.page_or_item("frames", 0, get_loaded) if len(pages) == 1 else None
+            return Missing((*rows.items, page)) if isinstance(page, FetchItem) else rows  # a hit needs the page next
         try:
             frames = section.planner.candidates(query, rows, records, within_line)
         except NotInMemory as error:
@@ -282,32 +286,33 @@ def _cut_sections(entries: Sequence[FilterRef | FilterDirectory], first: int, st
     return results
 
 
-def _rows_for(planner: Planner, query: Query, get_loaded: GetLoaded) -> Rows | Missing:
+def _rows_for(planner: Planner, query: Query, get_loaded: GetLoaded) -> _RowsRead | Missing:
     """The rows of filters that decide a query, or the missing blocks. A few are read first, others only if needed."""
-    rows = _read_rows(planner.rows_to_read(query, first=True), get_loaded)
-    if isinstance(rows, Missing) or planner.suffices(query, rows):
-        return rows
-    return _read_rows(planner.rows_to_read(query), get_loaded)
+    rows: _RowsRead = {}
+    for _ in range(_WAVES):
+        more = _read_rows(planner.rows_to_read(query, rows), get_loaded)
+        if not more or isinstance(more, Missing):
+            return more or rows
+        rows |= more
+    return rows
 
 
-def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], get_loaded: GetLoaded) -> Rows | Missing:
+def _read_rows(wanted: Iterable[tuple[FilterLayout, int]], get_loaded: GetLoaded) -> _RowsRead | Missing:
     """Rows by layout and number, or the stored blocks that are missing."""
-    numbers_by_layout: dict[FilterLayout, list[int]] = {}
+    rows: _RowsRead = {}
+    missing: dict[tuple[FilterLayout, int], FetchItem] = {}
     for layout, number in wanted:
-        numbers_by_layout.setdefault(layout, []).append(number)
-    rows: dict[tuple[FilterLayout, int], bytes] = {}
-    missing: list[FetchItem] = []
-    for layout, numbers in numbers_by_layout.items():
-        items = {block: _block_item(layout, block, *address) for block, address in layout.addresses(numbers).items()}
-        blocks = {block: get_loaded(item.key) for block, item in items.items()}
-        missing += [items[block] for block, stored in blocks.items() if stored is None]
-        if not missing:
-            rows |= layout.rows_in({block: stored.body for block, stored in blocks.items()}, numbers)
-    return Missing(tuple(missing)) if missing else rows
+        block = number // layout.rows_per_block
+        stored = get_loaded((layout.address(block)[0], block))
+        if stored is None:
+            missing[layout, block] = _block_item(layout, block)
+        else:
+            rows[layout, number] = layout.row_in(stored.body, number)
+    return Missing(tuple(missing.values())) if missing else rows
 
 
-def _block_item(layout: FilterLayout, block: int, key: str, offset: int) -> FetchItem:
-    size = layout.block_bytes
+def _block_item(layout: FilterLayout, block: int) -> FetchItem:
+    key, offset, size = layout.address(block)
 
     def decode(body: memoryview) -> CachedBytes:
         return CachedBytes(layout.check(bytes(body), block), size + 200)

@@ -14,7 +14,7 @@ CODECS = ("zstd", "raw")
 MAX_FRAME_BYTES = 16 << 20
 """The largest frame that a reader accepts."""
 
-FILTER_KIND = "grams-7"
+FILTER_KIND = "grams-8"
 """The kind of search filter that writers make and readers use. Other kinds are read as absent."""
 GRAM_BYTES = 5
 """The length of a gram."""

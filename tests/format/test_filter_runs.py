@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -11,6 +12,7 @@ from monocontext.format.filters.building import Columns
 from monocontext.format.filters.columns import StoredRows, compute_column
 from monocontext.format.filters.grams import shrink_rows
 from monocontext.format.filters.joining import SMALL_FRAMES, Moved, added, cleared, join, moved, put_filter, runs_of
+from monocontext.format.filters.layout import FilterLayout
 from monocontext.format.refs import FilterRef, check_filters
 from monocontext.records import replace
 from tests.budget import examples
@@ -77,12 +79,26 @@ class Text:
                     assert not (made & ~stored).any(), "a gram is missing"
                     assert len(self.sizes) > 1 or (made == stored).all()
                     result.append(first + number)
+            check_sparsity(FilterLayout(ref), self.objects, columns)
         assert sorted(result) == [number for number, covered in enumerate(self.covered) if covered]
+
+
+def check_sparsity(layout: FilterLayout, objects: dict[str, bytes], columns: np.ndarray) -> None:
+    """A large filter says how many bits each of its rows of grams has, about."""
+    if not layout.is_small:
+        key, start, size = layout.address(layout.blocks)
+        stored = layout.check(objects[key][start : start + size], layout.blocks)
+        for row, count in enumerate(columns[: 2 * len(stored)].sum(axis=1).tolist()):
+            sparsity = stored[row // 2] >> row % 2 * 4 & 15
+            assert not count or abs(4 * math.sqrt(math.log2(layout.columns / count)) - sparsity) <= 0.5
 
 
 @pytest.mark.parametrize("sizes", [(1,), (1, 8, 40)])
 @pytest.mark.parametrize("seed", range(examples(12)))
-def test_a_frame_keeps_its_column_or_has_none(seed: int, sizes: tuple[int, ...]) -> None:
+def test_a_frame_keeps_its_column_or_has_none(
+    seed: int, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monocontext.format.filters.layout.WHOLE_BYTES", seed % 2 << 20)
     text = Text(random.Random(seed), 30, sizes)
     for _ in range(12):
         text.change()

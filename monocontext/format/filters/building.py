@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from monocontext.format.filters.columns import ColumnFile
 
 GROUP_FRAMES = 1 << 16  # the most columns of one filter: 16 GiB of text, rows of 8 KiB
-LEAST_FRAME_BYTES = 512
-"""The size of the smallest frames with a filter, which would be larger than smaller frames."""
+LEAST_FRAME_BYTES = 512  # the size of the smallest frames with a filter: it would be larger than smaller ones
 _HELD_FRAMES = 1024
 """A new filter of up to this many frames is joined with others before it is stored: it takes some 5 to 40 MB."""
 LEAST_FRAMES = 9  # the least number of frames of a text with a filter: two requests read all of a shorter text
@@ -27,8 +26,7 @@ OVERLAP_BYTES = 4096
 
 
 class Columns:
-    """The columns of some frames of a text, in order. Feed frames, then `finish`, then `store`. Other threads would
-    take a third more CPU time, since numpy releases the GIL a dozen times a frame."""
+    """The columns of some frames of a text, in order. Feed frames, then `finish`, then `store`."""
 
     def __init__(self, overlap_bytes: int, least_frames: int):
         """With fewer than `least_frames` nothing is computed or stored."""

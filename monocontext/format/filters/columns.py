@@ -25,8 +25,7 @@ _GRAMS_AT_ONCE = 1 << 15
 """The most grams that are hashed at once: 256 KiB fit the processor's cache; with less, threads would wait."""
 _GROUPS = 4  # the words of a slot are counted in this many groups, of which the most frequent one counts
 _LONGEST_WORD = 99  # longer words count as words of this length
-_CJK_LEADS = range(0xE3, 0xEA)
-"""The first bytes of CJK characters."""
+_CJK_LEADS = range(0xE3, 0xEA)  # the first bytes of CJK characters
 _MASKS = np.array([(1 << 8 * min(size, hashing.EDGE)) - 1 for size in range(_LONGEST_WORD + 1)], np.uint64)
 """The mask of the first 8 bytes of a word, by its length."""
 _ENDING_SIZES = np.zeros(1 << 16, np.int8)
@@ -34,11 +33,8 @@ _ENDING_SIZES = np.zeros(1 << 16, np.int8)
 _ENDING_SIZES[ord("e") << 8 : (ord("e") + 1) << 8] = 1
 for _ending in hashing.ENDINGS[:-1]:
     _ENDING_SIZES[int.from_bytes(_ending[-2:], "little")] = len(_ending)
-FULL = 0.45
-"""The share of a column's rows that may be set on average. At 0.48, a rare word of 17 letters in 1,000 frames of code
-left 40 candidates, with twice the rows 4 (docs/decisions/005-search-filters.md)."""
-_TILE_FRAMES = 256
-"""The columns that are in memory at once, and written or read together: 8 MiB of the highest filter."""
+FULL = 0.45  # the share of a column's rows that may be set on average (docs/decisions/005-search-filters.md)
+_TILE_FRAMES = 256  # the columns that are in memory at once, and read together: 8 MiB of the highest filter
 _IN_MEMORY_BYTES = 4 << 20  # a file up to this size is in memory instead
 _TILE_ROW_BYTES = _TILE_FRAMES // 8
 
@@ -122,8 +118,7 @@ class ColumnFile:
         self.frames = 0
         self.bits = MIN_BITS  # the columns so far need 2 ** bits rows
         self.top_bits = MAX_BITS  # tiles are stored with 2 ** top_bits rows
-        self._rows = np.empty(HIGHEST, np.uint8)
-        """Reused: fresh memory for each frame would cost as much as the grams."""
+        self._rows = np.empty(HIGHEST, np.uint8)  # reused: fresh memory would cost as much as the grams
         self._grams: list[float] = []  # the estimated number of distinct grams of each frame
         self._tile: list[NDArray[np.uint8]] = []
         self._tile_frames = 0
@@ -197,8 +192,8 @@ class StoredRows:
                     data = get(key)
                     if (name := hashlib.sha256(data).hexdigest()[:32]) != ref.parts[part]:
                         self.errors.append(DamagedData(f"{key}: content differs from the name: found {name}"))
-                    self._layout.check_part(part, data, blocks=checks_blocks)
-                    blocks = np.frombuffer(data, np.uint8).reshape(-1, self._layout.block_bytes)
+                    stored = self._layout.check_part(part, data, blocks=checks_blocks)
+                    blocks = np.frombuffer(stored, np.uint8).reshape(-1, self._layout.block_bytes)
                     file.write(np.ascontiguousarray(blocks[:, :-CHECKSUM_BYTES]).data)
                 except MonocontextError as error:
                     self.errors.append(error)

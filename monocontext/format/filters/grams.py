@@ -6,9 +6,7 @@ filter halves the row number. One hash is enough: a search reads the rows of sev
 
 After the rows of grams, a filter has one row for each slot and level, so that a search by words knows where to begin. A
 word belongs to one *slot*, by its hash. In the row of a slot and a level, the bit of a frame is set if some word of the
-slot occurs in it at least as often as the level says. These rows exclude no frame: they order the frames. A word is a
-run of three or more ASCII letters, digits, `_` and bytes of other scripts in folded UTF-8, without an English ending
-(`stem_of`). In CJK, any two neighbouring characters are a word too.
+slot occurs in it at least as often as the level says. These rows exclude no frame: they order the frames.
 """
 
 from __future__ import annotations
@@ -26,34 +24,24 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 6  # the most UTF-8 bytes that one character becomes, such as U+FB03 and U+1FB7
 
-_SAME = ("14.0.0", "15.0.0", "15.1.0")
-"""Versions of Unicode with the same case foldings."""
-
+_SAME = ("14.0.0", "15.0.0", "15.1.0")  # versions of Unicode with the same case foldings
 TABLES = "unicode-15.1" if unicodedata.unidata_version in _SAME else f"unicode-{unicodedata.unidata_version}"
 """The name of the folding tables of this Python, which filters record. In a filter with other tables, only ASCII
 literals are looked up, since their foldings never change."""
 MAX_BITS = 18  # at most 2 ** 18 rows: 32 KiB a frame, an eighth of a frame of 256 KiB
 MIN_BITS = 8
-MAX_ROWS = 16
-"""The most rows that a search for one literal reads: more would rule out few other frames, and each is a request."""
-
-_COMMON = b" etaoinsrldcmup_hfgbyvwkx.,=-0123456789()jqz"
-"""The most common bytes, the first most; all others are as rare as the last."""
+MAX_ROWS = 64  # the most rows of one literal
 MULTIPLIER = 0x9E3779B97F  # 2 ** 40 over the golden ratio
 GRAM_BITS = 8 * GRAM_BYTES
 
 LEAST_BYTES = 3  # the least number of bytes in a word
-LEVELS = (3, 8, 24, 64)
-"""The counts of a word in a frame that filters distinguish; rows of grams say whether it occurs at all. Eight levels
-would give 0.01 more recall for twice the space (docs/decisions/005-search-filters.md)."""
+LEVELS = (3, 8, 24, 64)  # the counts of a word in a frame that filters distinguish
 SLOT_BITS = 4  # a filter has 2 ** (bits - SLOT_BITS) slots
-GRAM_ROWS_PER_WORD_ROW = (1 << SLOT_BITS) // len(LEVELS)
-"""The number of rows of grams for each row of words."""
+GRAM_ROWS_PER_WORD_ROW = (1 << SLOT_BITS) // len(LEVELS)  # the number of rows of grams for each row of words
 
 _TOP_BITS = 14  # the number of bits of a slot in the highest filter
 HASH_BITS = 16  # the hash of a word is the number of its group, then its slot: 2 ** _TOP_BITS * _GROUPS values
-FIRST, LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
-"""The factors of the first and the last 8 bytes of a word in its hash."""
+FIRST, LAST = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # the factors of the first and the last 8 bytes of a word
 MIX = LAST  # the factor that mixes the bits of both: the hash is the upper bits of the product
 EDGE = 8  # the bytes at either end of a word that its hash depends on
 ENDINGS = (b"ed", b"er", b"or", b"ing", b"ion", b"e")
@@ -100,9 +88,9 @@ def shrink_rows(rows: NDArray[np.uint8], height: int, axis: int) -> NDArray[np.u
 
 @lru_cache(256)
 def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = False) -> tuple[int, ...]:
-    """The rows that are all set in the column of a frame in which the literal begins, the rarest first, as far as their
-    letters tell; empty if the filter cannot tell. The column may lack grams after the first `within_bytes` of the
-    folded literal. `ascii_only` says that the filter has other folding tables, so only ASCII is certain."""
+    """Rows that are all set in the column of a frame in which the literal begins, in its order; empty if the filter
+    cannot tell. The column may lack grams after the first `within_bytes` of the folded literal. `ascii_only` says that
+    the filter has other folding tables, so only ASCII is certain."""
     if ascii_only:
         # Other characters may have been folded to any number of bytes up to `MAX_BYTES`.
         parts = [(match.start() * MAX_BYTES, match[0]) for match in re.finditer(r"[\0-\x7f]+", literal)]
@@ -115,7 +103,6 @@ def rows_to_read(literal: str, bits: int, within_bytes: int, ascii_only: bool = 
         grams += [folded[start : start + GRAM_BYTES] for start in starts]
     last = len(grams) - 1
     picked = grams if len(grams) <= MAX_ROWS else [grams[i * last // (MAX_ROWS - 1)] for i in range(MAX_ROWS)]
-    picked.sort(key=lambda gram: sum(_COMMON.find(byte) % len(_COMMON) for byte in gram), reverse=True)
     products = (int.from_bytes(gram, "little") * MULTIPLIER % (1 << GRAM_BITS) for gram in picked)
     return tuple(dict.fromkeys(product >> (GRAM_BITS - bits) for product in products))
 

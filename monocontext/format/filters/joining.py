@@ -171,12 +171,27 @@ def put_filter(ref: FilterRef, rows: Callable[[int, int], NDArray[np.uint8]], pu
     step = max(_ROWS_AT_ONCE_BYTES // max(ref.width, 1), layout.rows_per_block)
     step -= step % layout.rows_per_block
     names: list[str] = []
+    counts: list[int] = []
     for first, last in layout.row_ranges():
-        starts = range(first, last, step)
-        part = b"".join(layout.encode(rows(start, min(start + step, last)), start) for start in starts)
+        blocks: list[bytes] = []
+        for start in range(first, last, step):
+            some = rows(start, min(start + step, last))
+            blocks.append(layout.encode(some, start))
+            if not layout.is_small:
+                counts += _bits_of_rows(some)
+        if last == layout.rows and not layout.is_small:
+            blocks.append(layout.encode_sparsity(counts[: 1 << ref.bits]))
+        part = b"".join(blocks)
         names.append(hashlib.sha256(part).hexdigest()[:32])
         put(filter_key(names[-1]), part)
     return replace(ref, parts=tuple(names))
+
+
+def _bits_of_rows(rows: NDArray[np.uint8]) -> list[int]:
+    """The number of set bits of each row: those among two neighbours are added, then those among four and eight."""
+    twos = rows - (rows >> 1 & 0x55)
+    fours = (twos & 0x33) + (twos >> 2 & 0x33)
+    return list((fours + (fours >> 4) & 0x0F).sum(1, "u4").tolist())
 
 
 def fresh_seed() -> int:

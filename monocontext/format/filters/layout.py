@@ -2,19 +2,21 @@
 
 A filter has a row for each hash value, a column for each of its frames, and a bit for each pair of them. Rows are
 stored end to end in blocks: a few rows, and a checksum of these rows and their place. Each object (a part) has at most
-`FILTER_PART_BYTES`. A search reads a few blocks, never the whole of a large filter.
+`FILTER_PART_BYTES` of them. A search reads a few blocks, never the whole of a large filter. Its last block helps to
+choose them: the *sparsity* of each row of grams, 4 bits that say how few frames have a bit there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import google_crc32c
 
 from monocontext.errors import DamagedData
 from monocontext.format.filters.grams import height
-from monocontext.format.refs import FilterRef
+from monocontext.format.refs import FilterRef, filter_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +27,10 @@ BLOCK_BYTES = 1024
 FILTER_PART_BYTES = 16 << 20  # the size of an object of a filter; a larger filter has several
 WHOLE_BYTES = 1 << 20  # the size of a small filter: a request is never longer
 CHECKSUM_BYTES = 4
+_MOST_READ = 16  # the most rows of one literal that a search reads in a large filter: each is a request
+_FEW_FRAMES = 4  # so few frames are rather read than further rows
+_SHARES = tuple(2.0 ** -(sparsity * sparsity / 16) for sparsity in range(16))
+"""The share of the columns that have a bit in a row of grams, about, by the sparsity of the row."""
 
 
 class FilterLayout:
@@ -42,53 +48,60 @@ class FilterLayout:
         self.blocks_per_part = max(FILTER_PART_BYTES // self.block_bytes, 1)
         self.blocks = self.rows // self.rows_per_block
         self.parts = -(-self.blocks // self.blocks_per_part)
-        self.size_bytes = self.blocks * self.block_bytes
+        self.is_small = self.blocks * self.block_bytes <= WHOLE_BYTES
+        """Whether one request fetches all rows that a search reads. Then the filter has no sparsity."""
+        self.sparsity_bytes = 0 if self.is_small else (1 << ref.bits) // 2 + CHECKSUM_BYTES
+        self.size_bytes = self.blocks * self.block_bytes + self.sparsity_bytes
 
-    def first_rows(self, rows: Sequence[int]) -> Sequence[int]:
-        """The first rows of a literal, enough to leave about one wrong frame: each rules out at least half."""
-        return rows if self.is_small else rows[: self.columns.bit_length() * 4 // 5]
-
-    @property
-    def is_small(self) -> bool:
-        """Whether one request fetches all rows that a search reads."""
-        return self.size_bytes <= WHOLE_BYTES
+    def rows_worth_reading(self, rows: Sequence[int], sparsity: bytes, read: int, frames: float) -> list[int]:
+        """The rows of a literal to read next, given all of them, and that so many frames are left by the `read`
+        emptiest: those that are expected to rule out a frame or more each, at first at least one."""
+        if read and frames <= _FEW_FRAMES:
+            return []
+        sparsity_of = {row: sparsity[row // 2] >> row % 2 * 4 & 15 for row in rows}
+        results: list[int] = []
+        for row in sorted(rows, key=sparsity_of.__getitem__, reverse=True)[read:_MOST_READ]:
+            remaining = frames * _SHARES[sparsity_of[row]]
+            if frames - remaining < 1 and (read or results):
+                break
+            results.append(row)
+            frames = remaining
+        return results
 
     def row_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the first row of each part, and the row after its last."""
         step = self.blocks_per_part * self.rows_per_block
         return ((start, min(start + step, self.rows)) for start in range(0, self.rows, step))
 
-    def rows_in(self, blocks: Mapping[int, bytes], rows: Iterable[int]) -> dict[tuple[FilterLayout, int], bytes]:
-        """The rows in these checked blocks, by filter and number. Bit `i % 8` of byte `i // 8` is column i."""
-        results = {}
-        for row in rows:
-            number, position = divmod(row, self.rows_per_block)
-            if (block := blocks.get(number)) is not None:
-                results[self, row] = block[position * self.row_bytes : (position + 1) * self.row_bytes]
-        return results
+    def row_in(self, block: bytes, row: int) -> bytes:
+        """A row in its checked block. Bit `i % 8` of byte `i // 8` is column i. Row `self.rows` is the sparsity."""
+        if row == self.rows:
+            return block
+        start = row % self.rows_per_block * self.row_bytes
+        return block[start : start + self.row_bytes]
 
-    def addresses(self, rows: Iterable[int]) -> dict[int, tuple[str, int]]:
-        """The blocks with these rows, by number: the key of the object, and the offset of the block in it."""
-        results = {}
-        for row in rows:
-            block = row // self.rows_per_block
-            part, position = divmod(block, self.blocks_per_part)
-            results[block] = self.ref.keys[part], position * self.block_bytes
-        return results
+    def address(self, block: int) -> tuple[str, int, int]:
+        """The key of the object with a block, and its offset and length there. Block `self.blocks` is the sparsity."""
+        part = min(block // self.blocks_per_part, self.parts - 1)
+        size = self.block_bytes if block < self.blocks else self.sparsity_bytes
+        return filter_key(self.ref.parts[part]), (block - part * self.blocks_per_part) * self.block_bytes, size
 
     def check(self, stored: bytes, block: int) -> bytes:
-        """The rows of a stored block, without its checksum. Raises `DamagedData`.
+        """The rows of a stored block, or the sparsity, without its checksum. Raises `DamagedData`.
 
         The checksum also covers the number of the block and the seed of the filter, so another block is refused."""
         rows, recorded = stored[:-CHECKSUM_BYTES], int.from_bytes(stored[-CHECKSUM_BYTES:], "little")
-        computed = google_crc32c.value(rows + block.to_bytes(4, "little") + self.ref.seed.to_bytes(4, "little"))
-        if len(stored) != self.block_bytes or recorded != computed:
-            key = self.ref.keys[block // self.blocks_per_part]
+        computed = self._checksum(rows, block)
+        if recorded != computed:
+            key, _, size = self.address(block)
             raise DamagedData(
-                f"block {block} of {key}: expected {self.block_bytes} bytes with crc32c {recorded:08x}, "
+                f"block {block} of {key}: expected {size} bytes with crc32c {recorded:08x}, "
                 f"found {len(stored)} with {computed:08x} (`monocontext index --filters --rebuild` rebuilds them)"
             )
         return rows
+
+    def _checksum(self, rows: bytes, block: int) -> int:
+        return int(google_crc32c.value(rows + block.to_bytes(4, "little") + self.ref.seed.to_bytes(4, "little")))
 
     def encode(self, rows: NDArray[np.uint8], first_row: int) -> bytes:
         """The stored form of whole blocks of rows, given as an array of shape (rows, row_bytes)."""
@@ -103,12 +116,25 @@ class FilterLayout:
         checksums = [google_crc32c.value(covered[i : i + size + 8]) for i in range(0, len(covered), size + 8)]
         return np.hstack([blocks, np.array(checksums, "<u4").view(np.uint8).reshape(-1, CHECKSUM_BYTES)]).tobytes()
 
-    def check_part(self, part: int, stored: bytes, *, blocks: bool) -> None:
-        """Check the length of an object of the filter and, if asked, its blocks. Raises `DamagedData`."""
+    def encode_sparsity(self, counts: Iterable[int]) -> bytes:
+        """The stored form of the sparsity, given the number of bits that are set in each row of grams."""
+        halvings = (math.log2(self.columns / max(count, 0.5)) for count in range(self.columns + 1))
+        by_count = [min(round(4 * math.sqrt(number)), 15) for number in halvings]
+        sparsity = [by_count[count] for count in counts]
+        packed = bytes(even | odd << 4 for even, odd in zip(sparsity[::2], sparsity[1::2], strict=True))
+        return packed + self._checksum(packed, self.blocks).to_bytes(CHECKSUM_BYTES, "little")
+
+    def check_part(self, part: int, stored: bytes, *, blocks: bool) -> bytes:
+        """The blocks of rows in an object of the filter. Checks its length and, if asked, all its blocks. Raises
+        `DamagedData`."""
         first = part * self.blocks_per_part
-        count, size = min(self.blocks_per_part, self.blocks - first), self.block_bytes
-        if len(stored) != count * size:
-            key = self.ref.keys[part]
-            raise DamagedData(f"{key}: length differs: expected {count * size} bytes, found {len(stored)}")
-        for i in range(count if blocks else 0):
-            self.check(stored[i * size : (i + 1) * size], first + i)
+        stop = min(first + self.blocks_per_part, self.blocks)
+        rows_bytes = (stop - first) * self.block_bytes
+        size = rows_bytes + (self.sparsity_bytes if stop == self.blocks else 0)
+        if len(stored) != size:
+            raise DamagedData(f"{self.ref.keys[part]}: length differs: expected {size} bytes, found {len(stored)}")
+        if blocks:
+            for block in range(first, stop + (size > rows_bytes)):
+                _, start, length = self.address(block)
+                self.check(stored[start : start + length], block)
+        return stored[:rows_bytes]

@@ -29,7 +29,9 @@ MOST_TRACED = 10_000
 """The most frames that are traced back: each takes 2 us, and in a large text loads an index page."""
 
 Frames = NDArray[np.bool_]  # for each frame from the first on, whether a match may begin in it
-Rows = Mapping[tuple[FilterLayout, int], bytes]  # the rows that were read, by filter and number
+Rows = Mapping[tuple[FilterLayout, int], bytes]
+"""The rows that were read, by filter and number. The number after the last row is that of the filter's sparsity."""
+_FEW_ROWS = 4  # so few rows of a literal are read without a look at the sparsity
 
 
 class Records(Protocol):
@@ -53,24 +55,28 @@ class Planner:
         self.first, self.stop = first, frames if stop is None else stop
         self.layouts = [FilterLayout(ref) for ref in refs if any(self._clipped(ref))]
 
-    def rows_to_read(self, query: Query | None, *, first: bool = False) -> list[tuple[FilterLayout, int]]:
-        """The rows that `candidates` reads for a query, in the order of the text; or the `first`, which may suffice."""
+    def rows_to_read(self, query: Query | None, rows: Rows) -> list[tuple[FilterLayout, int]]:
+        """The rows of a query to read next, in the order of the text, given those that were read before, at first none.
+        Large filters are first asked for their sparsity, then for the rows that are worth a request."""
         results: dict[tuple[FilterLayout, int], None] = {}
-        for leaf in leaves(self._answerable_part(query)):
-            for layout, rows in zip(self.layouts, self._rows_of(leaf), strict=True):
-                some = layout.first_rows(rows) if first and isinstance(leaf, Literal) else rows
+        if rows and all(layout.is_small for layout in self.layouts):
+            return []
+        query = self._answerable_part(query)
+        candidates = self._candidates(query, rows, None, False) if rows else None
+        for leaf in leaves(query):
+            frames = np.ones(self.stop - self.first, np.bool_)
+            if candidates is not None:
+                self._set_frames(frames, leaf, rows, np.bitwise_and)
+                frames &= candidates
+            for layout, numbers in zip(self.layouts, self._rows_of(leaf), strict=True):
+                some: Sequence[int] = () if rows else numbers
+                if isinstance(leaf, Literal) and not layout.is_small and len(numbers) > _FEW_ROWS:
+                    left = sum(int(np.count_nonzero(frames[run])) for run, _ in self._clipped(layout.ref))
+                    read = sum((layout, number) in rows for number in numbers)
+                    sparsity = rows.get((layout, layout.rows))
+                    some = layout.rows_worth_reading(numbers, sparsity, read, left) if sparsity else (layout.rows,)
                 results.update(((layout, row), None) for row in some)
         return list(results)
-
-    def suffices(self, query: Query | None, rows: Rows) -> bool:
-        """Whether to read no more rows of a query: the others are as many as the frames they can rule out, or more."""
-        others = len(self.rows_to_read(query)) - len(rows)
-        if not others:
-            return True
-        frames = self._candidates(self._answerable_part(query), rows, None, False)
-        covered = sum(run.stop - run.start for layout in self.layouts for run, _ in self._clipped(layout.ref))
-        without_column = self.stop - self.first - covered
-        return frames is not None and np.count_nonzero(frames) - without_column <= others
 
     def candidates(self, query: Query | None, rows: Rows, records: Records, within_line: bool = False) -> Frames | None:
         """The frames in which a match may begin; `None` for all. Without some of the rows there may be more. With

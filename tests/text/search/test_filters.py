@@ -30,7 +30,8 @@ from .cases import FRAME_BYTES, run
 
 
 @pytest.mark.parametrize("seed", range(examples(40)))
-def test_random_searches(seed: int) -> None:
+def test_random_searches(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monocontext.format.filters.layout.WHOLE_BYTES", seed % 2 << 20)
     run(seed, 50, Counter())
 
 
@@ -59,28 +60,6 @@ def root(store: Store) -> Manifest:
     return Manifest.from_bytes(store.get(ROOT_KEY).data)
 
 
-@pytest.mark.parametrize("cut", range(1, 12))
-def test_a_needle_across_the_border_of_an_append(store: Store, cut: int) -> None:
-    needle = "needle-4711"
-    before, after = "x" * 6000 + needle[:cut], needle[cut:] + "y" * 6000
-    publish(before, store, frame_bytes=FRAME_BYTES, codec="raw")
-    append(after, store)
-    append("z" * 9000, store)
-    context = Monocontext.open(store)
-    assert context.find(needle) == 6000 == (before + after).find(needle)
-    assert context.count(needle) == 1
-    assert context.stats.search.pruned > 0
-
-
-def test_text_without_filters_may_hold_anything(store: Store) -> None:
-    publish(lines(1000), store, frame_bytes=FRAME_BYTES)
-    append("a hidden needle\n" + lines(1000), store, filters=False)
-    append(lines(1000), store)
-    context = Monocontext.open(store)
-    assert context.find("hidden needle") == len(lines(1000)) + 2
-    assert context.stats.search.pruned > 0
-
-
 @pytest.mark.slow
 def test_the_temporary_file_of_filters_in_the_making_is_closed(store: Store) -> None:
     with warnings.catch_warnings(record=True) as warned:
@@ -99,12 +78,16 @@ def test_what_gets_no_filter(store: Store) -> None:
     assert root(store).filters == ()
 
 
-def test_a_damaged_filter_is_an_error_and_never_a_missing_match(tmp_path: Path) -> None:
+def test_a_damaged_filter_is_an_error_and_never_a_missing_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monocontext.format.filters.layout.WHOLE_BYTES", 0)
     publish(lines(2000) + "needle-4711\n" + lines(2000), LocalStore(tmp_path), frame_bytes=FRAME_BYTES)
     (part,) = (tmp_path / "filters").iterdir()
     data = part.read_bytes()
-    for damaged in (bytes(len(data)), data[:1000], data[4:] + data[:4]):
+    for damaged in (bytes(len(data)), data[:1000], data[4:] + data[:4], data[:-10] + bytes(10)):
         part.write_bytes(damaged)
+        assert not verify(tmp_path).ok
         with Monocontext.open(tmp_path) as context, pytest.raises(DamagedData, match="filters/"):
             context.find("needle-4711")
 
@@ -238,18 +221,18 @@ def test_filters_that_tell_of_a_long_literal_in_different_ways(store: Store) -> 
         assert regex.search(pattern, context).span() == re.search(pattern, text).span()  # type: ignore[union-attr]
 
 
-def test_where_the_first_rows_of_a_large_filter_rule_out_little_the_rest_is_read(
+def test_where_the_first_rows_of_a_large_filter_rule_out_little_more_are_read(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each word of the needle is in many frames, all of them in one."""
+    """The grams about a pair of words occur together, each pair in many frames, all of the needle in one."""
     monkeypatch.setattr("monocontext.format.filters.layout.WHOLE_BYTES", 0)
     chance = Random(1)
-    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=12)) for _ in range(60)]
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=12)) for _ in range(40)]
     text = "".join(" ".join(chance.choices(words, k=8)) + "\n" for _ in range(4000))
     needle = " ".join(words[number] for number in (3, 7, 9, 11))
     text = f"{text[:200_000]}{needle}{text[200_000:]}"
     publish(text, store, frame_bytes=2000, codec="raw")
     with Monocontext.open(store, prefetch="off") as context:
-        before = context.stats.bytes_fetched
         assert context.find(needle) == 200_000
-        assert context.stats.bytes_fetched - before < len(text) // 3
+        assert context.stats.search.looked_at <= 4
+        assert context.stats.search.filter_gets > 3
