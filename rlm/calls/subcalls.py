@@ -156,23 +156,29 @@ class SubCalls:
         if context is None and len(prompt) > _QUESTION_CHARACTERS:
             query, context = _LONG_PROMPT, prompt
         key = call_key(f"rlm_query:{model}", [{"role": "user", "content": f"{query}\n{_identify(context)}"}])
-        started, paid = self.gate.elapsed(), self.gate.paid
-        child = recorded = paid.take_child(key) if paid else None
-        if child is None:
-            child = self._spawn(query, context, model)
+        started = self.gate.elapsed()
+        recorded = self.gate.paid.take_child(key) if self.gate.paid else None
+        child = recorded or self._spawn(query, context, model)
         used, error = child.usage, str(child.error) if child.error else None
-        name = model or next(iter(used.models), "child run")
-        reply = Reply(child.answer, used.input_tokens, used.output_tokens, name)
+        reply = Reply(
+            child.answer, used.input_tokens, used.output_tokens, model or next(iter(used.models), "child run")
+        )
         seconds = self.gate.elapsed() - started
-        if self.gate.journal and recorded is None and not isinstance(child.error, BudgetSpent):
-            self.gate.journal({  # a resumed run does not repeat the child
-                "type": "child", "key": key, "root_model": name, "turn": None, "order": order,
-                **reply_fields(reply), **child.to_dict(), **({"error": error} if error else {}),
-            })  # fmt: skip
-        self._record(SubCall(prompt, reply, used.dollars, started, seconds, key, order, error, child))
+        call = SubCall(prompt, reply, used.dollars, started, seconds, key, order, error, child)
+        if not recorded:
+            self._journal_child(call, child)
+        self._record(call)
         if child.error:
             raise child.error
         return child.answer
+
+    def _journal_child(self, call: SubCall, child: ChildRun) -> None:
+        """Journal a child run that has ended, which a resumed run then does not repeat, unless a limit ended it."""
+        if self.gate.journal and not isinstance(child.error, BudgetSpent):
+            self.gate.journal({
+                "type": "child", "key": call.key, "root_model": call.reply.model, "turn": None, "order": call.order,
+                **reply_fields(call.reply), **child.to_dict(), **({"error": call.error} if call.error else {}),
+            })  # fmt: skip
 
     def _join_context(self, prompt: str, context: object) -> str:
         """A prompt with its context, where no child run is allowed. Raises LLMError for one that does not fit."""
