@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
 from monocontext.errors import (
-    AccessDenied,
     AlreadyExists,
     ContextChanged,
     ContextTooLarge,
@@ -188,11 +187,7 @@ def commit(store: Store, change: _Change) -> Manifest | None:
             staged.discard(None)
             return base
         root, data = _next_root(staged, root, base)
-        try:
-            lost = _put_root(store, root, data)
-        except (AccessDenied, Unsupported):  # nothing was committed
-            staged.discard(base)
-            raise
+        lost = _put_root(staged, root, data)
         if lost is None:
             filters = {key for ref in root.filters if isinstance(ref, FilterRef) for key in ref.keys}
             if staged.has_steps or any(key.startswith("filters/") and key not in filters for key in staged.keys):
@@ -225,9 +220,9 @@ def commit_at(
     return root
 
 
-def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
+def _put_root(staged: Staged, root: Manifest, data: bytes) -> Manifest | None:
     """Write a root and its copy. Returns None if it is committed, else the newest root of other writers."""
-    key, refusals = generation_key(root.generation), 0
+    store, key, refusals = staged.store, generation_key(root.generation), 0
     while True:
         try:
             etag = put_own(store, key, data)
@@ -238,13 +233,14 @@ def _put_root(store: Store, root: Manifest, data: bytes) -> Manifest | None:
                 return newest
             refusals += 1
             if refusals == _REFUSALS:
+                staged.discard(None)
                 raise Unsupported(
                     f"{store.url} was not changed: the server refuses a create-only write (If-None-Match: *) of {key}, "
                     f"which is not there: choose another server"
                 ) from None
     server = innermost(store).unproven_server
     if server and server not in _proven:
-        _refuse_without_conditions(store, server, key, data)
+        _refuse_without_conditions(staged, server, key, data)
     try:
         newer = _update_copy(store, data, root.generation)
     except MonocontextError as error:
@@ -298,16 +294,17 @@ def _next_root(store: Store, root: Manifest, base: Manifest | None) -> tuple[Man
 _proven: set[str] = set()  # servers that have refused a conditional write over an object
 
 
-def _refuse_without_conditions(store: Store, server: str, key: str, data: bytes) -> None:
+def _refuse_without_conditions(staged: Staged, server: str, key: str, data: bytes) -> None:
     """Refuse an unknown server, at the first commit, that does not refuse to write the root a second time."""
     try:
-        store.put(key, data, if_absent=True)
+        staged.store.put(key, data, if_absent=True)
     except AlreadyExists:
         _proven.add(server)
         return
-    store.delete(key)
+    staged.store.delete(key)
+    staged.discard(None)
     raise Unsupported(
-        f"{server} ignores conditional writes (If-None-Match: *), so two writers would lose text: {store.url} was not "
+        f"{server} ignores conditional writes (If-None-Match: *), so two writers would lose text: {staged.url} was not "
         f"changed; choose another server"
     )
 
