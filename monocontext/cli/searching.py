@@ -185,6 +185,7 @@ def _split_places(places: list[str], patterns: list[str] | None) -> tuple[list[s
 
 
 def _compile_patterns(patterns: list[str], ignore_case: bool, fixed: bool, words: bool, whole_lines: bool) -> Linewise:
+    """Compile the patterns of a command into one that searches lines. Raises `MonocontextError` if one is invalid."""
     expressions = [re.escape(pattern) for pattern in patterns]
     try:
         with warnings.catch_warnings():

@@ -36,6 +36,7 @@ from monocontext.writing.upkeep.versions import restore as restore_version
 
 Files = Annotated[list[str], Argument(metavar="SRC... URL", help="Files of JSON lines; then the URL of the context.")]
 Sources = Annotated[list[str], Argument(metavar="SRC... URL", help="Files, folders, URLs; then the context's URL.")]
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}  # by the unit of a duration
 
 
 def compact(
@@ -55,9 +56,6 @@ def compact(
             store_options=options, progress=work["progress"],
         )  # fmt: skip
     writing.print_root(manifest, url, as_json)
-
-
-_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
 
 
 def parse_seconds(text: str) -> float:

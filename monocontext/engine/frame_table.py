@@ -99,6 +99,7 @@ class PageTree:
         return node.entries[index], node.entries[index - 1] if index else node.before
 
     def _find(self, column: Column, value: int) -> tuple[_Node, int] | UnopenedDirectory:
+        """The node that names a page, and the page's index in it; or the directory that has to be opened first."""
         node = self._top
         while True:
             index = bisect_right(node.columns[column], value)

@@ -306,6 +306,8 @@ class Reader:
     def _look_up_filters(
         self, query: Query | None, start: int, stop: int, within_line: bool, needs_text: bool
     ) -> Narrowing:
+        """The answer of filters; what they need is fetched. `needs_text`: see `FilterLookup.narrow`."""
+
         def look_up(get_loaded: GetLoaded) -> Narrowing | Missing:
             return self._filters.narrow(
                 query, start, stop, within_line, get_loaded=get_loaded, records=self.table, needs_text=needs_text
@@ -361,8 +363,6 @@ class Reader:
             return 0
         text = self.ends.within(character, character) or self.load(self.locate(character))
         return text.frame.start_newline + text.newlines_before(text.to_byte(character - text.frame.start))
-
-    # -- the whole text --------------------------------------------------------------------------------------------
 
     def count_real(self, size_bytes: int) -> None:
         """Count a text of this size that became a real `str`, because a function does not support lazy texts."""

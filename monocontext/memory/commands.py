@@ -87,6 +87,7 @@ def parse(parameters: Mapping[str, Any]) -> Command:
 
 
 def _parse_put(text: str, key: str | None, parameters: Mapping[str, Any]) -> Command:
+    """A put with its key and value in the parameters, or both in the text of the command."""
     ttl = _parse_ttl(parameters.get("ttl"))
     value = parameters.get("value")
     is_ambiguous = False

@@ -226,8 +226,6 @@ class ServedReader:
         self._records[frame.number] = frame
         return frame
 
-    # -- documents -------------------------------------------------------------------------------------------------
-
     @cached_property
     def documents(self) -> DocumentTable:
         """The documents of the text (a message); their pages are requested when they are needed."""
@@ -272,8 +270,6 @@ class ServedReader:
         )  # fmt: skip
         parts = {"search": SearchStats, "prefetch": PrefetchStats, "real": RealStats}
         return Stats(**fields | {name: kind(**fields[name]) for name, kind in parts.items()})
-
-    # -- lifetime --------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Drop the cache; the host's text stays open. Later reads raise `ContextClosed`. Idempotent."""

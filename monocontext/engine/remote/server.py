@@ -203,6 +203,7 @@ class ReaderServer:
     # -- bounds ----------------------------------------------------------------------------------------------------
 
     def _range(self, fields: dict[str, Any], most: int) -> tuple[int, int]:
+        """The characters [start, stop) of a request, at most `most`. Raises `BadRequest`."""
         end = self._reader.characters
         start = wire.check_int(fields, "start", 0, end)
         return start, wire.check_int(fields, "stop", start, min(end, start + most))
