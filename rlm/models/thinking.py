@@ -77,8 +77,8 @@ def _split_at_marks(text: str) -> tuple[str, list[str]]:
             continue
         before = text[begin : mark.start()]
         if mark.lastgroup == "closing":
-            is_answer = thoughts and not text[offset:].strip()
-            (answer if is_answer else thoughts).append(before)
+            parts = answer if thoughts and not text[offset:].strip() else thoughts
+            parts.append(before)
         else:
             closings = _CLOSINGS[str(mark.lastgroup)].finditer(text, offset)
             closing = next((item for item in closings if not _is_quoted(text, item, offset)), None)
