@@ -5,13 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from rlm import Budget, LLMError, ScriptedLM, Usage
 from rlm.calls.gateway import Gateway
-from rlm.calls.records import ChildRun
 from rlm.calls.subcalls import SubCalls
 from rlm.calls.waiting import WaitClock
 
@@ -96,18 +94,6 @@ def test_what_is_remembered_of_failed_calls_is_bounded() -> None:
     with pytest.raises(LLMError):
         calls.llm_query("z")
     assert [record.prompt for record in calls.drain()] == ["z"]
-
-
-def test_a_failed_child_run_is_recorded_in_its_place() -> None:
-    def spawn(query: str, context: object, model: str | None) -> Any:
-        return ChildRun("", Usage(), error=LLMError("no luck")) if query == "bad" else ChildRun(query.upper(), Usage())
-
-    calls = SubCalls(ScriptedLM([]), Usage(), spawn=spawn)
-    found = calls.rlm_query_batched(["one", "bad", "three"], return_exceptions=True)
-    assert [str(each) for each in found] == ["ONE", "no luck", "THREE"]
-    records = calls.drain()
-    assert [record.prompt for record in records] == ["one", "bad", "three"]
-    assert [record.order for record in records] == [0, 1, 2]
 
 
 def test_an_interrupt_while_waits_are_counted_counts_none_twice() -> None:

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -253,16 +252,32 @@ def test_a_field_that_is_missing_or_of_another_type_is_a_trajectory_error(
         RLM.resume_run(run, lm=ScriptedLM(["FINAL(3)"]), sub_lm=sub)
 
 
+def kill_before_first_line(rlm: RLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask a question, and end with KeyboardInterrupt when the first turn is to be recorded."""
+
+    def add(trajectory: Trajectory, *args: Any) -> None:
+        if trajectory.path:  # not of a child run
+            raise KeyboardInterrupt
+        real_add(trajectory, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trajectory, "add", add)
+        with pytest.raises(KeyboardInterrupt):
+            rlm.completion("q", "text")
+
+
 @pytest.mark.parametrize("has_line", [True, False])
 def test_what_a_failed_child_run_took_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_line: bool) -> None:
     """Killed before or after the line of its turn is written."""
     path = tmp_path / "run.jsonl"
     ask = "```repl\ntry: rlm_query('a', context='b')\nexcept LLMError as error: print(error)\n```"
-    script: list[Any] = [ask, "```repl\nx = 1\n```", "```repl\nx = 2\n```", LLMError("down"), KeyboardInterrupt()]
-    with monkeypatch.context() as patch:
-        patch.setattr(Trajectory, "add", Trajectory.add if has_line else interrupt_first_line)
-        with pytest.raises(KeyboardInterrupt):
-            RLM(lm=ScriptedLM(script), max_depth=2, trajectory=path).completion("q", "text")
+    script: list[Any] = [ask, "```repl\nx = 1\n```", "```repl\nx = 2\n```", LLMError("down"), LLMError("down too")]
+    rlm = RLM(lm=ScriptedLM(script), max_depth=2, trajectory=path)
+    if not has_line:
+        kill_before_first_line(rlm, monkeypatch)
+    else:
+        with pytest.raises(LLMError):
+            rlm.completion("q", "text")
     lm = ScriptedLM(["no code", "none", "nor here"])
     completion = RLM(lm=lm, max_depth=2, max_iterations=4).resume(path, "text")
     assert (completion.reason, completion.usage.calls) == ("max_iterations", 3 + 2)
@@ -278,20 +293,11 @@ def test_a_reply_that_was_paid_and_failed_counts_after_each_resume(
 ) -> None:
     path, ask = tmp_path / "run.jsonl", "```repl\nllm_query_batched(['a'], return_exceptions=True)\n```"
     sub_lm: Any = SimpleNamespace(model="m", complete=lambda *_, **__: Reply("half of", 5, 3, "m", cut=True))
-    with monkeypatch.context() as patch:
-        patch.setattr(Trajectory, "add", interrupt_first_line)
-        with pytest.raises(KeyboardInterrupt):
-            RLM(lm=ScriptedLM([ask]), sub_lm=sub_lm, trajectory=path).completion("q", "text")
-    for lm in (ScriptedLM([LLMError("down")]), ScriptedLM([LLMError("down")]), ScriptedLM(["```repl\nFINAL(1)\n```"])):
-        with suppress(LLMError):
-            models = RLM(lm=lm, sub_lm=sub_lm).resume(path, "text").usage.models
+    kill_before_first_line(RLM(lm=ScriptedLM([ask]), sub_lm=sub_lm, trajectory=path), monkeypatch)
+    with pytest.raises(LLMError):
+        RLM(lm=ScriptedLM([LLMError("down")]), sub_lm=sub_lm).resume(path, "text")
+    models = RLM(lm=ScriptedLM(["```repl\nFINAL(1)\n```"]), sub_lm=sub_lm).resume(path, "text").usage.models
     assert models["m"].input_tokens == 5
-
-
-def interrupt_first_line(trajectory: Trajectory, *args: Any) -> None:
-    if trajectory.path:
-        raise KeyboardInterrupt
-    real_add(trajectory, *args)
 
 
 def test_child_runs_with_equal_questions_get_their_own_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,10 +307,7 @@ def test_child_runs_with_equal_questions_get_their_own_answers(tmp_path: Path, m
     def script(messages: Any) -> str:
         return "```repl\nFINAL(context[:3])\n```" if "child" in conversation(messages)[0]["content"] else root
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Trajectory, "add", interrupt_first_line)
-        with pytest.raises(KeyboardInterrupt):
-            RLM(lm=ScriptedLM(script), max_depth=2, trajectory=path).completion("q", "text")
+    kill_before_first_line(RLM(lm=ScriptedLM(script), max_depth=2, trajectory=path), monkeypatch)
     records = [json.loads(line) for line in partial_of(path).read_text().splitlines()]
     kept = [record for record in records if record["response"] != "aaa"]  # as if killed while the first child ran
     partial_of(path).write_text("".join(f"{json.dumps(record)}\n" for record in kept))
