@@ -29,7 +29,7 @@ BUCKET, TREE, TEXT = "bucket", "tree/", "text"  # the bucket, the prefix of file
 CONNECTIONS = 64  # requests at once, for every way
 HEAD_LINES, TAIL_LINES = 50, 20
 REGION = "us-east-1"
-GAVE_UP = "gave up"  # the output of a command that reached the time that its way gives it
+GAVE_UP = "gave up"  # the output of a command that reached a time limit of its way
 
 Grep = dict[str, Any]  # the fields of `agents_grep.Grep`
 Match = tuple[str, int, str]  # a file, the number of a line in it, and the line

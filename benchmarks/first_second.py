@@ -19,7 +19,7 @@ from monocontext.stores import open_store
 from monocontext.testing import S3StandIn
 from monocontext.testing.network import CONNECTION_BYTES_PER_SECOND
 
-NEEDLE_SHARE = 0.8  # of the text is before the needle
+NEEDLE_SHARE = 0.8  # the share of the text before the needle
 LATENCY_MS = 150  # to the first byte of each response
 
 

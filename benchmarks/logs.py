@@ -137,7 +137,7 @@ def _filled(template: str, time: str, request: str, dice: Random) -> str:
                 return f"{dice.getrandbits(4 * width):0{width}x}"
             case "w":
                 words = _words(width)
-                return words[int(dice.random() ** 3 * len(words))]  # early words are frequent
+                return words[int(dice.random() ** 3 * len(words))]  # the first words are more frequent
         least = 10 ** (width - 1)
         return str(least + int(9 * least * dice.random()))
 

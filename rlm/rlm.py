@@ -31,9 +31,9 @@ from rlm.trajectory.recording import Recording
 from rlm.trajectory.step import Step
 
 _MODEL = "gpt-5"
-_PROMPT_CHARACTERS = 100_000  # as rlms tells its models; a sub-model that knows better has `prompt_characters`
+_PROMPT_CHARACTERS = 100_000  # as in rlms, unless the sub-model has an attribute `prompt_characters`
 _OUTPUT_CHARACTERS = 20_000  # of a block; at most a quarter of the window
-_WINDOW_TOKENS = 128_000  # the smallest of today's root models; an LM that knows better has `window_tokens`
+_WINDOW_TOKENS = 128_000  # the smallest of today's root models, unless the LM has an attribute `window_tokens`
 
 READ_ALL = "Please read through the context and answer any queries or respond to any instructions contained within it."
 """The default question, as in rlm-minimal and rlms."""

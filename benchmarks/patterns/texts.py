@@ -37,7 +37,7 @@ class Text:
     width: int = WIDTH
     planted: dict[int, str] = field(default_factory=dict)
     truth: str = ""  # the answer that a program over this text must find
-    _stores: dict[bool, VirtualStore] = field(default_factory=dict, repr=False)  # kept: a terabyte takes a minute
+    _stores: dict[bool, VirtualStore] = field(default_factory=dict, repr=False)  # kept, since a terabyte takes a minute
 
     @property
     def characters(self) -> int:

@@ -75,7 +75,7 @@ def _fill(filler_bytes: int, sources: Sources, evidence: set[str]) -> Iterator[s
 def prepare(folder: Path, size_bytes: int, questions: Sequence[Question], sources: Sources) -> Path:
     """The folder of the context, published if it is missing. It takes at most 1.2 times the size on disk."""
     planted = sorted({item for question in questions for item in question.evidence}, key=lambda item: item.text)
-    key = [sys.version, str(sources.root), [(item.text, item.share) for item in planted]]  # all that decides the text
+    key = [sys.version, str(sources.root), [(item.text, item.share) for item in planted]]  # what the text depends on
     name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]
     location = folder / f"{size_bytes}-{name}"
     done = location.with_suffix(".done")

@@ -177,7 +177,7 @@ def _open(plan: Plan, out: Path) -> list[Row]:
         out.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"machine": machine_line(), "plan": ours}) + "\n")
         return []
-    os.truncate(path, whole_bytes)  # in place: a kill loses no run
+    os.truncate(path, whole_bytes)  # in place, so that a kill loses no run
     about, *rows = map(json.loads, data[:whole_bytes].splitlines())
     theirs = about["plan"]
     if differing := [name for name in ours if name not in FREE and ours[name] != theirs.get(name)]:

@@ -145,7 +145,7 @@ class Obstore(Way):
         super().__init__(size_bytes)
         self._module = import_module("obstore")
         keys = {name: os.environ[f"AWS_{name.upper()}"] for name in ("access_key_id", "secret_access_key")}
-        options = {"allow_http": True, "allow_invalid_certificates": True}  # it reads no certificate authority
+        options = {"allow_http": True, "allow_invalid_certificates": True}  # it cannot be given a certificate authority
         self._store = import_module("obstore.store").S3Store(
             BUCKET, endpoint=ENDPOINT, region=REGION, **keys, virtual_hosted_style_request=False, client_options=options
         )
@@ -231,7 +231,7 @@ def play(name: str, size_bytes: int, turns: list[dict[str, Any]]) -> dict[str, A
     """Play a session; returns the seconds of waiting and the results of its reads."""
     packages = WAYS[name].packages
     for package in packages:
-        import_module(package)  # does not count as opening
+        import_module(package)  # importing does not count as opening
     began = time.perf_counter()
     way = WAYS[name](size_bytes)
     opened = time.perf_counter() - began

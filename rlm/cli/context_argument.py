@@ -100,5 +100,5 @@ def _decode(data: bytes, source: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        byte, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` has no mark
+        byte, offset = exc.object[exc.start], exc.start + len(data) - len(exc.object)  # `object` lacks the mark
         raise UsageError(f"{source} is not UTF-8: byte 0x{byte:02x} at offset {offset}; convert it to UTF-8") from None

@@ -238,7 +238,7 @@ class _Compilation:
 
     def _make_brief(self, before: str, texts: Sequence[str], digests: _Digests) -> str:
         """The brief `before` with the texts of digests merged into it, without what only sessions say that are gone."""
-        replaced = {text.partition("\n")[0] for text in texts}  # sessions whose statements are made anew
+        replaced = {text.partition("\n")[0] for text in texts}  # sessions that have a new digest
         kept = digests.sessions - replaced
         summary = [
             statement for statement in parse_statements(before, _ids_in(before))

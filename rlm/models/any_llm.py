@@ -64,7 +64,7 @@ class AnyLM(SDKModel):
     def _read_failure(self, error: Exception) -> EndpointError | None:
         try:
             from any_llm.exceptions import AnyLLMError, MissingApiKeyError, ProviderError, RateLimitError
-        except ImportError:  # `error` says so
+        except ImportError:  # the caller reports `error`, which names what is missing
             return None
         if not isinstance(error, AnyLLMError) or isinstance(error, MissingApiKeyError):
             return super()._read_failure(error)

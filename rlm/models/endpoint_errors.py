@@ -59,7 +59,7 @@ _WAIT_WORDS = re.compile(  # such as "try again in 2m30s"
 )
 _RESET_HEADER = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:.+-)?reset(?:-.+)?", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}  # of a unit, by its first letter
-_EPOCH = 1e9  # from this number on, a wait is a time: seconds since 1970, or milliseconds from its thousandfold on
+_EPOCH = 1e9  # a number this large is a time, in seconds since 1970; from 1,000 times this on, in milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def retry_after_seconds(headers: Mapping[str, str], field: object = None, messag
             return seconds
     if words := _WAIT_WORDS.search(message):
         return read_wait(words["wait"])
-    if spent := re.search(r"\b(?:t|reset)=(\d+)", headers.get("ratelimit", "")):  # the draft of the IETF
+    if spent := re.search(r"\b(?:t|reset)=(\d+)", headers.get("ratelimit", "")):  # the header of the IETF's draft
         return float(spent[1])
     of_spent: list[float] = []
     of_others: list[float] = []

@@ -16,8 +16,8 @@ from rlm.errors import LLMError, PromptTooLong, ScriptExhausted
 Message = dict[str, str]  # `{"role": ..., "content": ...}`
 
 CHARACTERS_PER_TOKEN = 4  # for estimates: English prose and code have between 3.5 and 4.5
-_OLLAMA_WINDOWS = [1024 << i for i in range(1, 8)]  # their sizes in tokens; it counts up to three more
-_LEAST_WINDOW = 256  # no window has fewer tokens; a smaller count is no count
+_OLLAMA_WINDOWS = [1024 << i for i in range(1, 8)]  # in tokens; the count of a cut prompt is up to three higher
+_LEAST_WINDOW = 256  # no window has fewer tokens, so a smaller count is wrong
 _MOST_PER_TOKEN = 8  # an endpoint that counts a token for fewer characters than this has read the whole prompt
 _MOST_TOKENS, _MOST_DOLLARS = 10**9, 1e12  # the most of one call; a larger report is invalid
 _WIDE = re.compile(

@@ -29,7 +29,7 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
         builder.add_thinking(get(value, "delta"))
     elif kind == "response.output_text.delta":
         builder.add_text(get(value, "delta"))
-    elif kind == "response.output_text.done" and not builder.text:  # some send no pieces
+    elif kind == "response.output_text.done" and not builder.text:  # some endpoints send the text only here
         builder.add_text(get(value, "text"))
     elif kind in _THINKING_EVENTS:
         builder.add_thinking(get(value, "delta"))
@@ -39,7 +39,7 @@ def read_chunk(value: object, builder: ReplyBuilder) -> None:
         builder.add_refusal(get(value, "refusal"))
     elif kind in _END_EVENTS:
         _read_response(get(value, "response"), builder)
-        if not builder.end_reason and kind != "response.done":  # `done` is no status, the other names are
+        if not builder.end_reason and kind != "response.done":  # the other names are a status
             _set_end(kind.removeprefix("response."), get(value, "response"), builder)
         builder.is_whole = True
 
@@ -69,7 +69,7 @@ count_usage = partial(chat.count_usage, kinds=("input", "output"))
 
 def _read_response(response: object, builder: ReplyBuilder) -> None:
     """Read the end of a response, and the parts of its output that have not arrived as events."""
-    builder.usage = get(response, "usage") or builder.usage  # two events may end a response, the second without any
+    builder.usage = get(response, "usage") or builder.usage  # a second event at the end may lack it
     builder.tier = get(response, "service_tier") or builder.tier
     _read_output(response, builder)
     if error := get(response, "error"):

@@ -67,7 +67,7 @@ class SDKClient:
             if self._client is None:
                 try:
                     self._client = self._connect()
-                except ValueError as error:  # a proxy of the environment that is none
+                except ValueError as error:  # a variable such as HTTPS_PROXY that holds no URL
                     advice = "check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
                     raise LLMError(f"cannot make the HTTP client; {advice}: {one_line(error)}") from None
             return self._client
@@ -151,7 +151,7 @@ class SDKModel(ABC):
         sent again, and the reply's `notes` say so. What then worked is remembered for the model.
         """
         name = model or self.model
-        listener = on_delta if isinstance(on_delta, Listener) else Listener(on_delta)  # it is one within a run
+        listener = on_delta if isinstance(on_delta, Listener) else Listener(on_delta)  # a run passes one
         refused = dict(self._refused.get(name, {}))
         while True:
             sent: set[str] = set()

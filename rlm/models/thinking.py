@@ -70,7 +70,7 @@ def _split_at_marks(text: str) -> tuple[str, list[str]]:
     answer: list[str] = []
     thoughts: list[str] = []
     fences = _Fences(text)
-    begin = offset = 0  # the text before `begin` is sorted
+    begin = offset = 0  # the text before `begin` is in `answer` or `thoughts`
     while mark := _MARK.search(text, offset):
         offset = mark.end()
         if fences.enclose(mark, begin) or _is_mention(text, mark, begin):
@@ -126,7 +126,7 @@ def _is_quoted(text: str, mark: re.Match[str], begin: int) -> bool:
     before, after = text[max(0, mark.start() - 1) : mark.start()], text[mark.end() : mark.end() + 1]
     if before and before == after and before in "\"'`" and not text.startswith("```", mark.end()):
         return True
-    if "<|message|>" in mark[0]:  # thinking may end in half of some inline code
+    if "<|message|>" in mark[0]:  # thinking may end within inline code
         return False
     first = max(begin, text.rfind("\n", 0, mark.start()) + 1, mark.start() - _LOOK_CHARACTERS)
     rest = text[mark.end() : mark.end() + _LOOK_CHARACTERS].partition("\n")[0]

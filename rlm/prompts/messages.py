@@ -156,7 +156,7 @@ def with_call(reply: Reply) -> Reply:
 
 # -- the window --------------------------------------------------------------------------------------------------------
 
-FILL = 0.85  # the part of the window to fill; the rest is for the reply. The figure of rlms
+FILL = 0.85  # the part of the window to fill; the rest is for the reply; as in rlms
 OUTPUT = 0.25  # the part of the window that the output of one block may fill
 
 # Tried in turn until the history fits: the newest turns that stay whole, and the characters of each older message.

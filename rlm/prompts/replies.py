@@ -21,13 +21,13 @@ from rlm.runners.syntax import assigned_names, compiles, does_something, is_code
 from rlm.runners.text_final import TextFinal, find_finals
 
 _INVISIBLE = "\ufeff\u200b\u00a0"  # characters that hide a fence at the start of a reply
-_SMALL_FINAL = re.compile(r"\A(\s*)Final(?=\([^\n]*\)\s*\Z)")  # small models write `FINAL` so, as their whole reply
+_SMALL_FINAL = re.compile(r"\A(\s*)Final(?=\([^\n]*\)\s*\Z)")  # small models spell `FINAL` so, as their whole reply
 _DATE = re.compile(r"FINAL\(\s*\d")  # perhaps a date without quotes, which `faults.explain_date` looks for
 _JSON_CALL = re.compile(r'"(?:arguments|parameters|args|code)"[ \t]*:')
 
 _FENCE_LINE = re.compile(r"^[ \t]*`{3}.*", re.MULTILINE)
-_MOST_TRIES = 50  # the places at which blocks of a reply may end that are tried: each costs a parse of the text before
-_SEARCH_TRIES = 10  # what a search up to the end of the reply counts
+_MOST_TRIES = 50  # the most places at which blocks of a reply are tried to end: each try parses the text before
+_SEARCH_TRIES = 10  # the tries that a search up to the end of the reply costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ParsedReply:
     """What one reply asks for: code to run, an answer, or neither."""
 
     blocks: tuple[CodeBlock, ...] = ()  # code to run, in order
-    final: TextFinal | None = None  # an answer in words; beside a block: that block, if it was meant as words
+    final: TextFinal | None = None  # an answer in words; beside a block, that block read as words
     words: str = ""  # the text of the reply outside its code; for a reply that is one fence, its content
     own_text: str = ""  # the reply, up to a turn that it invents
     fault: str = ""  # why its code or answer does not count, in a sentence for the model; empty if it does
@@ -131,7 +131,7 @@ class _Reader:
 
     lines: list[str]
     skips_drafts: bool
-    tries: int = _MOST_TRIES  # those that are left
+    tries: int = _MOST_TRIES  # the number of tries that are left
 
     def read_parts(self) -> Iterator[_Part]:
         """The parts of a reply, up to a turn that it invents: only the REPL and the user write output and questions."""

@@ -94,7 +94,7 @@ class Trajectory:
     def _append(self, path: Path, record: Mapping[str, Any]) -> None:
         """Append a record to a file, without the secrets in it."""
         line = json.dumps(record)
-        for secret in filter(None, self._secrets()):  # an empty one is between all characters
+        for secret in filter(None, self._secrets()):  # an empty one would match everywhere
             line = line.replace(json.dumps(secret)[1:-1], "[secret]")
         self._change(partial(_append_bytes, path, line.encode() + b"\n"))
 

@@ -147,7 +147,7 @@ class RowFeed:
         for raw in data[: data.rfind(b"\n") + 1].splitlines():
             try:
                 record = self._parse(raw, f"a line of {partial.name}")
-            except TrajectoryError:  # it was emptied and written again meanwhile: the next time it is whole
+            except TrajectoryError:  # it is being written anew: the next call finds it whole
                 break
             if record.get("iteration") == len(self._known.turns) + 1:
                 results.append(record)
