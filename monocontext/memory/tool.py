@@ -59,9 +59,6 @@ class MemoryTool:
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
 
-    def __repr__(self) -> str:
-        return f"<MemoryTool {self.memory!r}>"
-
     protocol_name = NAME
 
     def list_tools(self) -> list[dict[str, Any]]:
