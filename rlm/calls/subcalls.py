@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -252,12 +253,13 @@ class SubCalls:
 
 
 def _identify(context: object) -> str:
-    """What tells the contexts of equal questions apart: plain data itself; of anything else, such as a lazy text, a
+    """What tells the contexts of equal questions apart: a hash of plain data; of anything else, such as a lazy text, a
     description and the beginning of its repr."""
     try:
-        return json.dumps(context)
+        text = context if isinstance(context, str) else json.dumps(context)
     except (TypeError, ValueError, RecursionError):
         return f"{describe(context).sentence} {bounded_repr(context, 1_000)}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _check_prompts(prompts: Iterable[str], name: str) -> list[str]:
