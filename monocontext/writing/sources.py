@@ -136,12 +136,13 @@ def _facts(path: str | os.PathLike[str], label: str) -> dict[str, Any]:
 def _not_ignored(path: Path) -> set[str] | None:
     """The paths of files in a folder that git does not ignore, also in repositories below it, such as submodules. None
     for a folder in no repository, and for one that is ignored itself: whoever names it wants its files."""
-    for folder in (path, *path.resolve().parents):
+    real = path.resolve()
+    for folder in (path, *real.parents):
         if (folder / ".git").is_file() or (folder / ".git" / "HEAD").exists():
             break
     else:
         return None
-    if folder is not path and not _git(path, "check-ignore", "-q", ".").returncode:
+    if folder is not path and not _git(real.parent, "check-ignore", "-q", f"./{real.name}").returncode:
         return None
     listed = _git(path, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     if listed.returncode:

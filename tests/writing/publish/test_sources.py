@@ -155,7 +155,7 @@ def test_a_repository_without_git_and_what_git_ignores(write: Callable[..., Any]
         subprocess.run(["git", "init", "-q", repository], check=True)
     for name in (".gitignore", "a.txt", "out/b.txt", ".env", "clone/c.txt", "sub/d.txt", "sub/.env"):
         (tree / name).parent.mkdir(exist_ok=True)
-        (tree / name).write_text("out/\n.env\n")
+        (tree / name).write_text("out/\n.env\nsub/*\n!sub/d.txt\n")
     expected = {"": [".gitignore", "a.txt", "clone/c.txt", "sub/d.txt"], "sub": ["d.txt"], "out": ["b.txt"]}
     for folder, names in expected.items():  # one that is ignored is taken if it is named
         write(tree / folder, tmp_path / f"ctx{folder}", note=str)
