@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import repeat
-from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from monocontext.engine.candidates import Candidates
@@ -254,8 +253,13 @@ class StoredSource:
     last_read: int = -NEAR_CHARACTERS - 1
     """The first character of the last short read."""
 
-    characters = property(attrgetter("reader.characters"))
-    final_newline = property(attrgetter("reader.final_newline"))
+    @property
+    def characters(self) -> int:
+        return self.reader.characters
+
+    @property
+    def final_newline(self) -> bool | None:
+        return self.reader.final_newline
 
     def read(self, start: int, stop: int) -> str:
         text = self.reader.text_within(start, stop) if start < stop <= start + ONE_FRAME else None

@@ -6,10 +6,9 @@ read only those that search filters cannot rule out.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from itertools import islice
-from operator import attrgetter, methodcaller
+from operator import methodcaller
 from typing import Any, SupportsIndex, overload
 
 from monocontext.errors import NotPicklable
@@ -24,7 +23,7 @@ _TOGETHER = 1 << 20
 """A loop reads documents together until they have this many characters."""
 
 
-class _Shape(LazyContext):
+class _Shape(LazyContext, Sized):
     """A context in the shape of a list or dict: the methods that its host calls."""
 
     _shape: str
@@ -33,9 +32,17 @@ class _Shape(LazyContext):
     """The same context as one `Monocontext`, which this module may not import."""
     documents: Documents[Any]
 
-    url = property(attrgetter("text.url"))
-    generation = property(attrgetter("text.generation"))
-    stats = property(attrgetter("text.stats"))
+    @property
+    def url(self) -> Any:
+        return self.text.url
+
+    @property
+    def generation(self) -> Any:
+        return self.text.generation
+
+    @property
+    def stats(self) -> Any:
+        return self.text.stats
 
     def thinking(self) -> Any:
         """A context manager to enter while you wait for a model; see `Monocontext.thinking`."""
@@ -63,11 +70,8 @@ class _Shape(LazyContext):
         first = islice((record.name for record in result.records()), _SHOWN_NAMES)
         names = ", ".join(repr(name[:_NAME_CHARACTERS]) for name in first)
         size = f"{result.table.text_bytes:,} bytes together, kept in storage and read where you look"
-        return {"kind": f"lazy {self._shape}", "sentence": self._sentence(names, size), "access": _ACCESS[self._shape]}
-
-    @abstractmethod
-    def _sentence(self, names: str, size: str) -> str:
-        """One sentence for the model: the kind, the first names and the size."""
+        sentence = _SENTENCE[self._shape].format(count=len(self), size=size, names=names)
+        return {"kind": f"lazy {self._shape}", "sentence": sentence, "access": _ACCESS[self._shape]}
 
     def _repr_html_(self) -> Any:
         """For notebooks, as `Monocontext._repr_html_`; the map shows the whole text (no GET)."""
@@ -81,6 +85,10 @@ class _Shape(LazyContext):
         return methodcaller("_shaped", self._shape), (self.text,)
 
 
+_SENTENCE = {
+    "list": "a list of {count:,} documents, all str, {size}; the first are named {names}",
+    "dict": "a dict of {count:,} documents by name, all str, {size}; the first keys are {names}",
+}
 _SEARCH = """\
 - To search, `context.text.grep(pattern)` finds lines that match, and `context.text.search('words')` passages; both \
 read only documents that a search index cannot rule out. `context.text` is all of it as one str, and \
@@ -105,9 +113,6 @@ class DocumentList(_Shape, LazyItems, Sequence[str]):
         self.text = text
         self.documents = documents
         self._numbers = range(documents.count) if numbers is None else numbers
-
-    def _sentence(self, names: str, size: str) -> str:
-        return f"a list of {len(self):,} documents, all str, {size}; the first are named {names}"
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -167,9 +172,6 @@ class DocumentDict(_Shape, LazyMapping):
     def __init__(self, text: Any, documents: Documents[Any]):
         self.text = text
         self.documents = documents
-
-    def _sentence(self, names: str, size: str) -> str:
-        return f"a dict of {len(self):,} documents by name, all str, {size}; the first keys are {names}"
 
     def __len__(self) -> int:
         return len(self.documents)

@@ -20,7 +20,7 @@ from monocontext.engine.scan import find
 from monocontext.errors import InvalidParameters
 from monocontext.format.filters.query import All, AnyOf, FrequencyQuery, Literal, Query, requires
 from monocontext.text.regex.plan import plan
-from monocontext.text.windows import Window, overlap
+from monocontext.text.windows import Window, as_units, overlap
 
 MOST_ANCHORS = 12
 """The most anchors. With more, one pass of `re` is as fast."""
@@ -121,7 +121,7 @@ class Linewise:
     def _anchor_hits(self, window: Window, low: int, high: int, searches: list[tuple[Any, Any]]) -> Iterator[LineMatch]:
         """The first way: find the first anchor in the data as it is, and the others in decoded lines."""
         data = window.data
-        newline = "\n" if isinstance(data, str) else b"\n"
+        newline = as_units("\n", window)
         nearest = _nearest([partial(find, hay, needle, stop=high) for hay, needle in searches])
         if (location := nearest(low)) >= 0:
             start = data.rfind(newline, low, location) + 1 or low
@@ -209,6 +209,7 @@ def _fold_ascii(data: Any) -> Any:
     """The data with the same positions and ASCII letters in lower case; None if it has a character of `_CASE_MATES`."""
     if data.isascii():
         return data.lower()
-    if any(mate in data for mate in (_CASE_MATES if isinstance(data, str) else _CASE_MATES_UTF8)):
+    contains = data.__contains__
+    if any(map(contains, _CASE_MATES if isinstance(data, str) else _CASE_MATES_UTF8)):
         return None
     return data.lower()
