@@ -5,6 +5,7 @@ Annotations are real objects here, not strings: the SDK reads them from function
 
 import inspect
 import json
+import os
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -290,6 +291,8 @@ def _session_row(info: SessionInfo) -> str:
 
 def _session_files(session_id: str | None, project_dir: str | None) -> list[SessionFile]:
     """The files of the session with this id, or else of the latest one. Raises `NotFound`."""
+    if session_id and os.path.isfile(session_id):  # else a model could send any file of the user's
+        raise NotFound(f"session_id is the id of a session, or how it begins, not a file: {session_id}")
     files = find_sessions(session_id) if session_id else discover_sessions("claude-code")
     if project_dir:
         files = [file for file in files if project_dir in file.path.parts]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from monocontext.cli.mcp import serving
@@ -36,10 +38,11 @@ def test_uploaded_listed_read_and_searched(archive: Tools) -> None:
     assert ":message 77 word" in archive.context_search("message 77 ", context=f"sessions/team/{SESSION}")
 
 
-def test_refused(archive: Tools) -> None:
+def test_refused(archive: Tools, tmp_path: Path) -> None:
+    (tmp_path / "private.jsonl").write_text('{"customer": "Ada"}\n')
     for wrong in (
         lambda: archive.upload_context(session_id="none"),
-        lambda: archive.upload_context(project_dir="none"),
+        lambda: archive.upload_context(session_id=str(tmp_path / "private.jsonl")),
         lambda: archive.session_read("none"),
         lambda: archive.context_slice("sessions/none"),
     ):
