@@ -64,7 +64,6 @@ ROWS = [
     Row("monocontext cat app.log --lines 2-4", 2, "", "write START:STOP"),
     Row("monocontext cat nosuch", 2, "", "no context at"),
     Row("monocontext info app.log", 0, "  characters  "),
-    Row("monocontext info nosuch", 2, "", "no context at"),
     Row("monocontext outline src", 0, "documents: a.py"),
     Row("monocontext ls-documents src", 0, "sub/b.py"),
     Row("monocontext verify app.log", 2, "", "`monocontext upload app.log FOLDER` makes one"),

@@ -18,15 +18,10 @@ RARE = "request 3f0c1d4e-7a52"
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    (tmp_path / "in.txt").write_text(TEXT)
-    return tmp_path / "in.txt"
-
-
-@pytest.fixture
-def context(cli: Cli, file: Path, tmp_path: Path) -> Path:
+def context(cli: Cli, tmp_path: Path) -> Path:
     """TEXT in frames of 512 bytes."""
-    cli("upload", file, tmp_path / "ctx", "--frame-bytes", "512").fine()
+    (tmp_path / "in.txt").write_text(TEXT)
+    cli("upload", tmp_path / "in.txt", tmp_path / "ctx", "--frame-bytes", "512").fine()
     return tmp_path / "ctx"
 
 

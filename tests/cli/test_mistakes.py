@@ -30,13 +30,6 @@ def test_rebuild_without_filters_is_refused(cli: Cli, file: Path, tmp_path: Path
     assert not (tmp_path / "ctx").exists()
 
 
-@pytest.mark.parametrize("command", [["verify"], ["upload", "-"], ["append", "-"]])
-def test_something_else_is_there(cli: Cli, tmp_path: Path, command: list[str]) -> None:
-    (tmp_path / "manifest.json").write_text('{"name": "another application"}')
-    cli(*command, tmp_path).refused("manifest.json", "not the manifest of a context")
-    assert (tmp_path / "manifest.json").read_text() == '{"name": "another application"}'
-
-
 def deeprecurse(folder: Path) -> str:
     (folder / "segments").mkdir()
     (folder / "segments" / "0.txt").write_text("one\ntwo\n")
@@ -63,14 +56,6 @@ def test_a_deeprecurse_context_is_indexed_elsewhere(cli: Cli, tmp_path: Path) ->
     assert cli("cat", tmp_path / "new").fine().out == "one\ntwo\nthree\n"
     cli("index", tmp_path / "old", tmp_path / "old").refused("DeepRecurse")
     assert (tmp_path / "old" / "manifest.json").read_text() == before
-
-
-@pytest.mark.parametrize("command", [["cat"], ["verify"], ["upload", "--replace", "-"], ["append", "-"]])
-def test_a_newer_format(cli: Cli, uploaded: Path, command: list[str]) -> None:
-    root = json.loads((uploaded / "manifest.json").read_text())
-    (uploaded / "manifest.json").write_text(json.dumps({**root, "format": 9, "min_reader": 9}))
-    cli(*command, uploaded, stdin=b"text").refused("manifest.json", "9")
-    assert json.loads((uploaded / "manifest.json").read_text())["format"] == 9
 
 
 @pytest.mark.parametrize("command", [*READING, ["upload", "-"], ["append", "-"], ["index", "/tmp"]])

@@ -55,12 +55,6 @@ def test_cite_says_what_it_knows(cli: Cli, uploaded: Path, source: str, stands: 
     assert ("note: the source has no checksum" in ran.err) == (stands is None)
 
 
-def test_verify(cli: Cli, uploaded: Path) -> None:
-    assert "all as recorded" in cli("verify", uploaded).fine().out
-    found = cli("verify", uploaded, "--json").fine().json
-    assert (found["ok"], found["problems"], found["text_bytes"]) == (True, [], len(TEXT.encode()))
-
-
 def test_verify_lists_damage(cli: Cli, file: Path, tmp_path: Path) -> None:
     context = tmp_path / "ctx"
     cli("upload", file, context, "--frame-bytes", "64K", "--segment-bytes", "64K", "--codec", "raw").fine()

@@ -142,12 +142,6 @@ def test_a_byte_order_mark_is_skipped_with_a_note(place: Place) -> None:
     assert verify(place.url("context")).problems == []
 
 
-def test_nothing_to_index(place: Place) -> None:
-    for name in ("nowhere", "nowhere/"):
-        with pytest.raises(NotFound, match="nowhere"):
-            index(place.url(name), place.url("context"))
-
-
 def test_a_context_is_no_source(place: Place) -> None:
     publish("text", place.url("source"))
     with pytest.raises(NotAContext, match="contains manifest"):
