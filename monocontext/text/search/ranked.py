@@ -160,7 +160,8 @@ class _Search:
         if scorer.crosses_lines or not utf8.endswith(b"\n"):
             after = span.read(stop, min(stop + scorer.reach, len(span)))
             utf8 += lower_ascii(after)
-        if not scorer.may_match(utf8, best.lowest_score):
+        leading = scorer.leading(utf8, best.lowest_score)
+        if not leading:
             return
         text = str(utf8, "utf-8", "surrogatepass")
         before = span.read(start - 1, start) if start and scorer.begins(text) else ""
@@ -168,7 +169,7 @@ class _Search:
         """The character of the span at which `before` begins."""
         original = ""
         edges = [edge - offset for edge in best.edges(start, stop)]
-        for item in scorer.score(before + text, len(before), stop - offset, edges, best.lowest_score):
+        for item in scorer.score(before + text, len(before), stop - offset, edges, leading, best.lowest_score):
             if not best.rules_out(item.score, offset + item.start):
                 original = original or before + window.text + after
                 found = original[item.start : item.stop]

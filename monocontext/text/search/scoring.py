@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from monocontext.engine.scan import find
 from monocontext.text.search.terms import Terms
 
 PASSAGE_CHARACTERS = 480
@@ -64,8 +63,7 @@ class Scorer:
         self._terms = terms
         self._required = {*range(terms.phrases)}
         self._weights = weights
-        self._heaviest = sorted(range(len(weights)), key=lambda number: -weights[number])
-        """The numbers of the terms, the heaviest first."""
+        self._needles = [term.needle.encode("utf-8", "surrogatepass") for term in terms.scoring]
         self._scores = [[_word_score(weight, n) for n in range(_MOST_COUNTED + 1)] for weight in weights]
         """The scores of each term by the number of its occurrences."""
         everything = (*terms.scoring, *terms.without)
@@ -74,24 +72,30 @@ class Scorer:
         self.reach = 32 + 2 * max(len(term.text) for term in everything)
         """The characters after a text in which a term that begins in it may end."""
 
-    def may_match(self, utf8: bytes, least: float) -> bool:
-        """Whether a passage may score `least` in a text of `lower_ascii`, in which all its terms end."""
-        needles = [self._terms.scoring[number].needle for number in self._leading(least)]
-        return any(find(utf8, needle.encode("utf-8", "surrogatepass")) >= 0 for needle in needles)
+    def leading(self, utf8: bytes, least: float) -> list[int]:
+        """The numbers of some terms, of which every passage that scores `least` has one: the rarest ones in a text of
+        `lower_ascii`. Those that are not in it are left out. Other terms are looked for only in such passages."""
+        counts = [utf8.count(needle) for needle in self._needles]
+        rarest = sorted(self._required or range(len(counts)), key=counts.__getitem__)
+        size = 1 if self._required else len(rarest)
+        while size > 1 and most_score([self._weights[number] for number in rarest[size - 1 :]]) < least:
+            size -= 1
+        return [number for number in rarest[:size] if counts[number]]
 
     def begins(self, text: str) -> bool:
         """Whether a term matches at the first character of a text."""
         return any(term.pattern.match(text) for term in (*self._terms.scoring, *self._terms.without))
 
-    def score(self, text: str, first: int, last: int, edges: Sequence[int], least: float) -> Iterator[Scored]:
-        """The passages of text[first:last] that score at least `least`, and maybe others, in order.
+    def score(
+        self, text: str, first: int, last: int, edges: Sequence[int], leading: list[int], least: float
+    ) -> Iterator[Scored]:
+        """The passages of text[first:last] with a leading term that score at least `least`, and maybe others, in order.
 
         `text` is in lower case, and goes on where a word does. No passage crosses `edges`, where documents begin or
         end. A word counts in the passage in which it begins, and that passage ends after it.
         """
-        leading = self._leading(least)
         heads = sorted([head for number in leading for head in self._occurrences(number, text, first, last)])
-        others = [number for number in self._heaviest if number not in leading]
+        others = [number for number in range(len(self._weights)) if number not in leading]
         excluded = sorted([m.start() for term in self._terms.without for m in term.pattern.finditer(text, first)])
         borders = [first, *edges[bisect_right(edges, first) : bisect_left(edges, last)], last]
         position = 0
@@ -108,16 +112,6 @@ class Scorer:
             if round(most, _DIGITS) >= least and not is_excluded and self._required <= present:
                 score = words + self._score_proximity(sorted(inside))
                 yield Scored(start, max(stop, *[end for _, end, _ in inside]), round(score, _DIGITS))
-
-    def _leading(self, least: float) -> Sequence[int]:
-        """The numbers of some terms, of which every passage that scores `least` has one: the phrases, or the heaviest
-        words. The others are looked for only in passages with one of these."""
-        if self._required:
-            return [*self._required]
-        for count in range(1, len(self._heaviest)):
-            if most_score([self._weights[number] for number in self._heaviest[count:]]) < least:
-                return self._heaviest[:count]
-        return self._heaviest
 
     def _occurrences(self, number: int, text: str, start: int, stop: int) -> list[Occurrence]:
         """The occurrences of a term that begin at characters [start, stop)."""
