@@ -4,8 +4,7 @@ As in DeepRecurse, segments come in the order of `start_line`. The lines of a se
 most `line_count` of them. The key of a segment is its name after the prefix, without a slash in between, or the name
 alone if it begins with the prefix.
 
-New here: segments are read in parallel and cached, lines can be indexed, and an object that changes is an error. Not
-supported: `cache_dir`, since the manifest records no versions.
+New here: segments are read in parallel and cached, lines can be indexed, and an object that changes is an error.
 """
 
 from __future__ import annotations
@@ -51,8 +50,11 @@ def open_deeprecurse(
     options: OriginalOptions,
 ) -> Any:
     """Open a context by the arguments of DeepRecurse's constructor: lines of its format, or a context of ours."""
-    location = {"region": region, "client": client}
-    store_options: dict[str, Any] = {name: value for name, value in location.items() if value is not None}
+    store_options: dict[str, Any] = {}
+    if region is not None:
+        store_options["region"] = region
+    if client is not None:
+        store_options["client"] = client
     if manifest_name == ROOT_KEY:
         url = f"s3://{bucket}/{prefix.rstrip('/')}".rstrip("/")
         try:
@@ -115,7 +117,7 @@ class DeepRecurseLines(LineView):
 
 
 class _SegmentLines:
-    """The lines of one segment in the cache."""
+    """The lines of one segment in the cache, with an estimate of their memory."""
 
     __slots__ = ("lines", "size_bytes")
 
@@ -151,6 +153,7 @@ class DeepRecurseContext:
         self._key_of = key_of
         self._encoding, self._errors = encoding, errors
         self._starts = [segment.start_line for segment in segments]
+        # One more than the last line of any segment up to each: segments may overlap.
         self._reach = list(accumulate((segment.start_line + segment.line_count for segment in segments), max))
         self._cache = Cache(cache_bytes)
         self._loading: dict[int, _Loading] = {}

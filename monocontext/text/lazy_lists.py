@@ -61,7 +61,7 @@ class LazyList(LazyItems, Sequence[str]):
         self._last = -2
         """The number of the item that was read last."""
         self._open_pass: tuple[int, Iterator[Block]] = -1, iter(())
-        """A pass that is under way, and the number of its next item."""
+        """The number of the next item of a pass that is under way, and its next blocks; -1 without a pass."""
         self._lock = threading.RLock()
         self._checkpoint_items, self._checkpoint_characters = array("Q", [0]), array("Q", [0])
         """Checkpoints, in order: the numbers of items, and the characters at which they begin."""

@@ -185,7 +185,8 @@ class Span:
             only.ends_at_first = ends_at_first
         result = self.windows(start, stop, reverse=reverse, eager=eager, only=only, is_search=True)
         if only is not None:
-            result = windows.fill_gaps(result, needle, self.source.read, only.stop, reverse)
+            fill = windows.fill_gaps_from_right if reverse else windows.fill_gaps
+            result = fill(result, needle, self.source.read, only.stop)
         return result, only
 
     def _report_match(self, offset: int, only: Candidates | None) -> int:

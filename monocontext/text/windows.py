@@ -17,7 +17,7 @@ from monocontext.engine import scan
 from monocontext.engine.frame import FrameText
 
 FEW = 100
-"""The most positions that `overlap` tries: a needle that repeats itself has more."""
+"""The most positions that `overlap` tries, so that a needle of one repeated character takes no quadratic time."""
 
 
 class Window:
@@ -154,34 +154,40 @@ def _in_units(windows: Iterable[Window], needle: str) -> Iterator[tuple[Window, 
 # -- preparing windows for a search ------------------------------------------------------------------------------------
 
 
-def fill_gaps(
-    windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int, reverse: bool = False
-) -> Iterator[Window]:
+def fill_gaps(windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int) -> Iterator[Window]:
     """The windows, and the text of gaps into which an occurrence may extend from the window before.
 
     `read(start, stop)` reads that text. The search ends at `stop`.
     """
     last: Window | None = None
     for window in windows:
-        if reverse:
-            limit = stop if last is None else last.start
-            if window.stop < limit:
-                beyond = _read_beyond(window, needle, read, limit)
-                if beyond is not None:
-                    beyond.follows = last is not None and beyond.stop == limit
-                    yield beyond
-                window.follows = beyond is not None
-        elif last is not None and last.stop < window.start:
+        if last is not None and last.stop < window.start:
             beyond = _read_beyond(last, needle, read, window.start)
             if beyond is not None:
                 yield beyond
             window.follows = beyond is not None and beyond.stop == window.start
         yield window
         last = window
-    if last is not None and not reverse and last.stop < stop:
+    if last is not None and last.stop < stop:
         beyond = _read_beyond(last, needle, read, stop)
         if beyond is not None:
             yield beyond
+
+
+def fill_gaps_from_right(
+    windows: Iterable[Window], needle: str, read: Callable[[int, int], str], stop: int
+) -> Iterator[Window]:
+    """As `fill_gaps`, for windows from the end backwards: the gap after a window comes before it."""
+    limit = stop  # where the window that came before begins
+    for window in windows:
+        if window.stop < limit:
+            beyond = _read_beyond(window, needle, read, limit)
+            if beyond is not None:
+                beyond.follows = beyond.stop == limit < stop
+                yield beyond
+            window.follows = beyond is not None
+        yield window
+        limit = window.start
 
 
 def _read_beyond(window: Window, needle: str, read: Callable[[int, int], str], limit: int) -> Window | None:
