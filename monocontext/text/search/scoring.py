@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from monocontext.engine.scan import find
 from monocontext.text.search.terms import Terms
 
 PASSAGE_CHARACTERS = 480
@@ -73,14 +74,14 @@ class Scorer:
         """The characters after a text in which a term that begins in it may end."""
 
     def leading(self, utf8: bytes, least: float) -> list[int]:
-        """The numbers of some terms, of which every passage that scores `least` has one: the rarest ones in a text of
-        `lower_ascii`. Those that are not in it are left out. Other terms are looked for only in such passages."""
-        counts = [utf8.count(needle) for needle in self._needles]
-        rarest = sorted(self._required or range(len(counts)), key=counts.__getitem__)
-        size = 1 if self._required else len(rarest)
-        while size > 1 and most_score([self._weights[number] for number in rarest[size - 1 :]]) < least:
+        """The numbers of some terms, of which every passage that scores `least` has one, in a text of `lower_ascii`:
+        the phrases, or the heaviest words. Those that are not in it are left out."""
+        is_in = [find(utf8, needle) >= 0 for needle in self._needles]
+        order = sorted(self._required or range(len(is_in)), key=lambda number: (is_in[number], -self._weights[number]))
+        size = 1 if self._required else len(order)
+        while size > 1 and most_score([self._weights[number] for number in order[size - 1 :]]) < least:
             size -= 1
-        return [number for number in rarest[:size] if counts[number]]
+        return [number for number in order[:size] if is_in[number]]
 
     def begins(self, text: str) -> bool:
         """Whether a term matches at the first character of a text."""
