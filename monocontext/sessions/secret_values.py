@@ -82,7 +82,7 @@ _PROSE = re.compile(r"(?i)\b(?:the|your|is|are|was|for|must|enter|please|not|req
 _TOKEN_LETTERS = re.compile(r"[A-Za-z0-9+/=_.~:!@#%^&*$|-]+")
 _KEY_LETTERS = re.compile(r"[A-Za-z0-9+/=_-]++(?:\.[A-Za-z0-9+/=_-]{12,}+)*+")  # parts between dots are long
 _BASE64 = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/]{32,}={0,2}")
-_SALT = re.compile(r"(?=(?:[^!@#$%^&*=]*[!@#$%^&*=]){4})[!-~]{40,}")  # of Django and WordPress, with signs in between
+_SALT = re.compile(r"(?=(?:[^!@#$%^*(]*[!@#$%^*(]){3})[!-~]{40,}")  # of Django and WordPress, with signs in between
 _SCATTERED = re.compile(r"[0-9]++[A-Za-z]++[0-9]++[A-Za-z]++[0-9]")  # 7fk2q9
 _HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 
@@ -152,14 +152,14 @@ def looks_random(value: str, least: int) -> bool:
         return False
     humps = _HUMPS.findall(value)
     length = sum(map(len, humps))  # of the letters and digits
-    digits = sum(c.isdigit() for c in value)
+    digits, is_long_run = sum(c.isdigit() for c in value), length >= 28 and value.isalnum()
     if length < least * 3 // 4 or length < 0.7 * len(value) or digits == length:
         return False
     if not digits:
-        return length >= 16 and length <= (2.6 if length < 24 else 3 if length < 28 else 3.9) * len(humps)
+        return length >= 16 and length <= (2.6 if length < 24 else 3.9 if is_long_run else 3) * len(humps)
     if _HEX.fullmatch(value) or (len(value) >= 20 and value.isalnum() and _SCATTERED.search(value)):
         return True
-    return length <= (3.4 if length < 28 else 4.2) * len(humps) and len(humps) >= 4
+    return length <= (4.2 if is_long_run else 3.4) * len(humps) and len(humps) >= 4
 
 
 def is_code(value: str) -> bool:

@@ -356,7 +356,7 @@ main.c:5432:12:warning:unused and tests/a.py:5432:error:b:c
 it costs $1 or $5 a month; echo $1$2
 the task-abcdefghijklmnopqrstuvwxyz and disk-usage-report-2026-11-28-final
 pk_column_name_of_table sk_learn_model_v2_final test_token_is_refused_when_2_keys_match
-$2 of 3; s.split("."); re_compile_pattern_1; am_i_ready; hb_interval_ms_5000; key_of_row_12
+_`RFC6749#Token`: https://tools.ietf.org/html/rfc6749#section-3.2 $2 of 3; s.split("."); re_compile_pattern_1; am_i_ready; hb_interval_ms_5000; key_of_row_12
 mnemonic = "dcb "
 secret-santa-list-2026-for-the-whole-team app-settings-for-production-2
 '''
