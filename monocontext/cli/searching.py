@@ -118,7 +118,7 @@ def grep(
         _pattern_limit(max_seconds, context.stats),
     ):
         scope = _Scope(context, url, globs or [], str if as_json else escape_controls)
-        style = make_style(pattern, scope.has_several)
+        style = make_style(pattern, context.documents.count > 1)
         selected = found_lines(
             context, pattern, scope.ranges(), scope.place_at, invert=invert, most=most, executor=executor
         )
@@ -224,8 +224,6 @@ def _scope_flags(pattern: str) -> str:
 
 def _before_cr(pattern: str) -> str:
     r"""A pattern whose `$` also matches before the `\r` of a line end, as with `rg --crlf`."""
-    if "$" not in pattern:
-        return pattern
     return re.sub(_TOKENS, lambda token: r"(?=\r?$)" if token[0] == "$" else token[0], pattern)
 
 
@@ -237,11 +235,6 @@ class _Scope:
         self._folder, self._globs = folder_prefix(url) or "", globs_of(globs) if globs else None
         size = reader_of(context).manifest.text_bytes
         self._whole = Place(escape(url), Document(0, url, 0, len(context), 0, 0, size), context)
-
-    @property
-    def has_several(self) -> bool:
-        """Whether the text has several documents, so that a line needs the name of its own."""
-        return self._documents.count > 1
 
     def ranges(self) -> list[tuple[int, int]]:
         """The ranges [start, stop) to search, in characters."""

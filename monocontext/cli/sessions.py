@@ -265,14 +265,10 @@ def _split_archive(words: list[str], to: str | None) -> tuple[list[str], str]:
     last = words[-1] if words else ""
     is_file = os.path.isfile(last) or last.endswith((".jsonl", ".jsonl.zst"))
     is_last_of_several = len(words) > 1 and not os.environ.get("MONOCONTEXT_URL")
-    if to is None and words and not is_file and (_is_place(last) or is_last_of_several):
+    is_place = "://" in last or os.path.isdir(last) or os.sep in last
+    if to is None and words and not is_file and (is_place or is_last_of_several):
         to = words.pop()
     return words, place_of(None, to)
-
-
-def _is_place(word: str) -> bool:
-    """Whether a word looks like the place of an archive, not like the id of a session."""
-    return "://" in word or os.path.isdir(word) or os.sep in word
 
 
 def _select_sessions(names: list[str], everything: bool, agent: str | None, watch: bool) -> list[SessionFile]:

